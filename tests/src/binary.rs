@@ -29,13 +29,10 @@ fn build() -> PathBuf {
         .current_release()
         .target_dir(target_dir());
     // The messages also concern the tests' own programs.
-    let built = build
-        .exec()
-        .and_then(|mut all| all.try_for_each(|said| said.map(drop)));
-    match built {
-        Ok(()) => profile_dir().join("flitcast"),
-        Err(error) => panic!("flitcast cannot be built: {error}"),
-    }
+    let built = build.exec();
+    let built = built.and_then(|mut all| all.try_for_each(|said| said.map(drop)));
+    built.unwrap_or_else(|error| panic!("flitcast cannot be built: {error}"));
+    above_test(2).join("flitcast")
 }
 
 /// Returns the variables that cargo sets for a test of its package. A cargo that the test runs must
@@ -58,15 +55,9 @@ pub(crate) fn target_dir() -> PathBuf {
     above_test(3)
 }
 
-fn profile_dir() -> PathBuf {
-    above_test(2)
-}
-
 /// A test is `TARGET/PROFILE/deps/NAME`.
 fn above_test(levels: usize) -> PathBuf {
     let test = std::env::current_exe().expect("the system knows the running program");
-    let above = test.ancestors().nth(levels);
-    above
-        .expect("cargo puts tests three levels down")
-        .to_owned()
+    let above = test.ancestors().nth(levels).map(Path::to_owned);
+    above.expect("cargo puts tests three levels down")
 }

@@ -2,13 +2,12 @@
 //! some containers (with a time namespace; needs root, and `unshare` of Debian's util-linux); or a
 //! wall clock that a test sets while they run (needs Debian's `faketime`).
 
-use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::run::said;
 use crate::{Folder, scratch};
 
 /// Time by which that clock is ahead; no time in a test is close to it.
@@ -22,24 +21,10 @@ pub fn with_another_clock(boot_id: Option<&Path>) -> String {
         let file = file.display();
         format!("mount --bind '{file}' /proc/sys/kernel/random/boot_id")
     });
-    let (ahead, script) = (
-        AHEAD_S.to_string(),
-        format!("{moved} && exec \"$0\" \"$@\""),
-    );
-    let words = [
-        "unshare",
-        "--mount",
-        "--time",
-        "--monotonic",
-        &ahead,
-        "--boottime",
-        &ahead,
-        "--fork",
-        "--kill-child",
-        "sh",
-        "-c",
-        &script,
-    ];
+    let ahead = format!("--monotonic {AHEAD_S} --boottime {AHEAD_S}");
+    let line = format!("unshare --mount --time {ahead} --fork --kill-child sh -c");
+    let script = format!("{moved} && exec \"$0\" \"$@\"");
+    let words: Vec<&str> = line.split(' ').chain([&*script]).collect();
     serde_json::to_string(&words).expect("words are JSON, and so TOML")
 }
 
@@ -49,7 +34,7 @@ pub fn with_another_clock(boot_id: Option<&Path>) -> String {
 #[derive(Debug)]
 pub struct WallClock {
     folder: Folder,
-    library: OsString,
+    library: String,
 }
 
 const DAY_S: i64 = 24 * 60 * 60;
@@ -63,17 +48,11 @@ impl WallClock {
     #[track_caller]
     pub fn new() -> WallClock {
         // `faketime` sets the path of its library for the loader.
-        let asked = Command::new("faketime")
-            .args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"])
-            .output();
-        let asked = asked.unwrap_or_else(|error| {
-            panic!("a clock that jumps needs Debian's package faketime: faketime: {error}")
-        });
-        assert!(asked.status.success(), "faketime: {asked:?}");
-        let library = String::from_utf8(asked.stdout).expect("a path of a library");
+        let line = ["-m", "-f", "+0", "printenv", "LD_PRELOAD"];
+        let asked = said(Command::new("faketime").args(line)).ok();
         let clock = WallClock {
             folder: scratch(),
-            library: library.trim().into(),
+            library: asked.stdout.trim().to_owned(),
         };
         clock.set(0);
         clock
@@ -86,9 +65,8 @@ impl WallClock {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_s = now.expect("this machine's clock is set").as_secs() as i64;
         let ahead_s = days * DAY_S + DAY_S / 2 - now_s % DAY_S;
-        let new = self.folder.join("new");
         // Written at once: a partial file would be an invalid time.
-        fs::write(&new, format!("{ahead_s:+}\n")).expect("a scratch directory can be written to");
+        let new = self.folder.put("new", format!("{ahead_s:+}\n"));
         fs::rename(new, self.told()).expect("a scratch directory can be written to");
     }
 
@@ -110,10 +88,7 @@ impl WallClock {
     #[track_caller]
     pub fn day(&self) -> String {
         let mut date = Command::new("date");
-        let said = self.rule(date.args(["-u", "+%F"])).output();
-        let said = said.expect("every machine has `date`");
-        assert!(said.status.success(), "{said:?}");
-        let day = String::from_utf8(said.stdout).expect("digits");
+        let day = said(self.rule(date.args(["-u", "+%F"]))).ok().stdout;
         day.trim().to_owned()
     }
 }

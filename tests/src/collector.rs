@@ -82,15 +82,10 @@ fn take(stream: TcpStream, status: &str, spans: &Mutex<Vec<Sent>>) -> io::Result
     reader.read_exact(&mut body)?;
     let request = Request::decode(&body[..]).expect("it is protobuf");
     // Recorded before the answer, because the test may check once the command has the answer.
-    spans
-        .lock()
-        .expect("nobody panics with it")
-        .extend(request.spans());
-    let mut stream = reader.into_inner();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    )
+    let mut spans = spans.lock().expect("nobody panics with it");
+    spans.extend(request.spans());
+    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    reader.into_inner().write_all(answer.as_bytes())
 }
 
 // Field numbers of opentelemetry-proto's trace.proto, common.proto and resource.proto; other fields
@@ -206,6 +201,7 @@ fn texts(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
         value.string.or(int).or(double).unwrap_or_default()
     };
     let texts = attributes.into_iter();
-    let texts = texts.map(|of| (of.key, of.value.map(text).unwrap_or_default()));
-    texts.collect()
+    texts
+        .map(|of| (of.key, of.value.map(text).unwrap_or_default()))
+        .collect()
 }

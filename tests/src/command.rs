@@ -15,9 +15,8 @@ pub fn printed(line: &str) -> String {
 /// Returns the report of a command that must succeed; its line lacks `--format json`.
 #[track_caller]
 pub fn reported(line: &str) -> Report {
-    run(line.split_whitespace().chain(["--format", "json"]))
-        .ok()
-        .report()
+    let words = line.split_whitespace().chain(["--format", "json"]);
+    run(words).ok().report()
 }
 
 /// Returns the JSON output of a command that must succeed.
@@ -31,9 +30,8 @@ pub fn parsed(line: &str) -> Value {
 #[track_caller]
 pub fn resume(record: &Path, more: &str) -> Finished {
     let record = record.to_str().expect("its path is UTF-8");
-    run(["resume", record]
-        .into_iter()
-        .chain(more.split_whitespace()))
+    let words = ["resume", record].into_iter();
+    run(words.chain(more.split_whitespace()))
 }
 
 /// Checks that a command is rejected with exit status 2, with each of `causes` in stderr and

@@ -1,17 +1,15 @@
 //! The containers of `deploy/compose.yaml`, built and run as in `deploy/README.md`.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{BufRead as _, BufReader};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::binary::of_cargo;
-use crate::run::begin;
-use crate::{Finished, Folder, flitcast, run, scratch};
+use crate::run::{begin, begin_within, said};
+use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// Time limit of each step except building: many times the usual time.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -29,9 +27,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Panics with a message about the missing program.
 #[track_caller]
 fn check() {
-    let info = Command::new("docker").arg("info").output();
     assert!(
-        info.is_ok_and(|output| output.status.success()),
+        succeeds(&["docker", "info"]),
         "no Docker daemon answers: install Debian's docker.io and start it"
     );
     assert!(
@@ -40,17 +37,18 @@ fn check() {
     );
 }
 
+/// Returns whether a command can be run and succeeds.
+fn succeeds(words: &[&str]) -> bool {
+    let output = Command::new(words[0]).args(&words[1..]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 /// Returns `docker-compose`, or `docker compose`.
 fn compose_program() -> Option<&'static [&'static str]> {
     static FOUND: LazyLock<Option<&'static [&'static str]>> = LazyLock::new(|| {
         let all: [&[&str]; 2] = [&["docker-compose"], &["docker", "compose"]];
-        all.into_iter().find(|words| {
-            let version = Command::new(words[0])
-                .args(&words[1..])
-                .arg("version")
-                .output();
-            version.is_ok_and(|output| output.status.success())
-        })
+        let mut all = all.into_iter();
+        all.find(|words| succeeds(&[words, &["version"][..]].concat()))
     });
     *FOUND
 }
@@ -68,9 +66,7 @@ fn image() -> u64 {
         for name in of_cargo() {
             build.env_remove(name);
         }
-        let built = build.output().expect("it can be run");
-        let said = String::from_utf8_lossy(&built.stderr);
-        assert!(built.status.success(), "the image cannot be built: {said}");
+        said(&mut build).ok();
         let binary = root().join("target").join(TARGET).join("image/flitcast");
         std::fs::metadata(binary).expect("it was built").len()
     });
@@ -95,15 +91,7 @@ impl Containers {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let image_bytes = image();
         let dir = scratch();
-        let folder = dir.join("credentials");
-        run([
-            OsStr::new("ca"),
-            OsStr::new("init"),
-            folder.as_os_str(),
-            OsStr::new("--pes"),
-            OsStr::new("8"),
-        ])
-        .ok();
+        dir.run("ca init @/credentials --pes 8").ok();
         for pe in 0..8 {
             std::fs::create_dir(dir.join(format!("p{pe}"))).expect("it can be");
         }
@@ -134,23 +122,17 @@ impl Containers {
         let deploy = root().join("deploy");
         let text = std::fs::read_to_string(deploy.join("compose.toml")).expect("it is there");
         let (file, project) = (deploy.join("compose.yaml"), &self.project);
+        let file = format!("{file:?}\noptions = [\"--project-name={project}\"]");
+        let credentials = format!("{:?}", self.path("credentials"));
         let here = [
-            (
-                "\"compose.yaml\"",
-                format!("{file:?}\noptions = [\"--project-name={project}\"]"),
-            ),
-            (
-                "\"../out/credentials\"",
-                format!("{:?}", self.path("credentials")),
-            ),
+            ("\"compose.yaml\"", file),
+            ("\"../out/credentials\"", credentials),
         ];
         let text = here.into_iter().fold(text, |text, (there, here)| {
             assert!(text.contains(there), "{text}");
             text.replace(there, &here)
         });
-        let path = self.path("compose.toml");
-        std::fs::write(&path, text).expect("it can be written");
-        path
+        self.dir.put("compose.toml", text)
     }
 
     /// Runs a command on this machine that must succeed.
@@ -195,20 +177,16 @@ impl Containers {
     /// Runs compose, which must succeed.
     #[track_caller]
     pub fn done(&self, words: &[&str]) -> String {
-        let output = self.compose(words).output().expect("it can be run");
-        let told = told(&output);
-        assert!(output.status.success(), "{words:?}: {told}");
-        told
+        told(&said(&mut self.compose(words)).ok())
     }
 
     /// Returns the container of a PE.
     #[track_caller]
     pub fn container(&self, pe: u32) -> String {
-        let output = self.compose(&["ps", "-q", &format!("p{pe}")]).output();
-        let output = output.expect("it can be run");
-        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        assert!(!id.is_empty(), "nobody plays P{pe}: {}", told(&output));
-        id
+        let found = said(&mut self.compose(&["ps", "-q", &format!("p{pe}")]));
+        let id = found.stdout.trim();
+        assert!(!id.is_empty(), "no container of P{pe}: {}", told(&found));
+        id.to_owned()
     }
 
     /// Returns the name of one of its networks.
@@ -221,28 +199,8 @@ impl Containers {
     pub fn command(&self, line: &str) -> Coordinated {
         let mut words = vec!["run", "--rm", "-T", "--no-deps", "gather"];
         words.extend(line.split_whitespace());
-        words.extend([
-            "--cluster",
-            "/cluster.toml",
-            "--credentials",
-            "/credentials",
-        ]);
-        let mut command = self.compose(&words);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it can be run");
-        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let (say, stderr) = mpsc::channel();
-        thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                let _ = say.send(line);
-            }
-        });
-        Coordinated {
-            child,
-            stderr,
-            seen: String::new(),
-            deadline: Instant::now() + LIMIT,
-        }
+        words.extend("--cluster /cluster.toml --credentials /credentials".split(' '));
+        Coordinated(begin_within(LIMIT, self.compose(&words)))
     }
 
     /// Removes everything, except a network that the daemon refuses to remove although no container
@@ -250,8 +208,8 @@ impl Containers {
     /// next run reuses that network.
     fn down(&self) {
         let mut down = self.compose(&["down", "--remove-orphans", "--timeout", "2"]);
-        let down = down.output().expect("it can be run");
-        if down.status.success() || thread::panicking() {
+        let down = said(&mut down);
+        if down.code == Some(0) || thread::panicking() {
             return;
         }
         let told = told(&down);
@@ -271,15 +229,11 @@ impl Drop for Containers {
 /// Runs `docker` with these words, which must succeed.
 #[track_caller]
 pub fn docker(words: &[&str]) -> String {
-    let output = Command::new("docker").args(words).output();
-    let output = output.expect("docker is there");
-    assert!(output.status.success(), "{words:?}: {}", told(&output));
-    told(&output)
+    told(&said(Command::new("docker").args(words)).ok())
 }
 
-fn told(output: &Output) -> String {
-    let out = String::from_utf8_lossy(&output.stdout);
-    format!("{out}{}", String::from_utf8_lossy(&output.stderr))
+fn told(finished: &Finished) -> String {
+    format!("{}{}", finished.stdout, finished.stderr)
 }
 
 /// Changes the owner to the user of the image, who does not exist on this machine.
@@ -294,50 +248,19 @@ fn give_away(path: &Path) {
 
 /// A running command in the coordinator's container.
 #[derive(Debug)]
-pub struct Coordinated {
-    child: Child,
-    stderr: Receiver<String>,
-    seen: String,
-    deadline: Instant,
-}
+pub struct Coordinated(Running);
 
 impl Coordinated {
-    fn next(&mut self) -> Option<String> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        match self.stderr.recv_timeout(left) {
-            Ok(line) => {
-                self.seen += &format!("{line}\n");
-                Some(line)
-            }
-            Err(mpsc::RecvTimeoutError::Disconnected) => None,
-            Err(mpsc::RecvTimeoutError::Timeout) => panic!("not within {LIMIT:?}: {}", self.seen),
-        }
-    }
-
     /// Waits for a line on stderr that contains `part`.
     #[track_caller]
     pub fn wait_for(&mut self, part: &str) {
-        loop {
-            match self.next() {
-                Some(line) if line.contains(part) => return,
-                Some(_) => {}
-                None => panic!("never said {part}: {}", self.seen),
-            }
-        }
+        self.0.wait_for(&[part]);
     }
 
     /// Waits for the end; returns the exit status and all of stderr.
     #[track_caller]
     pub fn finish(mut self) -> (Option<i32>, String) {
-        while self.next().is_some() {}
-        let status = self.child.wait().expect("it is our child");
-        (status.code(), std::mem::take(&mut self.seen))
-    }
-}
-
-impl Drop for Coordinated {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let finished = self.0.coordinator_ends();
+        (finished.code, finished.stderr)
     }
 }

@@ -43,10 +43,8 @@ fn delayed(from: &TcpStream, delay: Duration) -> (thread::JoinHandle<()>, mpsc::
     let reading = thread::spawn(move || {
         let mut part = vec![0; PART];
         while let Ok(bytes @ 1..) = from.read(&mut part) {
-            if say
-                .send((Instant::now() + delay, part[..bytes].to_vec()))
-                .is_err()
-            {
+            let part = (Instant::now() + delay, part[..bytes].to_vec());
+            if say.send(part).is_err() {
                 break;
             }
         }

@@ -2,7 +2,7 @@
 //! test, which forwards each frame once or twice. The test also forwards the PE's registration to
 //! the coordinator, so that the PE's children connect to that listener.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,11 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::FromPe;
 
 use crate::Folder;
-use crate::edge::read_length;
+use crate::edge::{framed, read_body};
 use crate::impostor::spoken;
 
 /// Percentage of frames that are duplicated.
@@ -46,8 +45,7 @@ impl Doubling {
     pub fn of(parents: &[u32], seed: u64) -> Doubling {
         let dir = crate::scratch();
         let doubled = Arc::<AtomicU64>::default();
-        let script = dir.join("play");
-        std::fs::write(&script, SCRIPT).expect("it can be written");
+        let script = dir.put("play", SCRIPT);
         let mut text = String::from("name = \"doubling\"\ncoordinator = \"127.0.0.1\"\n");
         for pe in 0..=parents.len() {
             let note = dir.join(format!("note{pe}"));
@@ -66,7 +64,7 @@ impl Doubling {
             let doubled = doubled.clone();
             thread::spawn(move || introduce(&door, &note, chance, &doubled));
         }
-        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
+        dir.put("cluster.toml", text);
         Doubling { dir, doubled }
     }
 
@@ -88,9 +86,7 @@ fn introduce(door: &TcpListener, note: &Path, chance: SplitMix64, doubled: &Arc<
     };
     let coordinator = std::fs::read_to_string(note).expect("the script has left it");
     let mut coordinator = TcpStream::connect(coordinator.trim()).expect("the coordinator listens");
-    let length = read_length(&mut pe).expect("a PE registers");
-    let mut body = vec![0; length as usize];
-    pe.read_exact(&mut body).expect("a PE registers");
+    let body = read_body(&mut pe).expect("a PE registers");
     let Ok(FromPe::Register(mut register)) = FromPe::parse(&body) else {
         panic!("a PE's first word is not its name");
     };
@@ -141,10 +137,7 @@ fn pass_on(
 ) -> io::Result<()> {
     to.set_nodelay(true)?;
     loop {
-        let length = read_length(&mut from)?;
-        let mut frame = length.to_be_bytes().to_vec();
-        frame.resize(LENGTH_BYTES + length as usize, 0);
-        from.read_exact(&mut frame[LENGTH_BYTES..])?;
+        let mut frame = framed(&read_body(&mut from)?);
         if chance.below(100) < PERCENT {
             doubled.fetch_add(1, Relaxed);
             frame = frame.repeat(2);

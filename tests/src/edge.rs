@@ -6,6 +6,8 @@ use std::net::{Shutdown, TcpStream};
 use flitcast_proto::wire::seal::{FrameSealer, FrameVerifier, HEAD_BYTES};
 use flitcast_proto::wire::{LENGTH_BYTES, edge::EdgeFrame, flit};
 
+use crate::words;
+
 /// Longer than any frame in a test.
 const LONGEST: usize = 2 << 20;
 
@@ -69,14 +71,10 @@ impl Edge {
 impl Incoming {
     /// Receives the next frame and returns it without its seal: its length and its message.
     pub fn frame(&mut self) -> io::Result<Vec<u8>> {
-        let length = read_length(&mut self.stream)?;
-        let mut sealed = length.to_be_bytes().to_vec();
-        sealed.resize(LENGTH_BYTES + length as usize, 0);
-        self.stream.read_exact(&mut sealed[LENGTH_BYTES..])?;
+        let sealed = framed(&read_body(&mut self.stream)?);
         let is_new = self.opener.open(&sealed);
         assert_eq!(is_new, Ok(true), "a PE sends each frame once, and whole");
-        let message = &sealed[HEAD_BYTES..];
-        Ok([&(message.len() as u32).to_be_bytes()[..], message].concat())
+        Ok(framed(&sealed[HEAD_BYTES..]))
     }
 }
 
@@ -98,20 +96,25 @@ impl Outgoing {
     }
 }
 
-/// Reads the length at the start of a frame.
-pub fn read_length(stream: &mut TcpStream) -> io::Result<u32> {
+/// Reads a frame and returns its body.
+pub fn read_body(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut prefix = [0; LENGTH_BYTES];
     stream.read_exact(&mut prefix)?;
-    let length = u32::from_be_bytes(prefix);
-    assert!(length as usize <= LONGEST, "a frame of {length} bytes");
-    Ok(length)
+    let length = u32::from_be_bytes(prefix) as usize;
+    assert!(length <= LONGEST, "a frame of {length} bytes");
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok(body)
+}
+
+/// Returns the frame of a body, without a seal.
+pub fn framed(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32).to_be_bytes()[..], body].concat()
 }
 
 /// Returns an edge's frame with its length and without a seal.
 pub fn written(frame: &EdgeFrame) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    frame.put(&mut bytes);
-    bytes
+    words::written(|out| frame.put(out))
 }
 
 /// Returns whether a frame with its length and without a seal is a flit.

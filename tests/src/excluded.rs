@@ -16,10 +16,8 @@ type Excluded = BTreeMap<String, BTreeSet<String>>;
 fn search(folder: &Path, parent: &str, found: &mut Excluded) {
     for entry in fs::read_dir(folder).expect("the folder of the tests can be listed") {
         let path = entry.expect("the folder of the tests can be listed").path();
-        let stem = path
-            .file_stem()
-            .expect("an entry has a name")
-            .to_string_lossy();
+        let stem = path.file_stem().expect("an entry has a name");
+        let stem = stem.to_string_lossy();
         let module = match parent {
             "" => stem.into_owned(),
             _ if stem == "mod" => parent.to_owned(),
@@ -29,19 +27,13 @@ fn search(folder: &Path, parent: &str, found: &mut Excluded) {
             search(&path, &module, found);
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             let text = fs::read_to_string(&path).expect("source files are text");
-            for line in text
-                .lines()
-                .filter(|line| line.trim_start().starts_with(MARK))
-            {
-                let needs = line
-                    .split_once("= \"needs ")
-                    .and_then(|(_, rest)| rest.strip_suffix("\"]"));
-                let needs =
-                    needs.unwrap_or_else(|| panic!("{module}: `{line}`: say what it needs"));
-                found
-                    .entry(needs.to_owned())
-                    .or_default()
-                    .insert(module.clone());
+            let marks = text.lines().map(str::trim_start);
+            for line in marks.filter(|line| line.starts_with(MARK)) {
+                let needs = line.split_once("= \"needs ");
+                let needs = needs.and_then(|(_, rest)| rest.strip_suffix("\"]"));
+                let needs = needs.unwrap_or_else(|| panic!("{module}: {line}: needs what?"));
+                let modules = found.entry(needs.to_owned()).or_default();
+                modules.insert(module.clone());
             }
         }
     }
@@ -60,14 +52,10 @@ fn a_run_names_the_tests_that_it_leaves_out() {
         let modules: Vec<String> = modules.into_iter().collect();
         let row = format!("| {needs} | `{}` |", modules.join("`, `"));
         let is_there = contributing.lines().any(|line| line == row);
-        assert!(
-            is_there,
-            "CONTRIBUTING.md: the table of excluded tests lacks this row:\n{row}"
-        );
+        assert!(is_there, "CONTRIBUTING.md lacks this row of tests:\n{row}");
         parts.push(format!("{} (needs {needs})", modules.join(", ")));
     }
     let line = format!("EXCLUDED, see CONTRIBUTING.md: {}\n", parts.join("; "));
-    std::io::stderr()
-        .write_all(line.as_bytes())
-        .expect("stderr is open");
+    let written = std::io::stderr().write_all(line.as_bytes());
+    written.expect("stderr is open");
 }

@@ -110,23 +110,15 @@ pub fn without_folder_times(root: &Path) -> Tree {
 /// Checks that two trees are the same: names, types, content, permissions and times.
 #[track_caller]
 pub fn assert_same(left: &Tree, right: &Tree) {
-    let mut differences = Vec::new();
-    for (path, node) in left {
-        match right.get(path) {
-            None => differences.push(format!("- {path:?}: {node:?}")),
-            Some(other) if node != other => {
-                differences.push(format!("- {path:?}: {node:?}\n+ {path:?}: {other:?}"));
-            }
-            Some(_) => {}
-        }
-    }
-    let added = right.iter().filter(|(path, _)| !left.contains_key(*path));
-    differences.extend(added.map(|(path, node)| format!("+ {path:?}: {node:?}")));
-    assert!(
-        differences.is_empty(),
-        "the trees differ:\n{}",
-        differences.join("\n")
-    );
+    let only = |sign: char, these: &Tree, those: &Tree| -> String {
+        let differ = these
+            .iter()
+            .filter(|(path, node)| those.get(*path) != Some(node));
+        let lines = differ.map(|(path, node)| format!("{sign} {path:?}: {node:?}\n"));
+        lines.collect()
+    };
+    let differences = only('-', left, right) + &only('+', right, left);
+    assert!(differences.is_empty(), "the trees differ:\n{differences}");
 }
 
 /// Checks that the files below two directories are the same.
@@ -140,12 +132,19 @@ pub fn assert_same_below(left: &Path, right: &Path) {
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory);
     let entries = entries.unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    let name = |entry: std::io::Result<fs::DirEntry>| entry.map(|e| e.file_name());
-    let mut names: Vec<String> = entries
-        .map(|entry| name(entry).expect("it is listed").display().to_string())
-        .collect();
+    let names = entries.map(|entry| entry.expect("it is listed").file_name());
+    let mut names: Vec<String> = names.map(|name| name.display().to_string()).collect();
     names.sort();
     names
+}
+
+/// Returns the names in a directory, sorted; none if it is missing.
+#[track_caller]
+pub fn names_if_any(directory: &Path) -> Vec<String> {
+    match directory.is_dir() {
+        true => names(directory),
+        false => Vec::new(),
+    }
 }
 
 /// Returns the names in an output directory, sorted, without records and what belongs to them.
@@ -154,18 +153,14 @@ pub fn messages(output: &Path) -> Vec<String> {
     let mut names = names(output);
     let all = names.clone();
     let can_be_continued = |name: &str| {
-        let heads = name
-            .strip_suffix(".partial")
-            .map(|it| format!("{it}.heads"));
-        heads.is_some_and(|heads| all.contains(&heads))
+        let name = name.strip_suffix(".partial");
+        name.is_some_and(|name| all.contains(&format!("{name}.heads")))
     };
-    let is_of_record = |name: &str| {
-        name.starts_with(".flitcast-round-")
-            || name.ends_with(".receipt")
-            || name.ends_with(".heads")
-            || can_be_continued(name)
-    };
-    names.retain(|name| !is_of_record(name));
+    names.retain(|name| {
+        let is_record = name.starts_with(".flitcast-round-");
+        let belongs_to_one = name.ends_with(".receipt") || name.ends_with(".heads");
+        !is_record && !belongs_to_one && !can_be_continued(name)
+    });
     names
 }
 
@@ -181,18 +176,25 @@ pub fn record(output: &Path) -> PathBuf {
 /// Waits until a message is being written in an output directory.
 #[track_caller]
 pub fn wait_for_partial(output: &Path) {
-    let is_partial = |name: &String| name.ends_with(".partial");
     until("a message arrives", || {
-        output.is_dir() && names(output).iter().any(is_partial)
+        let mut names = names_if_any(output).into_iter();
+        names.any(|name| name.ends_with(".partial"))
     });
+}
+
+/// Returns values that change if an entry is written again: its inode and the time of its last change.
+#[track_caller]
+pub fn identity(path: &Path) -> (u64, i64) {
+    let found = fs::symlink_metadata(path);
+    let found = found.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    (found.ino(), found.ctime_nsec())
 }
 
 /// Writes a file of `bytes` bytes whose content depends on its path, and creates its directories.
 #[track_caller]
 pub fn fill(path: &Path, bytes: usize) {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).expect("a scratch directory can be written to");
-    }
+    let parent = path.parent().expect("it is below a directory");
+    fs::create_dir_all(parent).expect("a scratch directory can be written to");
     let seed = path.as_os_str().as_bytes().iter();
     let mut state = seed.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -238,12 +240,8 @@ pub fn read_deep(root: &Path, names: &[&str]) -> Vec<u8> {
 
 #[track_caller]
 fn open_directory(above: BorrowedFd<'_>, path: &Path) -> OwnedFd {
-    let opened = openat(
-        above,
-        path,
-        OFlags::RDONLY | OFlags::DIRECTORY,
-        Mode::empty(),
-    );
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let opened = openat(above, path, flags, Mode::empty());
     opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

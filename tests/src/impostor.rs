@@ -1,7 +1,7 @@
 //! A PE operated by a test, so that it can misbehave. The coordinator starts an idle process for
 //! it; the test communicates in its place with the real coordinator and real neighbours.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
@@ -22,8 +22,9 @@ use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Folder;
-use crate::edge::{Edge, read_length};
+use crate::edge::{Edge, framed, read_body};
 use crate::processes::eventually;
+use crate::words::written;
 
 /// A path of PEs on separate addresses of this machine; the test operates one of them.
 #[derive(Debug)]
@@ -63,10 +64,8 @@ impl Stage {
         );
         let mut text = String::from("name = \"stage\"\ncoordinator = \"127.0.0.1\"\n");
         for index in 0..pes {
-            text += &format!(
-                "[[pe]]\nname = \"host{index}\"\naddress = \"127.0.7.{}\"\n",
-                index + 1
-            );
+            let address = format!("127.0.7.{}", index + 1);
+            text += &format!("[[pe]]\nname = \"host{index}\"\naddress = \"{address}\"\n");
             if index > 0 {
                 text += &format!("parent = \"host{}\"\n", index - 1);
             }
@@ -80,17 +79,13 @@ impl Stage {
                 text += &format!("run = [\"sh\", \"-c\", \"{script}\", \"sh\"]\n");
             }
         }
-        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
+        dir.put("cluster.toml", text);
         Stage { dir, pe }
     }
 
     /// Returns the arguments of a run on the path.
     pub fn arguments(&self, line: &str) -> Vec<String> {
-        let file = self.dir.join("cluster.toml");
-        let words = line.split_whitespace().map(str::to_owned);
-        words
-            .chain(["--cluster".to_owned(), file.display().to_string()])
-            .collect()
+        self.dir.words(&format!("{line} --cluster @/cluster.toml"))
     }
 
     /// Returns a path in the folder of the path.
@@ -116,34 +111,25 @@ impl Stage {
     #[track_caller]
     pub fn enter_speaking(&self, min_version: u32, max_version: u32) -> Impostor {
         let listener = TcpListener::bind(self.address()).expect("the loopback has it");
-        Impostor::new(
-            self.call(),
-            PeId(self.pe),
-            listener,
-            (min_version, max_version),
-        )
+        self.enter_as(listener, (min_version, max_version))
     }
 
     /// Registers with this listener, to which the PE's children will connect.
     #[track_caller]
     pub fn enter_at(&self, listener: TcpListener) -> Impostor {
-        Impostor::new(
-            self.call(),
-            PeId(self.pe),
-            listener,
-            (MIN_VERSION, MAX_VERSION),
-        )
+        self.enter_as(listener, (MIN_VERSION, MAX_VERSION))
+    }
+
+    #[track_caller]
+    fn enter_as(&self, listener: TcpListener, versions: (u32, u32)) -> Impostor {
+        let note = self.dir.join("call");
+        let call = eventually("the impostor's process runs", || Call::read(&note));
+        Impostor::new(call, PeId(self.pe), listener, versions)
     }
 
     /// Returns the PE's address, with any port.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 7, self.pe as u8 + 1], 0))
-    }
-
-    #[track_caller]
-    fn call(&self) -> Call {
-        let note = self.dir.join("call");
-        eventually("the impostor's process runs", || Call::read(&note))
     }
 }
 
@@ -152,10 +138,10 @@ impl Call {
         let text = std::fs::read_to_string(note).ok()?;
         let words: Vec<&str> = text.split_whitespace().collect();
         let flag = words.iter().position(|word| *word == "--coordinator")?;
+        let admission = std::fs::read(note.with_extension("admission")).ok()?;
         Some(Call {
             pid: words.first()?.parse().ok()?,
-            admission: Admission::parse(&std::fs::read(note.with_extension("admission")).ok()?)
-                .ok()?,
+            admission: Admission::parse(&admission).ok()?,
             coordinator: words.get(flag + 1)?.parse().ok()?,
         })
     }
@@ -182,7 +168,8 @@ impl Impostor {
         let mut answers = channel.try_clone().expect("it can be");
         let mut incoming = channel.try_clone().expect("it can be");
         thread::spawn(move || {
-            while let Ok(body) = read_frame(&mut incoming) {
+            while let Ok(body) = read_body(&mut incoming) {
+                assert!(body.len() <= MAX_CONTROL_FRAME, "{} bytes", body.len());
                 match ToPe::parse(&body).expect("the coordinator speaks the protocol") {
                     ToPe::Ping { .. } => {
                         let pong = Pong {
@@ -236,8 +223,7 @@ impl Impostor {
 
     /// Sends the body of a frame to the coordinator, whatever it is.
     pub fn send(&self, body: &[u8]) {
-        let length = (body.len() as u32).to_be_bytes();
-        let _ = (&self.channel).write_all(&[&length[..], body].concat());
+        let _ = (&self.channel).write_all(&framed(body));
     }
 
     /// Returns the coordinator's next message except pings; `None` if it has ended.
@@ -368,18 +354,7 @@ impl Drop for Impostor {
 
 /// Encodes a message as a frame.
 pub fn spoken(word: &FromPe) -> Vec<u8> {
-    let mut frame = Vec::new();
-    word.put(&mut frame);
-    frame
-}
-
-/// Reads the body of a frame from a control channel.
-fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let length = read_length(stream)? as usize;
-    assert!(length <= MAX_CONTROL_FRAME, "a frame of {length} bytes");
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
-    Ok(body)
+    written(|out| word.put(out))
 }
 
 /// Returns exchanges over an edge of 10 us in each direction and a nanosecond per byte.
@@ -403,8 +378,7 @@ fn answer_probe(parent: &mut Edge, probe: Probe) {
         parent.incoming.frame().expect("the burst is whole");
     }
     let payload = vec![0; probe.reply_flit_bytes as usize];
-    let mut flit = Vec::new();
-    flit::put_prefix(None, None, payload.len(), &mut flit);
+    let mut flit = written(|out| flit::put_prefix(None, None, payload.len(), out));
     flit.extend(payload);
     for _ in 0..probe.reply_flits {
         parent.outgoing.send(&flit).expect("the parent hears");

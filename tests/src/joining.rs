@@ -9,12 +9,13 @@ use rustix::process::Signal;
 use crate::net::own_net;
 
 use crate::run::begin;
-use crate::{Folder, Running, flitcast, run, scratch, start};
+use crate::{Folder, Running, flitcast, scratch, start};
 
 /// A cluster file of PEs that join, and their credentials.
 #[derive(Debug)]
 pub struct Joining {
-    dir: Folder,
+    /// Folder of the cluster.
+    pub dir: Folder,
     net: String,
     /// Parent of each PE except P0.
     parents: Vec<u32>,
@@ -34,16 +35,13 @@ impl Joining {
             joining.at()
         );
         for pe in 0..=parents.len() {
-            text += &format!(
-                "[[pe]]\nname = \"h{pe}\"\naddress = \"{}.{}\"\n",
-                joining.net,
-                pe + 1
-            );
+            let address = format!("{}.{}", joining.net, pe + 1);
+            text += &format!("[[pe]]\nname = \"h{pe}\"\naddress = \"{address}\"\n");
             if pe > 0 {
                 text += &format!("parent = \"h{}\"\n", parents[pe - 1]);
             }
         }
-        std::fs::write(joining.path("cluster.toml"), text).expect("it can be written");
+        joining.dir.put("cluster.toml", text);
         joining.found("ca");
         joining
     }
@@ -62,16 +60,13 @@ impl Joining {
 
     /// Makes P`pe` connect to its parent at another address, at which the test listens.
     pub fn reroute(&self, pe: u32, parent_address: IpAddr) {
-        let file = self.path("cluster.toml");
-        let text = std::fs::read_to_string(&file).expect("it was written");
+        let text = self.dir.read("cluster.toml");
         let parent = format!("parent = \"h{}\"\n", self.parents[pe as usize - 1]);
-        let (before, own) = text
-            .split_once(&format!("name = \"h{pe}\""))
-            .expect("it is there");
+        let name = format!("name = \"h{pe}\"");
+        let (before, own) = text.split_once(&name).expect("it is there");
         let way = format!("{parent}parent_address = \"{parent_address}\"\n");
         let own = own.replacen(&parent, &way, 1);
-        let text = format!("{before}name = \"h{pe}\"{own}");
-        std::fs::write(&file, text).expect("it can be written");
+        self.dir.put("cluster.toml", format!("{before}{name}{own}"));
     }
 
     /// Returns the coordinator's listen address. Coordinators in Slurm jobs listen on port 7117 of all
@@ -84,14 +79,11 @@ impl Joining {
     #[track_caller]
     pub fn found(&self, name: &str) {
         let pes = self.parents.len() + 1;
-        let line = format!("ca init {} --pes {pes}", self.path(name).display());
-        run(line.split_whitespace()).ok();
+        self.dir.run(&format!("ca init @/{name} --pes {pes}")).ok();
     }
 
     fn words(&self, line: &str) -> Vec<String> {
-        let folder = self.dir.display().to_string();
-        let words = line.split_whitespace();
-        words.map(|word| word.replace("DIR", &folder)).collect()
+        self.dir.words(&line.replace("DIR", "@"))
     }
 
     /// Starts a command on the cluster; `DIR` is its folder.

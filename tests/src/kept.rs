@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::files::names;
 use crate::net::own_net;
-use crate::processes::Process;
+use crate::processes::{Process, process_of};
 use crate::run::begin;
 use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// A cluster file and the running cluster. Dropping it ends the cluster.
 #[derive(Debug)]
 pub struct Kept {
-    dir: Folder,
+    /// Folder of the cluster.
+    pub dir: Folder,
     /// The commands that started it; their processes are those of the cluster.
     up: Vec<Running>,
 }
@@ -28,7 +30,7 @@ impl Kept {
             let (address, of) = (pe + 1, of(pe));
             text += &format!("[[pe]]\nname = \"h{pe}\"\naddress = \"{net}.{address}\"\n{of}\n");
         }
-        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
+        dir.put("cluster.toml", text);
         std::fs::create_dir(dir.join("run")).expect("it can be");
         Kept {
             dir,
@@ -92,16 +94,13 @@ impl Kept {
 
     /// Returns its processes.
     pub fn processes(&self) -> Vec<Process> {
-        let up = self.up.iter();
-        up.flat_map(Running::processes).collect()
+        self.up.iter().flat_map(Running::processes).collect()
     }
 
     /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
-        let all = self.processes();
-        let found = all.iter().find(|process| process.pe() == Some(pe));
-        found.unwrap_or_else(|| panic!("{all:?}")).clone()
+        process_of(self.processes(), pe)
     }
 
     /// Returns the daemon.
@@ -114,10 +113,8 @@ impl Kept {
 
     /// Returns the folders of running clusters of its user.
     pub fn known(&self) -> Vec<String> {
-        let folder = self.path("run/flitcast");
-        let entries = std::fs::read_dir(folder).expect("it was made");
-        let names = entries.map(|entry| entry.expect("it can be listed").file_name());
-        let names = names.map(|name| name.to_string_lossy().into_owned());
-        names.filter(|name| name.starts_with("up-")).collect()
+        let mut names = names(&self.path("run/flitcast"));
+        names.retain(|name| name.starts_with("up-"));
+        names
     }
 }

@@ -14,8 +14,8 @@ static LAB: Mutex<()> = Mutex::new(());
 /// Returns the command of `up` or `down`.
 #[must_use]
 pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Command {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab");
-    let mut command = Command::new(folder.join(name));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/lab");
+    let mut command = Command::new(Path::new(folder).join(name));
     command.args(arguments);
     if name == "up" {
         command.arg("--flitcast").arg(flitcast());
@@ -66,11 +66,9 @@ impl Lab {
     /// Returns the arguments of a run in the lab.
     #[must_use]
     pub fn arguments(&self, line: &str) -> Vec<String> {
-        let words = line.split_whitespace().map(str::to_owned);
         let file = self.cluster_file.to_str().expect("its path is UTF-8");
-        words
-            .chain(["--cluster", file].map(str::to_owned))
-            .collect()
+        let words = line.split_whitespace().chain(["--cluster", file]);
+        words.map(str::to_owned).collect()
     }
 
     /// Connects one host to an address at which no process listens, and returns the result.
@@ -78,10 +76,8 @@ impl Lab {
     pub fn call(&self, from: &str, address: &str) -> Call {
         let script = format!("exec 3<>/dev/tcp/{address}/9");
         let mut command = Command::new("ip");
-        command
-            .args(["netns", "exec", from, "bash", "-c", &script])
-            .env("LC_ALL", "C");
-        let said = said(&mut command);
+        command.args(["netns", "exec", from, "bash", "-c", &script]);
+        let said = said(command.env("LC_ALL", "C"));
         let is = |words: &str| said.stderr.contains(words);
         if is("Connection refused") {
             Call::Answered

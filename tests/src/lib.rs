@@ -41,6 +41,7 @@ pub mod storm;
 pub mod stranger;
 pub mod table;
 pub mod tap;
+pub mod words;
 
 pub use binary::flitcast;
 pub use command::{parsed, printed, refused, reported, resume};

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::files::{fill, names, record, snapshot};
+use crate::files::{fill, identity, names, names_if_any, record, snapshot};
 use crate::processes::until;
 use crate::{Finished, Folder, Running, resume, scratch};
 
@@ -25,9 +24,8 @@ impl Pairs {
     /// Creates empty directories for `gossip` or `exchange`, or an alias of these.
     #[track_caller]
     pub fn new(operation: &str, pes: u32) -> Pairs {
-        let dir = scratch();
         let pairs = Pairs {
-            dir,
+            dir: scratch(),
             operation: operation.to_owned(),
             pes,
         };
@@ -86,10 +84,8 @@ impl Pairs {
     pub fn among(&self, is_meant: impl Fn(u32) -> bool) -> Vec<Pair> {
         let pes = || (0..self.pes).filter(|pe| is_meant(*pe));
         let row = |from| pes().map(move |to| (from, to));
-        pes()
-            .flat_map(row)
-            .filter(|(from, to)| from != to)
-            .collect()
+        let pairs = pes().flat_map(row);
+        pairs.filter(|(from, to)| from != to).collect()
     }
 
     fn line(&self, more: &str) -> String {
@@ -117,11 +113,7 @@ impl Pairs {
     }
 
     fn names(&self, pe: u32) -> Vec<String> {
-        let folder = self.folder(pe);
-        match folder.is_dir() {
-            true => names(&folder),
-            false => Vec::new(),
-        }
+        names_if_any(&self.folder(pe))
     }
 
     /// Returns the folder where the messages for a PE arrive.
@@ -147,8 +139,7 @@ impl Pairs {
                     true => assert_eq!(snapshot(&sent), snapshot(&came)),
                     false => assert!(fs::read(&sent).ok() == fs::read(&came).ok(), "{came:?}"),
                 }
-                let found = fs::metadata(&came).expect("it is there");
-                there.insert((from, to), (found.ino(), found.ctime_nsec()));
+                there.insert((from, to), identity(&came));
             }
         }
         there

@@ -47,9 +47,14 @@ impl Process {
         directory.is_ok_and(|directory| directory.starts_with(folder))
     }
 
+    /// Returns a process that has not ended.
+    pub fn find(pid: i32) -> Option<Process> {
+        examine(pid, Path::new(&format!("/proc/{pid}")))
+    }
+
     /// Returns whether a process exists and has not ended.
     pub fn lives(pid: i32) -> bool {
-        examine(pid, Path::new(&format!("/proc/{pid}"))).is_some()
+        Process::find(pid).is_some()
     }
 
     /// Sends a signal; the process may have ended.
@@ -70,9 +75,8 @@ pub fn marked(mark: &str) -> Vec<Process> {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             // A process that cannot be read has just ended, or belongs to another user.
             let environment = fs::read(entry.path().join("environ")).ok()?;
-            let is_marked = environment
-                .split(|&byte| byte == 0)
-                .any(|v| v == assignment);
+            let mut variables = environment.split(|&byte| byte == 0);
+            let is_marked = variables.any(|variable| variable == assignment);
             is_marked.then(|| examine(pid, &entry.path())).flatten()
         })
         .collect();
@@ -99,6 +103,13 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
         name: name.to_owned(),
         arguments: words.collect(),
     })
+}
+
+/// Returns the process of a PE.
+#[track_caller]
+pub fn process_of(all: Vec<Process>, pe: u32) -> Process {
+    let found = all.iter().find(|process| process.pe() == Some(pe));
+    found.unwrap_or_else(|| panic!("no P{pe}: {all:?}")).clone()
 }
 
 /// Returns a figure of `/proc/PID/status` in KiB: `VmRSS`, the present memory, or `VmHWM`, its

@@ -12,10 +12,8 @@ pub fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)
         let parents = (1..len).map(|i| (0..i as u32).boxed()).collect::<Vec<_>>();
         (parents, lengths(len)).prop_map(|(parents, flits)| {
             let parents = std::iter::once(None).chain(parents.into_iter().map(|p| Some(PeId(p))));
-            (
-                Arc::new(Tree::from_parents(parents.collect()).unwrap()),
-                flits,
-            )
+            let tree = Tree::from_parents(parents.collect()).unwrap();
+            (Arc::new(tree), flits)
         })
     })
 }
@@ -36,16 +34,6 @@ pub fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)
     })
 }
 
-/// Returns a tree that was repaired after failures, and a length for each remaining PE.
-pub fn repaired_tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
-    lacking(tree_and_flits(max))
-}
-
-/// Returns a path that was repaired after failures, and a length for each remaining PE.
-pub fn repaired_path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
-    lacking(path_and_flits(max))
-}
-
 /// Returns the sources of the nonnull messages in the order of some walk down the tree, in which P0 of a
 /// gather can take them.
 pub fn walk(tree: &Tree, flits: &[u64], seed: u64) -> Vec<PeId> {
@@ -61,7 +49,8 @@ pub fn walk(tree: &Tree, flits: &[u64], seed: u64) -> Vec<PeId> {
     order
 }
 
-fn lacking(
+/// Returns a tree that was repaired after failures, and a length for each remaining PE.
+pub fn repaired(
     whole: impl Strategy<Value = (Arc<Tree>, Vec<u64>)>,
 ) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
     (whole, any::<u64>(), 0..60u64).prop_map(|((tree, mut flits), seed, percent)| {

@@ -51,9 +51,8 @@ impl Report {
     /// Returns the lengths of the messages of P1, P2 and so on.
     #[track_caller]
     pub fn message_bytes(&self) -> Vec<u64> {
-        let pes = 1..self.list("/pes").len();
-        pes.map(|pe| self.number(&format!("/pes/{pe}/bytes")))
-            .collect()
+        let bytes = |pe| self.number(&format!("/pes/{pe}/bytes"));
+        (1..self.list("/pes").len()).map(bytes).collect()
     }
 
     /// Checks that every message was predicted and measured, and that no relay held more than one
@@ -67,10 +66,8 @@ impl Report {
         for (pe, bytes) in (1..).zip(bytes) {
             let of = |what: &str| format!("/pes/{pe}/{what}");
             if bytes == 0 {
-                assert!(
-                    self.value(&of("measured_us")).is_null(),
-                    "P{pe} has nothing"
-                );
+                let measured = self.value(&of("measured_us"));
+                assert!(measured.is_null(), "P{pe} has nothing");
                 continue;
             }
             assert!(self.float(&of("predicted_us")) > 0.0, "P{pe}");
@@ -82,7 +79,6 @@ impl Report {
         let is_held = self.value("/algorithm") == "listed";
         // One flit on each tree.
         let trees = self.0.pointer("/trees/count").and_then(Value::as_u64);
-        let trees = trees.unwrap_or(1);
-        assert!(is_held || self.number("/round/peak_buffered_flits") <= trees);
+        assert!(is_held || self.number("/round/peak_buffered_flits") <= trees.unwrap_or(1));
     }
 }

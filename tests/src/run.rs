@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::cache;
-use crate::processes::{MARK_VARIABLE, Process, marked, until};
+use crate::processes::{MARK_VARIABLE, Process, marked, process_of, until};
 use crate::{Report, flitcast};
 
 /// Time limit: many times the longest run.
@@ -150,7 +150,13 @@ pub fn start_with<S: AsRef<OsStr>>(
 
 /// Starts a command that runs `flitcast`, with its own environment and folder.
 #[track_caller]
-pub fn begin(mut command: Command) -> Running {
+pub fn begin(command: Command) -> Running {
+    begin_within(TIME_LIMIT, command)
+}
+
+/// Starts a command with another time limit.
+#[track_caller]
+pub fn begin_within(limit: Duration, mut command: Command) -> Running {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}-{number}", std::process::id());
@@ -183,7 +189,7 @@ pub fn begin(mut command: Command) -> Running {
     Running {
         command: shown,
         mark,
-        deadline: Instant::now() + TIME_LIMIT,
+        deadline: Instant::now() + limit,
         child,
         stdout: Some(stdout),
         stderr,
@@ -199,13 +205,12 @@ impl Running {
         if let Some(line) = self.seen.lines().find(|line| is_it(line)) {
             return line.to_owned();
         }
-        loop {
-            match self.next_line() {
-                Some(line) if is_it(&line) => return line,
-                Some(_) => {}
-                None => panic!("{} never said {words:?}:\n{}", self.command, self.seen),
+        while let Some(line) = self.next_line() {
+            if is_it(&line) {
+                return line;
             }
         }
+        panic!("{} never said {words:?}:\n{}", self.command, self.seen);
     }
 
     /// Returns whether a line with all of `words` was read by now.
@@ -217,18 +222,35 @@ impl Running {
     /// Waits for the end, and checks that no process is left.
     #[track_caller]
     pub fn finish(mut self) -> Finished {
-        let code = self.end().code();
+        let finished = self.coordinator_ends();
         // The launching process has waited for each of them.
-        let left = marked(&self.mark);
+        let left = self.processes();
         assert!(left.is_empty(), "{} has left {left:?}", self.command);
-        self.finished(code)
+        finished
     }
 
     /// Waits for the end of the coordinator; other processes may be left.
     #[track_caller]
     pub fn coordinator_ends(&mut self) -> Finished {
-        let code = self.end().code();
-        self.finished(code)
+        while self.next_line().is_some() {}
+        let code = loop {
+            match self.child.try_wait().expect("it is our child") {
+                Some(status) => break status.code(),
+                None => assert!(
+                    Instant::now() < self.deadline,
+                    "{} closed its stderr and did not end",
+                    self.command
+                ),
+            }
+            thread::yield_now();
+        };
+        let stdout = self.stdout.take().expect("taken once");
+        Finished {
+            command: self.command.clone(),
+            code,
+            stdout: stdout.join().expect("stdout could be read"),
+            stderr: std::mem::take(&mut self.seen),
+        }
     }
 
     /// Returns the coordinator's process id.
@@ -245,11 +267,11 @@ impl Running {
     #[track_caller]
     pub fn kill(mut self) -> Finished {
         self.signal(Signal::KILL);
-        let code = self.end().code();
+        let finished = self.coordinator_ends();
         until("the PEs of a killed coordinator are gone", || {
-            marked(&self.mark).is_empty()
+            self.processes().is_empty()
         });
-        self.finished(code)
+        finished
     }
 
     /// Kills all processes at once, so that none can remove anything.
@@ -281,8 +303,8 @@ impl Running {
 
     /// Returns the processes of the PEs, each a child of the coordinator.
     pub fn pes(&self) -> Vec<Process> {
-        let coordinator = self.child.id() as i32;
-        let mut all = marked(&self.mark);
+        let coordinator = self.pid() as i32;
+        let mut all = self.processes();
         all.retain(|process| process.parent == coordinator && process.pe().is_some());
         all
     }
@@ -290,12 +312,7 @@ impl Running {
     /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
-        let mut all = self.pes();
-        let place = all.iter().position(|process| process.pe() == Some(pe));
-        match place {
-            Some(place) => all.swap_remove(place),
-            None => panic!("nobody plays P{pe}, only {all:?}"),
-        }
+        process_of(self.pes(), pe)
     }
 
     #[track_caller]
@@ -309,37 +326,8 @@ impl Running {
             }
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!(
-                    "{} takes longer than {TIME_LIMIT:?}:\n{}",
-                    self.command, self.seen
-                )
+                panic!("{} takes too long:\n{}", self.command, self.seen)
             }
-        }
-    }
-
-    #[track_caller]
-    fn end(&mut self) -> ExitStatus {
-        while self.next_line().is_some() {}
-        loop {
-            match self.child.try_wait().expect("it is our child") {
-                Some(status) => return status,
-                None => assert!(
-                    Instant::now() < self.deadline,
-                    "{} closed its stderr and did not end",
-                    self.command
-                ),
-            }
-            thread::yield_now();
-        }
-    }
-
-    fn finished(&mut self, code: Option<i32>) -> Finished {
-        let stdout = self.stdout.take().expect("taken once");
-        Finished {
-            command: self.command.clone(),
-            code,
-            stdout: stdout.join().expect("stdout could be read"),
-            stderr: std::mem::take(&mut self.seen),
         }
     }
 }
@@ -349,7 +337,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        for process in marked(&self.mark) {
+        for process in self.processes() {
             process.signal(Signal::KILL);
         }
     }

@@ -33,10 +33,8 @@ impl Scraped {
 
     /// Returns the names of all metrics.
     pub fn names(&self) -> Vec<&str> {
-        let types = self
-            .text
-            .lines()
-            .filter_map(|line| line.strip_prefix("# TYPE "));
+        let lines = self.text.lines();
+        let types = lines.filter_map(|line| line.strip_prefix("# TYPE "));
         types.filter_map(|line| line.split(' ').next()).collect()
     }
 }
@@ -46,10 +44,8 @@ impl Scraped {
 pub fn address(run: &mut Running) -> SocketAddr {
     let line = run.wait_for(&["metrics at http://"]);
     let address = line.trim_start_matches("metrics at http://");
-    let address = address.trim_end_matches("/metrics");
-    address
-        .parse()
-        .unwrap_or_else(|error| panic!("{line}: {error}"))
+    let address = address.trim_end_matches("/metrics").parse();
+    address.unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 /// Returns the metrics at this address; `None` if no process listens.
@@ -59,10 +55,8 @@ pub fn scrape(address: SocketAddr) -> Option<Scraped> {
     let samples = text.lines().filter(|line| !line.starts_with('#'));
     let numbers = samples.map(|line| {
         let (name, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("{line}"));
-        (
-            name.to_owned(),
-            value.parse().unwrap_or_else(|e| panic!("{line}: {e}")),
-        )
+        let value = value.parse().unwrap_or_else(|e| panic!("{line}: {e}"));
+        (name.to_owned(), value)
     });
     let numbers = numbers.collect();
     Some(Scraped { text, numbers })
@@ -80,14 +74,11 @@ pub fn ask(address: SocketAddr, request: &str) -> io::Result<(u16, String)> {
     stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .ok_or(io::ErrorKind::UnexpectedEof)?;
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
+    let parts = answer.split_once("\r\n\r\n");
+    let (head, body) = parts.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = head.split(' ').nth(1).map(str::parse);
     let length = format!("Content-Length: {}", body.len());
     assert!(head.contains(&length), "{head}");
-    Ok((status.expect("an answer has a status"), body.to_owned()))
+    let status = status.expect("an answer has a status");
+    Ok((status.map_err(io::Error::other)?, body.to_owned()))
 }

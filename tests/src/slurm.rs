@@ -2,32 +2,29 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use crate::processes::until;
-use crate::run::said;
-use crate::{Finished, Folder, flitcast, scratch};
+use crate::run::{begin, said};
+use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// There is one Slurm on a machine.
 static SLURM: Mutex<()> = Mutex::new(());
 
-/// Time limit: many times the longest job of a test.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
-
 /// Runs `deploy/lab/slurm`.
 #[track_caller]
 fn script(arguments: &[&str]) -> Finished {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab/slurm");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/lab/slurm");
     said(Command::new(script).args(arguments))
 }
 
 /// A running Slurm with a folder that all its nodes see. Dropping it stops Slurm.
 #[derive(Debug)]
 pub struct Slurm {
-    dir: Folder,
+    /// Folder that all nodes see.
+    pub dir: Folder,
     configuration: String,
     _turn: MutexGuard<'static, ()>,
 }
@@ -82,12 +79,10 @@ impl Slurm {
 
     /// Submits a job with this command.
     #[track_caller]
-    pub fn wait(&self, mut job: Command) -> Job<'_> {
-        let child = job.stdout(Stdio::null()).spawn();
+    pub fn wait(&self, job: Command) -> Job<'_> {
         Job {
             slurm: self,
-            child: child.expect("sbatch is there"),
-            deadline: Instant::now() + TIME_LIMIT,
+            running: begin(job),
         }
     }
 
@@ -101,8 +96,7 @@ impl Slurm {
 impl Drop for Slurm {
     fn drop(&mut self) {
         // The test has failed already, so the result is ignored.
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab/slurm");
-        let _ = Command::new(folder).arg("down").output();
+        script(&["down"]);
     }
 }
 
@@ -110,8 +104,7 @@ impl Drop for Slurm {
 #[derive(Debug)]
 pub struct Job<'s> {
     slurm: &'s Slurm,
-    child: Child,
-    deadline: Instant,
+    running: Running,
 }
 
 impl Job<'_> {
@@ -130,23 +123,6 @@ impl Job<'_> {
     /// Waits for its end; returns its exit status and its output.
     #[track_caller]
     pub fn finish(mut self) -> (Option<i32>, String) {
-        loop {
-            match self.child.try_wait().expect("it is our child") {
-                Some(status) => return (status.code(), self.output()),
-                None => assert!(
-                    Instant::now() < self.deadline,
-                    "the job takes longer than {TIME_LIMIT:?}: {}",
-                    self.output()
-                ),
-            }
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Drop for Job<'_> {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        (self.running.coordinator_ends().code, self.output())
     }
 }

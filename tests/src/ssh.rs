@@ -2,16 +2,16 @@
 //! server and a separate home of root. Needs root, `ip` and `sshd`.
 
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::processes::{eventually, until};
-use crate::run::begin;
+use crate::lab::namespaces;
+use crate::processes::{Process, eventually, process_of, until};
+use crate::run::{begin, said};
 use crate::{Folder, Running, flitcast, scratch};
 
 /// Address of this machine in the network of the hosts.
@@ -50,25 +50,25 @@ impl Hosts {
             _turn: turn,
         };
         hosts.write_keys();
-        ip("netns add fcssh-switch");
-        ip("-n fcssh-switch link add bridge type bridge stp_state 0 mcast_snooping 0");
-        ip("-n fcssh-switch link set bridge up");
-        ip("link add fcssh type veth peer name coordinator netns fcssh-switch");
-        ip(&format!("address add {COORDINATOR}/24 dev fcssh"));
-        ip("link set fcssh up");
-        ip("-n fcssh-switch link set coordinator master bridge up");
+        ip(&format!(
+            "netns add fcssh-switch
+            -n fcssh-switch link add bridge type bridge stp_state 0 mcast_snooping 0
+            -n fcssh-switch link set bridge up
+            link add fcssh type veth peer name coordinator netns fcssh-switch
+            address add {COORDINATOR}/24 dev fcssh
+            link set fcssh up
+            -n fcssh-switch link set coordinator master bridge up"
+        ));
         for host in 0..count {
-            ip(&format!("netns add fcssh{host}"));
-            ip(&format!("-n fcssh{host} link set lo up"));
+            let (name, address) = (format!("fcssh{host}"), address(host));
             ip(&format!(
-                "-n fcssh-switch link add fcssh{host} type veth peer name eth0 netns fcssh{host}"
+                "netns add {name}
+                -n {name} link set lo up
+                -n fcssh-switch link add {name} type veth peer name eth0 netns {name}
+                -n fcssh-switch link set {name} master bridge up
+                -n {name} address add {address}/24 dev eth0
+                -n {name} link set eth0 up"
             ));
-            ip(&format!(
-                "-n fcssh-switch link set fcssh{host} master bridge up"
-            ));
-            let address = address(host);
-            ip(&format!("-n fcssh{host} address add {address}/24 dev eth0"));
-            ip(&format!("-n fcssh{host} link set eth0 up"));
             fs::create_dir(hosts.home(host)).expect("it can be made");
             hosts.servers.push(None);
             hosts.serve(host);
@@ -86,7 +86,7 @@ impl Hosts {
         self.path(&format!("home{host}"))
     }
 
-    /// Writes the keys of all servers and of their only user, and the configurations of both sides.
+    /// Writes the keys of all servers and of their only user, and the configuration of the servers.
     fn write_keys(&self) {
         for name in ["host_key", "user_key", "other_key"] {
             let mut command = Command::new("ssh-keygen");
@@ -98,30 +98,11 @@ impl Hosts {
             "HostKey {dir}/host_key\nAuthorizedKeysFile {dir}/user_key.pub\nStrictModes no\n\
              UsePAM no\nPidFile none\nPasswordAuthentication no\n"
         );
-        self.write("sshd_config", &server);
+        self.dir.put("sshd_config", server);
         // If root's password were locked, its keys would not be accepted.
-        self.write("shadow", "root:*:19000:0:99999:7:::\n");
-        let key = fs::read_to_string(self.path("host_key.pub")).expect("it was made");
-        self.write("known_hosts", &format!("10.118.0.* {key}"));
-    }
-
-    /// Writes ssh's configuration for these hosts, with this key of the user.
-    fn write_config(&self, name: &str, key: &str) {
-        let dir = self.dir.display();
-        let mut config = String::new();
-        for host in 0..self.servers.len() {
-            let address = address(host);
-            config.push_str(&format!("Host fcssh{host}\n  HostName {address}\n"));
-        }
-        config.push_str(&format!(
-            "Host *\n  User root\n  IdentityFile {dir}/{key}\n  IdentitiesOnly yes\n  \
-             UserKnownHostsFile {dir}/known_hosts\n"
-        ));
-        self.write(name, &config);
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).expect("it can be written");
+        self.dir.put("shadow", "root:*:19000:0:99999:7:::\n");
+        let key = self.dir.read("host_key.pub");
+        self.dir.put("known_hosts", format!("10.118.0.* {key}"));
     }
 
     /// Writes a cluster file with a PE on each of these hosts, P0 first, each below the PE with
@@ -147,7 +128,15 @@ impl Hosts {
         key: &str,
         parent: impl Fn(usize) -> usize,
     ) -> PathBuf {
-        self.write_config("ssh_config", key);
+        let dir = self.dir.display();
+        let hosts = 0..self.servers.len();
+        let hosts = hosts.map(|host| format!("Host fcssh{host}\n  HostName {}\n", address(host)));
+        let config = format!(
+            "{}Host *\n  User root\n  IdentityFile {dir}/{key}\n  IdentitiesOnly yes\n  \
+             UserKnownHostsFile {dir}/known_hosts\n",
+            hosts.collect::<String>()
+        );
+        self.dir.put("ssh_config", config);
         let mut text = format!(
             "coordinator = '{COORDINATOR}'\n[launch]\nkind = 'ssh'\nconfig = 'ssh_config'\n{launch}\n"
         );
@@ -160,8 +149,7 @@ impl Hosts {
                 text.push_str(&format!("parent = 'pe {}'\n", parent(pe)));
             }
         }
-        self.write("cluster.toml", &text);
-        self.path("cluster.toml")
+        self.dir.put("cluster.toml", text)
     }
 
     /// Creates a small copy of the program, without debug information, and returns its key for
@@ -181,7 +169,8 @@ impl Hosts {
         let script = "mount --bind \"$1\" /root && mount --bind \"$2/shadow\" /etc/shadow \
              && mount -t tmpfs tmpfs /run && mkdir /run/sshd \
              && exec /usr/sbin/sshd -D -e -f \"$2/sshd_config\"";
-        let log = File::create(self.path(&format!("sshd{host}.log"))).expect("it can be made");
+        let log = self.path(&format!("sshd{host}.log"));
+        let stderr = File::create(&log).expect("it can be made");
         let mut command = Command::new("ip");
         command
             .args(["netns", "exec", &format!("fcssh{host}")])
@@ -189,9 +178,8 @@ impl Hosts {
             .args([&home, dir])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log);
+            .stderr(stderr);
         self.servers[host] = Some(command.spawn().expect("there is `ip`"));
-        let log = self.path(&format!("sshd{host}.log"));
         eventually("an ssh server listens", || {
             let said = fs::read_to_string(&log).unwrap_or_default();
             let server = self.servers[host].as_mut()?;
@@ -227,17 +215,18 @@ impl Hosts {
             let _ = server.kill();
             let _ = server.wait();
         }
-        for (pid, line) in processes_on(host) {
-            if line.starts_with("sshd") {
-                kill(pid);
+        for process in processes_on(host) {
+            if process.arguments[0].starts_with("sshd") {
+                process.signal(Signal::KILL);
             }
         }
     }
 
     /// Returns the processes on the hosts that are not ssh servers.
-    pub fn running(&self) -> Vec<(i32, String)> {
+    pub fn running(&self) -> Vec<Process> {
         let all = (0..self.servers.len()).flat_map(processes_on);
-        all.filter(|(_, line)| !line.starts_with("sshd") && !line.contains("/usr/sbin/sshd"))
+        let is_server = |line: &str| line.starts_with("sshd") || line.contains("/usr/sbin/sshd");
+        all.filter(|process| !is_server(&process.arguments.join(" ")))
             .collect()
     }
 
@@ -249,11 +238,8 @@ impl Hosts {
 
     /// Returns the process of a PE.
     #[track_caller]
-    pub fn pe(&self, pe: u32) -> i32 {
-        let is_it = format!(" node --pe {pe} ");
-        let mut running = self.running().into_iter();
-        let found = running.find(|(_, line)| line.contains(&is_it));
-        found.expect("it is played").0
+    pub fn pe(&self, pe: u32) -> Process {
+        process_of(self.running(), pe)
     }
 }
 
@@ -271,63 +257,43 @@ pub fn address(host: usize) -> String {
     format!("10.118.0.{}", host + 1)
 }
 
-/// Kills a process, which may have ended.
-pub fn kill(pid: i32) {
-    let pid = Pid::from_raw(pid).expect("process ids are above 0");
-    let _ = kill_process(pid, Signal::KILL);
-}
-
 /// Returns all processes of a host, by its namespace.
-fn processes_on(host: usize) -> Vec<(i32, String)> {
+fn processes_on(host: usize) -> Vec<Process> {
     processes_in(&format!("fcssh{host}"))
 }
 
-fn processes_in(namespace: &str) -> Vec<(i32, String)> {
-    let pids = Command::new("ip")
-        .args(["netns", "pids", namespace])
-        .output();
-    let pids = pids.expect("there is `ip`").stdout;
-    let pids = String::from_utf8_lossy(&pids).into_owned();
+fn processes_in(namespace: &str) -> Vec<Process> {
+    let pids = said(Command::new("ip").args(["netns", "pids", namespace])).stdout;
     let pids = pids.lines().filter_map(|line| line.trim().parse().ok());
-    pids.filter_map(|pid: i32| {
-        // A process that has just ended has no command line.
-        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let words: Vec<_> = line.split(|&byte| byte == 0).collect();
-        let line = String::from_utf8_lossy(&words.join(&b' ')).into_owned();
-        (!line.is_empty()).then_some((pid, line))
-    })
-    .collect()
+    let all = pids.filter_map(Process::find);
+    // A process that has just ended has no command line.
+    all.filter(|process| process.arguments != [""]).collect()
 }
 
 /// Removes all namespaces of these hosts and their processes.
 fn remove() {
-    let list = Command::new("ip").args(["netns", "list"]).output();
-    let list = String::from_utf8_lossy(&list.expect("there is `ip`").stdout).into_owned();
-    let names = list.lines().filter_map(|line| line.split(' ').next());
-    for namespace in names.filter(|name| name.starts_with("fcssh")) {
-        for (pid, _) in processes_in(namespace) {
-            kill(pid);
+    for namespace in namespaces() {
+        if namespace.starts_with("fcssh") {
+            for process in processes_in(&namespace) {
+                process.signal(Signal::KILL);
+            }
+            said(Command::new("ip").args(["netns", "del", &namespace]));
         }
-        let _ = Command::new("ip")
-            .args(["netns", "del", namespace])
-            .status();
     }
-    let mut command = Command::new("ip");
-    command.args(["link", "del", "fcssh"]).stderr(Stdio::null());
-    let _ = command.status();
+    said(Command::new("ip").args(["link", "del", "fcssh"]));
 }
 
+/// Runs `ip` with the words of each line.
 #[track_caller]
-fn ip(line: &str) {
-    done(Command::new("ip").args(line.split(' ')));
+fn ip(lines: &str) {
+    for line in lines.lines() {
+        done(Command::new("ip").args(line.split_whitespace()));
+    }
 }
 
 #[track_caller]
 fn done(command: &mut Command) {
-    let output = command.output();
-    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let _ = std::io::stderr().write_all(&output.stderr);
-    assert!(output.status.success(), "{command:?}");
+    said(command).ok();
 }
 
 /// Returns the only copy of the program on a host, if there is one.

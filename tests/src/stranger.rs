@@ -1,14 +1,15 @@
 //! A foreign coordinator: it listens for PEs that require no certificate, accepts all, and sends
 //! arbitrary messages.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{FromPe, Timeouts, ToPe, Welcome};
 
-use crate::edge::read_length;
+use crate::edge::{framed, read_body};
+use crate::words::written;
 
 /// Time limit: many times the longest answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,25 +50,21 @@ impl Stranger {
     /// Sends a message.
     #[track_caller]
     pub fn say(&mut self, word: &ToPe) {
-        let mut frame = Vec::new();
-        word.put(&mut frame);
-        self.0.write_all(&frame).expect("the PE hears");
+        let sent = self.0.write_all(&written(|out| word.put(out)));
+        sent.expect("the PE hears");
     }
 
     /// Sends the body of a frame, whatever it is.
     #[track_caller]
     pub fn send(&mut self, body: &[u8]) {
-        let length = (body.len() as u32).to_be_bytes();
-        let sent = self.0.write_all(&[&length[..], body].concat());
+        let sent = self.0.write_all(&framed(body));
         sent.expect("the PE reads it");
     }
 
     /// Receives the PE's next message.
     #[track_caller]
     pub fn hear(&mut self) -> FromPe {
-        let length = read_length(&mut self.0).expect("the PE says something");
-        let mut body = vec![0; length as usize];
-        self.0.read_exact(&mut body).expect("it is whole");
+        let body = read_body(&mut self.0).expect("the PE says something");
         FromPe::parse(&body).expect("a PE speaks the protocol")
     }
 }

@@ -48,11 +48,8 @@ pub fn refused_each(command: &str, table: &str) {
 /// Panics with the column if it has something else.
 #[track_caller]
 pub fn numbers(column: &str) -> Vec<u64> {
-    let number = |word: &str| {
-        word.parse()
-            .unwrap_or_else(|_| panic!("no number: {column}"))
-    };
-    column.split_whitespace().map(number).collect()
+    let numbers: Result<_, _> = column.split_whitespace().map(str::parse).collect();
+    numbers.unwrap_or_else(|_| panic!("no number: {column}"))
 }
 
 fn lines(table: &str) -> impl Iterator<Item = &str> {

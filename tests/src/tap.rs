@@ -56,8 +56,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, fault: Option<(Fault, Arc<Atomic
             if length == 0 {
                 return Ok(());
             }
-            let strikes = fault.as_ref().filter(|(_, now)| now.swap(false, Relaxed));
-            match strikes {
+            match fault.as_ref().filter(|(_, now)| now.swap(false, Relaxed)) {
                 Some((Fault::Flip, _)) => block[length / 2] ^= 1,
                 Some((Fault::Cut, _)) => return to.write_all(&block[..length / 2]),
                 None => {}

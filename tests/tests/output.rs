@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::FromPe;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
-use flitcast_tests::run::begin;
+use flitcast_tests::run::{begin, said};
 use flitcast_tests::{Finished, flitcast, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -18,10 +18,8 @@ use serde_json::Value;
 /// Waits for the exit status of a command whose output is not read.
 #[track_caller]
 fn code_of(mut child: Child) -> Option<i32> {
-    let status = eventually("it has ended", || {
-        child.try_wait().expect("it is our child")
-    });
-    status.code()
+    let ended = || child.try_wait().expect("it is our child");
+    eventually("it has ended", ended).code()
 }
 
 /// Creates input for three PEs below P0.
@@ -55,14 +53,13 @@ fn a_round_goes_on_if_nobody_reads_its_log() {
 #[track_caller]
 fn objects(finished: &Finished) -> Vec<(String, String)> {
     let object = |line: &str| {
-        let object: Value = serde_json::from_str(line).unwrap_or_else(|error| {
-            panic!("{error}: `{line}` in\n{}", finished.stderr);
-        });
+        let object = serde_json::from_str::<Value>(line);
+        let object = object.unwrap_or_else(|error| panic!("{error}: {finished:?}"));
         let text = |path: &str| object.pointer(path).and_then(Value::as_str);
-        let message = text("/fields/message").unwrap_or_default();
+        let level = text("/level").expect("it has one").to_owned();
         (
-            text("/level").expect("it has one").to_owned(),
-            message.to_owned(),
+            level,
+            text("/fields/message").unwrap_or_default().to_owned(),
         )
     };
     finished.stderr.lines().map(object).collect()
@@ -76,25 +73,17 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::KILL);
     let failed = running.finish().with_code(1);
-    let told = objects(&failed);
-    let is_told = |level: &str, part: &str| {
-        let is_it = |(at, text): &(String, String)| at == level && text.contains(part);
-        assert!(
-            told.iter().any(is_it),
-            "no `{part}` at {level} in\n{}",
-            failed.stderr
-        );
-    };
-    is_told("ERROR", "P2 was killed by signal 9 (SIGKILL)\n  where: P2");
+    let text = "P2 was killed by signal 9 (SIGKILL)\n  where: P2";
+    let is_it = |(level, told): &(String, String)| level == "ERROR" && told.contains(text);
+    assert!(objects(&failed).iter().any(is_it), "{}", failed.stderr);
     // Refused before anything is started.
     let refused = dir.run(&format!("gather --tree path:0 --size 1parsec {json}"));
     let refused = refused.with_code(2);
     assert_eq!(objects(&refused).len(), 2, "{}", refused.stderr);
     // Messages and ends of commands.
     shards(&dir, 10);
-    let mut map = dir.words(&format!(
-        "map --tree path:4 --input @/in --output @/out {json}"
-    ));
+    let line = "map --tree path:4 --input @/in --output @/out";
+    let mut map = dir.words(&format!("{line} {json}"));
     let script = "echo word >&2; echo '{\"a\":1' >&2; exit 3";
     map.extend(["--", "sh", "-c", script].map(str::to_owned));
     let mapped = run(map).with_code(1);
@@ -195,18 +184,15 @@ fn a_reader_that_has_enough_is_no_error() {
         check --format json @/bad.toml | 2
     ",
     ) {
-        let mut child = Command::new(flitcast())
-            .args(dir.words(line))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("flitcast was built");
-        drop(child.stdout.take());
-        let told = child.wait_with_output().expect("it is our child");
-        let stderr = String::from_utf8_lossy(&told.stderr);
-        assert_eq!(told.status.code(), code.parse().ok(), "{line}: {stderr}");
-        assert!(!stderr.contains("ipe"), "{line}: {stderr}");
+        let (reader, writer) = std::io::pipe().expect("it can be made");
+        drop(reader);
+        let told = said(
+            Command::new(flitcast())
+                .args(dir.words(line))
+                .stdout(writer),
+        );
+        assert_eq!(told.code, code.parse().ok(), "{told:?}");
+        assert!(!told.stderr.contains("ipe"), "{told:?}");
     }
 }
 

@@ -1,12 +1,11 @@
 //! The pacing of TRANSMIT AFTER orders: with every pacing of every gather all bytes arrive, on
 //! unshaped and shaped links, and the report names the pacing.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flitcast_tests::clocks::{AHEAD_S, with_another_clock};
-use flitcast_tests::files::assert_same_below;
-use flitcast_tests::{Report, parsed, printed, refused, run, scratch};
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::{Report, hosts, parsed, printed, refused, scratch};
 
 const PACINGS: [&str; 3] = ["scheduled", "turns", "eager"];
 
@@ -43,29 +42,21 @@ fn every_pacing_brings_every_byte() {
 fn files_come_back_as_they_were_with_every_pacing() {
     let dir = scratch();
     for pe in 1..=4 {
-        let shard = dir.join(format!("in/p{pe}"));
-        fs::create_dir_all(&shard).expect("it can be made");
-        fs::write(shard.join("data"), vec![pe; 70_000 * usize::from(pe)]).expect("it can be");
+        fill(&dir.join(format!("in/p{pe}/data")), 70_000 * pe);
     }
     for pacing in PACINGS {
-        let output = dir.join(pacing);
-        let line = format!(
-            "gather --tree kary:2:5 --pacing {pacing} --input {} --output {}",
-            dir.join("in").display(),
-            output.display()
-        );
-        run(line.split_whitespace()).ok();
-        assert_same_below(&dir.join("in"), &output);
+        let line = format!("gather --tree kary:2:5 --pacing {pacing}");
+        dir.run(&format!("{line} --input @/in --output @/{pacing}"))
+            .ok();
+        assert_same_below(&dir.join("in"), &dir.join(pacing));
     }
 }
 
 #[test]
 fn the_report_says_which_pacing_it_was() {
     let heading = printed("gather --tree star:3 --size 1KiB --pacing turns");
-    assert!(
-        heading.contains("certification, pipelined, turns;"),
-        "{heading}"
-    );
+    let told = "certification, pipelined, turns;";
+    assert!(heading.contains(told), "{heading}");
     let scatter = parsed("scatter --tree star:3 --size 1KiB --format json");
     assert!(scatter["pacing"].is_null());
     let usual = parsed("gather --tree star:3 --size 1KiB --format json");
@@ -82,22 +73,9 @@ fn an_algorithm_without_orders_has_no_pacing() {
 
 /// A tree over two clocks: P0 and P2 read one, P1 and P3 each another; P2 is P1's child, and P3
 /// P0's. `boot_id` is the boot id of their host, if it is another one.
-fn over_two_clocks(folder: &Path, boot_id: Option<&Path>) -> PathBuf {
-    let run = with_another_clock(boot_id);
-    let other = |parent: &str| format!("parent = \"h{parent}\"\nrun = {run}\n");
-    let more = [
-        String::new(),
-        other("0"),
-        "parent = \"h1\"\n".to_owned(),
-        other("0"),
-    ];
-    let pes = more
-        .iter()
-        .enumerate()
-        .map(|(pe, more)| format!("[[pe]]\nname = \"h{pe}\"\naddress = \"127.0.2.{pe}\"\n{more}"));
-    let file = folder.join("cluster.toml");
-    fs::write(&file, pes.collect::<String>()).expect("it can be written");
-    file
+fn over_two_clocks(boot_id: Option<&Path>) -> String {
+    let other = format!("parent = 'a'\nrun = {}", with_another_clock(boot_id));
+    hosts(&["", &other, "parent = 'b'", &other])
 }
 
 /// Checks that all measured times are between the trigger and the end of the round, and much
@@ -126,30 +104,25 @@ fn assert_sane(report: &Report, what: &str) {
 #[track_caller]
 fn assert_clocks_do_not_matter(boot_id: Option<&Path>) {
     let dir = scratch();
-    let cluster = over_two_clocks(dir.path(), boot_id);
-    let cluster = cluster.display();
+    dir.put("cluster.toml", over_two_clocks(boot_id));
     for operation in [
         "scatter",
         "gather --pacing scheduled",
         "gather --pacing turns",
         "gather --pacing scheduled --sync serial",
     ] {
-        let line = format!(
-            "{operation} --cluster {cluster} --lengths 300KiB,70000,1 --rounds 3 --format json"
-        );
-        let report = run(line.split_whitespace()).ok().report();
+        let line = "--cluster @/cluster.toml --lengths 300KiB,70000,1 --rounds 3";
+        let report = dir.report(&format!("{operation} {line}"));
         assert_sane(&report, operation);
     }
     for pe in 1..4 {
-        let shard = dir.join(format!("in/p{pe}"));
-        fs::create_dir_all(&shard).expect("it can be made");
-        fs::write(shard.join("data"), vec![pe; 90_000]).expect("it can be written");
+        fill(&dir.join(format!("in/p{pe}/data")), 90_000);
     }
-    for (operation, from, to) in [("scatter", "in", "out"), ("gather", "out", "back")] {
-        let [from, to] = [from, to].map(|name| dir.join(name));
-        let (from, to) = (from.display(), to.display());
-        let line = format!("{operation} --cluster {cluster} --input {from} --output {to}");
-        run(line.split_whitespace()).ok();
+    for line in [
+        "scatter --input @/in --output @/out",
+        "gather --input @/out --output @/back",
+    ] {
+        dir.run(&format!("{line} --cluster @/cluster.toml")).ok();
     }
     assert_same_below(&dir.join("in"), &dir.join("back"));
 }
@@ -158,8 +131,7 @@ fn assert_clocks_do_not_matter(boot_id: Option<&Path>) {
 #[ignore = "needs root"]
 fn two_hosts_need_not_have_one_clock() {
     let dir = scratch();
-    let boot_id = dir.join("boot_id");
-    fs::write(&boot_id, "e5a1b2c3-0000-4000-8000-00000000f17c\n").expect("it can be written");
+    let boot_id = dir.put("boot_id", "e5a1b2c3-0000-4000-8000-00000000f17c\n");
     assert_clocks_do_not_matter(Some(&boot_id));
 }
 

@@ -22,10 +22,8 @@ fn covers_take_what_the_table_says() {
         let cover = format!("--network {network} --cover");
         let deals = ["whole", "striped", "levelled"];
         let scatters = deals.map(|deal| {
-            let plan = planned_of(
-                "scatter",
-                &format!("{cover} --lengths equal:8 --deal {deal}"),
-            );
+            let line = format!("{cover} --lengths equal:8 --deal {deal}");
+            let plan = planned_of("scatter", &line);
             assert_eq!(list(&plan, "trees").len(), trees, "{network}");
             replay(&plan)
         });
@@ -89,19 +87,14 @@ fn a_gather_lists_what_synchronises_each_tree() {
                     };
                     let token = of_kind("token", parent, pe).expect("a token");
                     let certificate = of_kind("certificate", pe, parent).expect("a certificate");
-                    assert!(
-                        number(token, "step") < number(certificate, "step"),
-                        "{line}"
-                    );
+                    let certified = number(certificate, "step");
+                    assert!(number(token, "step") < certified, "{line}");
                     let stream = first.get(&[pe, parent]);
                     let flits = stream.map_or(0, |(_, flits)| *flits);
                     assert_eq!(number(certificate, "stream_flits"), flits, "{line}");
                     let order = of_kind("order", parent, pe);
                     let begins = order.map(|order| {
-                        assert!(
-                            number(order, "step") > number(certificate, "step"),
-                            "{line}"
-                        );
+                        assert!(number(order, "step") > certified, "{line}");
                         let after = number(order, "after_steps");
                         assert!(after >= number(certificate, "lag_steps"), "{line}");
                         number(order, "step") + after
@@ -118,7 +111,7 @@ fn a_gather_lists_what_synchronises_each_tree() {
 /// One tree for each port of P0: arcs are shared, and no arc carries two flits in a step.
 #[test]
 fn trees_that_share_arcs_are_planned_one_message_after_the_other() {
-    for (seed, (network, trees)) in [
+    let networks = [
         ("mesh:4x4 --root 5", 4),
         ("mesh:3x4 --root 4", 3),
         ("debruijn:2:4 --root 5", 3),
@@ -126,10 +119,8 @@ fn trees_that_share_arcs_are_planned_one_message_after_the_other() {
         ("complete:6", 5),
         ("mesh:1x6", 1),
         ("complete:1", 1),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    ];
+    for (seed, (network, trees)) in networks.into_iter().enumerate() {
         for lengths in [format!("uniform:0..5:{seed}"), "equal:8".to_owned()] {
             for deal in ["auto", "whole", "striped", "levelled"] {
                 let line = format!("--network {network} --cover --shared --lengths {lengths}");
@@ -146,20 +137,9 @@ fn trees_that_share_arcs_are_planned_one_message_after_the_other() {
 
 #[test]
 fn unequal_lengths_keep_the_rules() {
-    for (seed, network) in [
-        "ring:7",
-        "mesh:3x4 --root 4",
-        "torus:3x4 --root 7",
-        "torus:2x5",
-        "hypercube:3 --root 6",
-        "debruijn:2:3 --root 3",
-        "complete:6",
-        "mesh:1x6",
-        "complete:1",
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    let networks = "ring:7|mesh:3x4 --root 4|torus:3x4 --root 7|torus:2x5|hypercube:3 --root 6|\
+        debruijn:2:3 --root 3|complete:6|mesh:1x6|complete:1";
+    for (seed, network) in networks.split('|').enumerate() {
         for deal in ["auto", "whole", "striped", "levelled"] {
             let line =
                 format!("--network {network} --cover --lengths uniform:0..5:{seed} --deal {deal}");
@@ -169,11 +149,10 @@ fn unequal_lengths_keep_the_rules() {
         }
         for flits in [0, 1, 7] {
             let line = format!("--network {network} --cover --size {flits}");
-            assert_eq!(number(&planned_of("broadcast", &line), "kept_flits") > 0, {
-                let plan = planned_of("broadcast", &line);
-                replay(&plan);
-                list(&plan, "crossings").iter().any(|hop| hop["from"] != 0)
-            });
+            let plan = planned_of("broadcast", &line);
+            replay(&plan);
+            let is_relayed = list(&plan, "crossings").iter().any(|hop| hop["from"] != 0);
+            assert_eq!(number(&plan, "kept_flits") > 0, is_relayed, "{line}");
         }
     }
 }

@@ -39,10 +39,8 @@ fn a_plan_has_a_time_on_links() {
 #[test]
 fn comparisons_have_the_times_of_baselines() {
     let of = |operation: &str, algorithm: &str| {
-        let line = format!(
-            "compare {operation} --network complete:8 --lengths equal:1 --link latency=20ms --format json"
-        );
-        let compared = parsed(&line);
+        let line = "--network complete:8 --lengths equal:1 --link latency=20ms --format json";
+        let compared = parsed(&format!("compare {operation} {line}"));
         let mut rows = list(&compared, "results").iter();
         let named = rows.find(|row| row["algorithm"] == algorithm && row["on_links"].is_object());
         let on_links = named.expect("the algorithm")["on_links"]["time_us"].as_f64();

@@ -14,9 +14,7 @@ use flitcast_plan::timing::Timing;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
-use flitcast_tests::random::{
-    path_and_flits, repaired_path_and_flits, repaired_tree_and_flits, tree_and_flits, walk,
-};
+use flitcast_tests::random::{path_and_flits, repaired, tree_and_flits, walk};
 use proptest::prelude::*;
 
 fn assert_agree(plan: &Plan, run: &Simulated) {
@@ -58,12 +56,7 @@ fn assert_simulates(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) {
 
 /// Checks a gather in a given order: simulated as planned, and predicted in the same times, P0 takes the
 /// messages in this order.
-fn assert_given_order_is_kept(
-    tree: &Arc<Tree>,
-    operation: Algorithm,
-    flits: &[u64],
-    order: &[PeId],
-) {
+fn keeps_order(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64], order: &[PeId]) {
     let plan = plan_gather(tree, operation, flits, order).unwrap();
     let mut schedules = operation.schedules(tree, flits, &Timing::LOCK_STEP);
     set_order(tree, &mut schedules, order).unwrap();
@@ -76,14 +69,10 @@ fn assert_given_order_is_kept(
     }
     let run = sim::run_schedules(tree, schedules).unwrap();
     assert_agree(&plan, &run);
-    let arrivals: Vec<u64> = order
-        .iter()
-        .map(|pe| run.arrival_steps[pe.index()])
-        .collect();
-    assert!(
-        arrivals.is_sorted_by(|one, next| one < next),
-        "{order:?} {arrivals:?}"
-    );
+    let arrivals = order.iter().map(|pe| run.arrival_steps[pe.index()]);
+    let arrivals: Vec<u64> = arrivals.collect();
+    let is_in_order = arrivals.is_sorted_by(|one, next| one < next);
+    assert!(is_in_order, "{order:?} {arrivals:?}");
 }
 
 /// The worst case of each bound, and of the formula that the paper prints instead: one flit at the end
@@ -107,10 +96,8 @@ fn a_flit_at_the_end_of_a_path_takes_as_long_as_the_upper_bound() {
     // Figure 4.
     let flits = [0, 2, 3, 0, 2, 1];
     let plan = plan(&tree, Algorithm::CERTIFICATION_SERIAL, &flits);
-    assert_eq!(
-        (plan.time_steps, plan.upper_bound().unwrap().steps),
-        (21, 27)
-    );
+    let upper = plan.upper_bound().unwrap();
+    assert_eq!((plan.time_steps, upper.steps), (21, 27));
 }
 
 /// The orders to twelve leaves take no port from the flits that their parent forwards.
@@ -162,12 +149,12 @@ proptest! {
     fn so_is_a_gather_in_a_given_order((tree, flits) in tree_and_flits(25), seed in any::<u64>()) {
         let order = walk(&tree, &flits, seed);
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
-            assert_given_order_is_kept(&tree, Algorithm::certification(sync), &flits, &order);
+            keeps_order(&tree, Algorithm::certification(sync), &flits, &order);
         }
     }
 
     #[test]
-    fn a_tree_that_lacks_pes_is_a_tree_like_any_other((tree, flits) in repaired_tree_and_flits(30)) {
+    fn a_tree_that_lacks_pes_is_a_tree_like_any_other((tree, flits) in repaired(tree_and_flits(30))) {
         assert_all_arrive(&tree, Algorithm::FARTHEST_FIRST, &flits);
         assert_simulates(&tree, Algorithm::FARTHEST_FIRST, &flits);
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
@@ -178,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_a_path_with_gaps((tree, flits) in repaired_path_and_flits(30)) {
+    fn so_is_a_path_with_gaps((tree, flits) in repaired(path_and_flits(30))) {
         assert!(tree.is_path());
         assert_all_arrive(&tree, Algorithm::SHOULDER_TAP, &flits);
         assert_simulates(&tree, Algorithm::SHOULDER_TAP, &flits);

@@ -1,11 +1,9 @@
 //! Scatter and gather with a port of P0 for each of its neighbours.
 
-use std::fs;
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, refused, rows, run, scratch};
+use flitcast_tests::{parsed, refused, reported, rows, scratch};
 
 /// A tree of three branches whose links all differ: a leaf, a path of two, a PE with two children.
 const TREE: &str = "parents = [0, 0, 2, 0, 4, 4]\n\
@@ -15,13 +13,6 @@ const TREE: &str = "parents = [0, 0, 2, 0, 4, 4]\n\
     [[edges]]\nchild = 4\nrate = \"20mbit\"\nlatency = \"2ms\"\n\
     [[edges]]\nchild = 5\nrate = \"30mbit\"\n\
     [[edges]]\nchild = 6\nrate = \"10mbit\"\nlatency = \"1ms\"\n";
-
-fn report(line: &str) -> Report {
-    let report = run(format!("{line} --format json").split_whitespace()).ok();
-    let report = report.report();
-    report.assert_all_arrived();
-    report
-}
 
 /// Creates messages of all kinds: long ones for each branch, a folder, a byte, an empty file, nothing.
 fn fill_input(input: &Path) {
@@ -36,27 +27,23 @@ fn fill_input(input: &Path) {
 #[test]
 fn files_go_there_and_back_over_all_links_at_once() {
     let dir = scratch();
-    let path = |name: &str| dir.join(name);
-    fs::write(path("tree.toml"), TREE).expect("it can be written");
-    fill_input(&path("input"));
-    let line = |operation: &str, [from, to]: [&str; 2], more: &str| {
-        let (tree, from, to) = (path("tree.toml"), path(from), path(to));
-        let (tree, from, to) = (tree.display(), from.display(), to.display());
-        format!("{operation} --tree file:{tree} --input {from} --output {to} --force {more}")
-    };
+    dir.put("tree.toml", TREE);
+    fill_input(&dir.join("input"));
     for more in ["", "--flit-size 4000", "--packets 3", "--rounds 2"] {
-        for (operation, ways) in [
-            ("scatter", ["input", "there"]),
-            ("gather", ["there", "back"]),
+        for line in [
+            "scatter --input @/input --output @/there",
+            "gather --input @/there --output @/back",
         ] {
+            let line = format!("{line} --tree file:@/tree.toml --force {more}");
             let took = ["single", "multi"].map(|ports| {
-                let report = report(&line(operation, ways, &format!("--ports {ports} {more}")));
+                let report = dir.report(&format!("{line} --ports {ports}"));
+                report.assert_all_arrived();
                 assert_eq!(report.value("/ports"), ports);
                 report.float("/round/predicted_us")
             });
-            assert!(took[1] < took[0], "{operation} {more}: {took:?}");
+            assert!(took[1] < took[0], "{line}: {took:?}");
         }
-        assert_same_below(&path("input"), &path("back"));
+        assert_same_below(&dir.join("input"), &dir.join("back"));
     }
 }
 
@@ -76,8 +63,7 @@ fn every_choice_beside_the_ports_goes_with_them() {
         "gather --tree star:6 --algorithm auto",
         "gather --network torus:3x3 --algorithm auto",
     ] {
-        let line = format!("{line} {links} --ports multi --format json");
-        let report = run(line.split_whitespace()).ok().report();
+        let report = reported(&format!("{line} {links} --ports multi"));
         assert_eq!(report.value("/ports"), "multi", "{line}");
         if line.starts_with("gather") {
             assert_eq!(report.value("/sync"), "multi-port", "{line}");

@@ -24,10 +24,13 @@ fn length_kinds(flit: usize) -> [usize; 6] {
 }
 
 fn lengths(pes: usize, turn: usize) -> Vec<usize> {
-    let kinds = length_kinds(flit_bytes(pes));
-    (0..pes - 1)
-        .map(|i| kinds[(i + turn) % kinds.len()])
-        .collect()
+    let kinds = length_kinds(flit_bytes(pes)).into_iter().cycle();
+    kinds.skip(turn).take(pes - 1).collect()
+}
+
+fn joined(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    numbers.join(",")
 }
 
 /// Returns the turns in which each length is sent at least once; few PEs need several.
@@ -40,19 +43,14 @@ fn turns(pes: usize) -> Vec<usize> {
 }
 
 /// Returns every gather that the tree allows, with the name of its algorithm.
-fn gathers(is_path: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn gathers(is_path: bool) -> impl Iterator<Item = (String, &'static str)> {
     let all = [
-        (
-            "gather --algorithm certification --sync serial",
-            "certification",
-        ),
-        (
-            "gather --algorithm certification --sync pipelined",
-            "certification",
-        ),
+        ("certification", " --sync serial"),
+        ("certification", " --sync pipelined"),
+        ("shoulder-tap", ""),
     ];
-    let tap = ("gather --algorithm shoulder-tap", "shoulder-tap");
-    all.into_iter().chain(is_path.then_some(tap))
+    let all = all.into_iter().take(if is_path { 3 } else { 2 });
+    all.map(|(name, sync)| (format!("gather --algorithm {name}{sync}"), name))
 }
 
 /// Returns the report of a successful run.
@@ -72,11 +70,10 @@ fn report(line: &str, tree: &str, pes: usize) -> Report {
 fn synthetic(tree: &str, pes: usize, is_path: bool) {
     for turn in turns(pes) {
         let lengths = lengths(pes, turn);
-        let list: Vec<String> = lengths.iter().map(usize::to_string).collect();
         let list = match pes {
             // There is no destination; the list has the same length.
             1 => "--size 1MiB".to_owned(),
-            _ => format!("--lengths {}", list.join(",")),
+            _ => format!("--lengths {}", joined(&lengths)),
         };
         let expected: Vec<u64> = lengths.iter().map(|&bytes| bytes as u64).collect();
         let scattered = report(&format!("scatter {list}"), tree, pes);
@@ -192,12 +189,9 @@ fn two_arms(pes: usize) -> Vec<usize> {
 
 #[test]
 fn a_tree_given_by_its_parents() {
-    let name = |pes: usize| {
-        let parents: Vec<_> = two_arms(pes).iter().map(usize::to_string).collect();
-        match pes {
-            1 => "path:1".to_owned(),
-            _ => format!("parents:{}", parents.join(",")),
-        }
+    let name = |pes: usize| match pes {
+        1 => "path:1".to_owned(),
+        _ => format!("parents:{}", joined(&two_arms(pes))),
     };
     shape(name, small);
 }
@@ -210,8 +204,7 @@ fn a_tree_in_a_file() {
         for (id, parent) in (1..).zip(two_arms(pes)) {
             text.push_str(&format!("[[pe]]\nid = {id}\nparent = {parent}\n"));
         }
-        let path = dir.join(format!("tree-of-{pes}.toml"));
-        std::fs::write(&path, text).expect("a scratch directory can be written to");
+        let path = dir.put(&format!("tree-of-{pes}.toml"), text);
         format!("file:{}", path.display())
     };
     shape(name, small);

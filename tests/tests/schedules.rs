@@ -15,14 +15,10 @@ use proptest::prelude::*;
 /// Checks that every message arrives in one piece, and not earlier than its path permits.
 fn assert_complete(tree: &Tree, flits: &[u64], run: &Simulated) {
     for pe in tree.pes() {
-        let crossed = run
-            .crossings
-            .iter()
-            .filter(|c| matches!(c.item, Item::Flit { message, .. } if message.pe() == pe));
-        assert_eq!(
-            crossed.count() as u64,
-            flits[pe.index()] * u64::from(tree.depth(pe))
-        );
+        let is_own = |item| matches!(item, Item::Flit { message, .. } if message.pe() == pe);
+        let crossed = run.crossings.iter().filter(|c| is_own(c.item)).count();
+        let expected = flits[pe.index()] * u64::from(tree.depth(pe));
+        assert_eq!(crossed as u64, expected);
         assert_eq!(run.arrival_steps[pe.index()] > 0, flits[pe.index()] > 0);
     }
 }
@@ -31,12 +27,9 @@ fn assert_complete(tree: &Tree, flits: &[u64], run: &Simulated) {
 /// last certificate, then its streams one after the other.
 fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     fn b(tree: &Tree, pe: PeId) -> u64 {
-        token_order(tree, pe)
-            .iter()
-            .zip(1..)
-            .map(|(&c, k)| k + b(tree, c))
-            .max()
-            .unwrap_or(0)
+        let children = (1..).zip(token_order(tree, pe));
+        let steps = children.map(|(k, c)| k + b(tree, c));
+        steps.max().unwrap_or(0)
     }
     fn token_order(tree: &Tree, pe: PeId) -> Vec<PeId> {
         let mut children = tree.children(pe).to_vec();
@@ -51,13 +44,11 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
         };
         let certificates = order.iter().map(|&c| certificate(tree, flits, sync, c));
         let ordered = certificates.filter(|&(_, n)| sync == Sync::Serial || n > 0);
-        ordered
-            .zip(1..)
-            .map(|((c, n), place)| match sync {
-                Sync::Parallel | Sync::MultiPort => (1, c, n),
-                Sync::Serial | Sync::Pipelined => (place, c, n),
-            })
-            .collect()
+        let placed = (1..).zip(ordered).map(|(place, (c, n))| match sync {
+            Sync::Parallel | Sync::MultiPort => (1, c, n),
+            Sync::Serial | Sync::Pipelined => (place, c, n),
+        });
+        placed.collect()
     }
     fn certificate(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> (u64, u64) {
         let mut promised = promises(tree, flits, sync, pe);
@@ -82,11 +73,8 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
         Sync::Serial => 2 * (tree.len() as u64 - 1),
         Sync::Pipelined => 2 * b(tree, PeId::ROOT),
         Sync::Parallel | Sync::MultiPort => {
-            2 * tree
-                .pes()
-                .map(|pe| u64::from(tree.depth(pe)))
-                .max()
-                .unwrap()
+            let depths = tree.pes().map(|pe| u64::from(tree.depth(pe)));
+            2 * depths.max().unwrap()
         }
     };
     let mut streams = promises(tree, flits, sync, PeId::ROOT);
@@ -132,24 +120,12 @@ proptest! {
     }
 
     #[test]
-    fn serial_certification_takes_what_section_4_says((tree, flits) in tree_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::CERTIFICATION_SERIAL, &flits).unwrap();
-        assert_complete(&tree, &flits, &run);
-        prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Serial));
-    }
-
-    #[test]
-    fn with_ports_enough_synchronising_takes_twice_the_height((tree, flits) in tree_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::CERTIFICATION_PARALLEL, &flits).unwrap();
-        assert_complete(&tree, &flits, &run);
-        prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Parallel));
-    }
-
-    #[test]
-    fn pipelined_certification_takes_what_section_5_says((tree, flits) in tree_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::CERTIFICATION_PIPELINED, &flits).unwrap();
-        assert_complete(&tree, &flits, &run);
-        prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Pipelined));
+    fn certification_takes_what_sections_4_and_5_say((tree, flits) in tree_and_flits(30)) {
+        for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
+            let run = sim::run(&tree, Algorithm::certification(sync), &flits).unwrap();
+            assert_complete(&tree, &flits, &run);
+            prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, sync));
+        }
     }
 }
 

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
 use flitcast_tests::lab::{interfaces, namespaces};
-use flitcast_tests::processes::{eventually, until};
+use flitcast_tests::processes::{Process, eventually, until};
 use flitcast_tests::refused_each;
 use flitcast_tests::run::said;
 use flitcast_tests::run::{Finished, Running, begin};
 use flitcast_tests::slurm::{Job, Slurm};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 /// Half a second for a better cause, two for the last reports, three for PEs to leave; then
 /// Slurm ends the step and the job.
@@ -84,12 +84,11 @@ fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
     let mut spying = slurm.job(&format!("{line} {}/spy", slurm.path("").display()));
     // It finds a folder that no other user can read.
     let spy = "#!/bin/sh\nstat --format='%a %u %n' \"$LOCAL\"\n";
-    fs::write(slurm.path("spy"), spy).expect("it can be written");
-    set_mode(&slurm.path("spy"), 0o755);
+    set_mode(&slurm.dir.put("spy", spy), 0o755);
     spying.env("TMPDIR", &tmp);
     let (code, output) = slurm.wait(spying).finish();
     assert_eq!(code, Some(0), "{output}");
-    let found = fs::read_to_string(slurm.path("results/p1")).expect("it was gathered");
+    let found = slurm.dir.read("results/p1");
     let own = format!("700 0 {}/flitcast-", tmp.display());
     assert!(found.starts_with(&own), "{found}");
     assert_eq!(names(&theirs), Vec::<String>::new());
@@ -107,18 +106,16 @@ fn a_job_whose_pes_are_stuck_comes_to_its_end() {
     // In place of the binary: its PEs ignore requests.
     let deaf = "#!/bin/sh\ncase $1 in node) trap '' TERM; while :; do sleep 1; done;; esac\n\
         [ \"$1\" = ca ] || exit 3\n";
-    fs::write(slurm.path("deaf"), deaf).expect("it can be written");
-    set_mode(&slurm.path("deaf"), 0o755);
+    let deaf = slurm.dir.put("deaf", deaf);
+    set_mode(&deaf, 0o755);
     let line = format!("--nodes=2 --ntasks=2 {} shards results cat", script());
     let mut job = slurm.job(&line);
-    job.env("FLITCAST", slurm.path("deaf"));
+    job.env("FLITCAST", deaf);
     let (code, output) = slurm.wait(job).finish();
     assert_eq!(code, Some(3), "{output}");
-    let left = names(&slurm.path(""));
-    assert!(
-        !left.iter().any(|name| name.starts_with(".flitcast-keys")),
-        "{left:?}"
-    );
+    let mut left = names(&slurm.path(""));
+    left.retain(|name| name.starts_with(".flitcast-keys"));
+    assert_eq!(left, [""; 0]);
     slurm.down();
 }
 
@@ -131,7 +128,7 @@ fn in_mid_round(slurm: &Slurm) -> Job<'_> {
         srun --overlap --kill-on-bad-exit=0 bash -c 'echo $$ >pids/$SLURM_PROCID; \
             exec \"$FLITCAST\" node --join slurm --credentials keys' &\n\
         \"$FLITCAST\" gather --cluster slurm --tree kary:2:4 --credentials keys --size 400GiB -v\n";
-    fs::write(slurm.path("job"), text).expect("it can be written");
+    slurm.dir.put("job", text);
     let job = slurm.submit("--nodes=4 --ntasks=4 job");
     job.wait_for("triggered");
     job
@@ -142,9 +139,9 @@ fn in_mid_round(slurm: &Slurm) -> Job<'_> {
 fn a_task_that_is_killed_is_named_and_ends_the_job() {
     let slurm = Slurm::up(4);
     let job = in_mid_round(&slurm);
-    let pid = fs::read_to_string(slurm.path("pids/1")).expect("it is there");
-    let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
-    kill_process(pid.expect("a number"), Signal::KILL).expect("it runs");
+    let pid = slurm.dir.read("pids/1").trim().parse();
+    let process = Process::find(pid.expect("a number"));
+    process.expect("it runs").signal(Signal::KILL);
     let began = Instant::now();
     let (code, output) = job.finish();
     let took = began.elapsed();
@@ -175,30 +172,17 @@ fn a_step_that_is_cancelled_ends_the_job() {
     slurm.down();
 }
 
-#[test]
-#[ignore = "needs root, iproute2, slurm-wlm and munge"]
-fn a_task_whose_keys_are_not_there_says_so() {
-    let slurm = Slurm::up(1);
-    let mut srun = slurm.command("srun", "--ntasks=1");
-    srun.arg(flitcast_tests::flitcast());
-    let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
-    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
-    refused.says(&["nowhere/"]);
-    slurm.down();
-}
-
 /// Creates a cluster file that lets Slurm start four PEs, with these further lines of `[launch]`
 /// and below it; and their keys.
 fn cluster(slurm: &Slurm, below: &str) -> String {
     if !slurm.path("keys").exists() {
         said(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4")).with_code(0);
     }
-    let file = slurm.path("cluster.toml");
     let text = format!(
         "coordinator = '0.0.0.0:7117'\nsecurity.credentials = 'keys'\n\
          [launch]\nkind = 'slurm'\n{below}"
     );
-    fs::write(&file, text).expect("it can be written");
+    let file = slurm.dir.put("cluster.toml", text);
     format!("--cluster {}", file.display())
 }
 
@@ -239,8 +223,8 @@ fn a_cluster_file_has_slurm_start_the_pes() {
     let cluster = cluster(&slurm, &line_of_nodes());
     let dir = slurm.path("").display().to_string();
     let line = format!("scatter {cluster} --input {dir}shards --output {dir}there -v");
-    let scattered = over(command(&slurm, &line)).ok().stdout;
-    assert!(scattered.contains("TLS 1.3 both ways"), "{scattered}");
+    let scattered = over(command(&slurm, &line)).ok();
+    scattered.prints(&["TLS 1.3 both ways"]);
     let gather = format!("gather {cluster} --input {dir}there --output {dir}back");
     over(command(&slurm, &gather)).ok();
     assert_same_below(&slurm.path("shards"), &slurm.path("back"));
@@ -249,8 +233,7 @@ fn a_cluster_file_has_slurm_start_the_pes() {
         format!("map {cluster} --input {dir}shards --work {dir}work --output {dir}sizes -- wc -c");
     over(command(&slurm, &map)).ok();
     for (pe, bytes) in [(1, "1"), (2, "300000"), (3, "0")] {
-        let said = slurm.path(&format!("sizes/p{pe}/stdout"));
-        let said = fs::read_to_string(said).expect("it was gathered");
+        let said = slurm.dir.read(&format!("sizes/p{pe}/stdout"));
         assert_eq!(said.trim(), bytes, "P{pe}");
     }
     slurm.down();
@@ -268,16 +251,13 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
     running.wait_for(&["triggered"]);
     // All of the tasks have the same command line; the environment contains the number.
     let p2 = eventually("P2 is found", || {
-        let environment = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let is_p2 = |pid: i32| {
-            let environment = environment(pid);
+        let is_p2 = |process: &Process| {
+            let environment = fs::read(format!("/proc/{}/environ", process.pid));
+            let environment = environment.unwrap_or_default();
             let mut variables = environment.split(|byte| *byte == 0);
             variables.any(|variable| variable == b"SLURM_PROCID=2")
         };
-        running
-            .processes()
-            .into_iter()
-            .find(|process| is_p2(process.pid))
+        running.processes().into_iter().find(is_p2)
     });
     p2.signal(Signal::KILL);
     running.wait_for(&["P2 is dead", "going on without it"]);
@@ -290,12 +270,19 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
 
 #[test]
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
-fn what_srun_refuses_is_told() {
+fn what_srun_or_a_task_refuses_is_told() {
     let slurm = Slurm::up(4);
     let below = format!("options = ['--partition=none']\n{}", line_of_nodes());
     let cluster = cluster(&slurm, &below);
     let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB"))).with_code(1);
     let told = "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
     refused.says(&[told]);
+
+    // A task whose keys are missing.
+    let mut srun = slurm.command("srun", "--ntasks=1");
+    srun.arg(flitcast_tests::flitcast());
+    let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
+    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+    refused.says(&["nowhere/"]);
     slurm.down();
 }

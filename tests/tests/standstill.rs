@@ -28,8 +28,7 @@ fn signals_end_a_run_while_it_is_predicted() {
         running.signal(signal);
         let finished = running.finish();
         finished.fails(code, &["interrupted: every process was stopped"]);
-        let told = &finished.stderr;
-        assert!(!told.contains("triggered"), "{told}");
+        assert!(!finished.stderr.contains("triggered"), "{finished:?}");
     }
 }
 
@@ -92,10 +91,8 @@ impl Scatter {
 
 fn is_stopped(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit_once(") ")
-        .map(|(_, fields)| fields.chars().next());
-    state == Some(Some('T'))
+    let fields = stat.rsplit_once(") ");
+    fields.is_some_and(|(_, fields)| fields.starts_with('T'))
 }
 
 #[track_caller]

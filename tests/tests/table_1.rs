@@ -2,6 +2,8 @@
 //! disciplines: one flit a message on complete binary trees of n PEs and height h, replayed flit by flit
 //! (spec-exchange.md, sections 2 to 6, 9 and 11).
 
+use std::ops::RangeInclusive;
+
 use super::replay::{planned_of, replay};
 
 const GOSSIP: &str = "gossip --lengths equal:1";
@@ -12,53 +14,58 @@ const EXCHANGE: &str = "exchange --lengths each:1";
 fn steps(line: &str, pes: u64) -> u64 {
     let line = line.replace("LEAF", &(pes - 1).to_string());
     let (operation, rest) = line.split_once(' ').expect("an operation");
-    replay(&planned_of(
-        operation,
-        &format!("{rest} --tree kary:2:{pes}"),
-    ))
+    let rest = format!("{rest} --tree kary:2:{pes}");
+    replay(&planned_of(operation, &rest))
 }
 
-fn each(check: impl Fn(u64, u64)) {
-    for height in 2..=4 {
+/// Calls `check` with the number of PEs and the height of trees of these heights.
+fn each(heights: RangeInclusive<u64>, check: impl Fn(u64, u64)) {
+    for height in heights {
         check((2 << height) - 1, height);
     }
 }
 
 #[test]
 fn the_four_operations_take_what_they_can() {
-    each(|n, h| {
-        let q = (n - 3) / 4;
+    each(1..=5, |n, h| {
         for (line, right) in [
             // The paper: 2 log n and log n.
             ("broadcast --size 1", 2 * h),
             ("broadcast --size 1 --from LEAF", 3 * h - 1),
             ("broadcast --size 1 --ports multi", h),
             ("broadcast --size 1 --ports multi --from LEAF", 2 * h),
-            // The paper: n - 1 and (n - 1) / 3.
-            (GOSSIP, 2 * n + 2 * h - 3),
+            // The paper: n - 1 and (n - 1) / 3. The smallest tree is a star.
+            (GOSSIP, 2 * n + 2 * h - 3 - u64::from(h == 1)),
             (&format!("{GOSSIP} --ports multi"), n - 1),
+            ("scatter --lengths equal:1 --from 0", n - 1),
             ("scatter --lengths equal:1 --from LEAF", n - 1),
-            (
-                "scatter --lengths equal:1 --from 0 --ports multi",
-                (n - 1) / 2,
-            ),
+            ("scatter --lengths equal:1 --ports multi", (n - 1) / 2),
+            ("scatter --lengths equal:1 --from 0 --ports multi", n / 2),
             ("scatter --lengths equal:1 --from LEAF --ports multi", n - 1),
-            // The paper: O(n^2).
-            (EXCHANGE, n - 1 + (n + 1) * (n - 3) / 2 + 2 * q * q),
-            (&format!("{EXCHANGE} --ports multi"), (n * n - 1) / 4),
         ] {
             assert_eq!(steps(line, n), right, "{n} PEs: {line}");
         }
+    });
+    // The paper: O(n^2).
+    each(2..=4, |n, _| {
+        let q = (n - 3) / 4;
+        let single = n - 1 + (n + 1) * (n - 3) / 2 + 2 * q * q;
+        assert_eq!(steps(EXCHANGE, n), single, "{n} PEs");
+        let multi = steps(&format!("{EXCHANGE} --ports multi"), n);
+        assert_eq!(multi, (n * n - 1) / 4, "{n} PEs");
     });
 }
 
 #[test]
 fn algorithms_around_the_tree_take_what_the_reference_says() {
-    each(|n, h| {
+    // A4, with stops 3 (n - 1).
+    each(1..=5, |n, _| {
+        let line = format!("{GOSSIP} --ports multi --algorithm ring-emulation");
+        assert_eq!(steps(&line, n), 2 * n - 3, "{n} PEs");
+    });
+    each(2..=4, |n, h| {
         let place = h as usize - 2;
         for (line, right) in [
-            // A4, with stops 3 (n - 1).
-            (&format!("{GOSSIP} --ports multi")[..], 2 * n - 3),
             // A5, 3 (n - 1) in the paper, and A6, one way.
             ("scatter --lengths equal:1 --from LEAF", [11, 37, 87][place]),
             (
@@ -79,7 +86,7 @@ fn algorithms_around_the_tree_take_what_the_reference_says() {
 /// messages, takes 2h cycles of four steps, each as long as its longest message.
 #[test]
 fn six_disciplines_take_twice_the_best_time() {
-    each(|n, h| {
+    each(2..=4, |n, h| {
         for order in ["prl", "plr", "lrp", "rlp", "rpl", "lpr"] {
             let found = steps(&format!("{GOSSIP} --algorithm discipline:{order}"), n);
             let unused = 2 * u64::from(order.ends_with('p'));

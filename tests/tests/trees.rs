@@ -1,7 +1,7 @@
 //! `--network` with `--root` and `--spanning`, and `flitcast tree`: their output can be parsed, is
 //! consistent, and can be run.
 
-use flitcast_tests::{Folder, parsed, printed, refused, rows, scratch};
+use flitcast_tests::{Folder, parsed, printed, refused, refused_each, scratch};
 use serde_json::Value;
 
 #[track_caller]
@@ -46,16 +46,13 @@ fn a_broadcast_tree_is_quicker_than_a_breadth_first_one() {
 #[test]
 fn the_tree_file_reads_back_to_the_same_tree() {
     let dir = scratch();
-    for (i, tree) in [
+    for tree in [
         "--tree path:1",
         "--tree random:500:7",
         "--network mesh:5x4x3 --root 17 --spanning broadcast",
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    ] {
         let toml = printed(&format!("tree {tree} --format toml"));
-        let path = dir.put(&format!("{i}.toml"), toml);
+        let path = dir.put("tree.toml", toml);
         let read = tree_json(&format!("--tree file:{}", path.display()));
         for key in ["pes", "parents", "depth", "max_degree", "broadcast_steps"] {
             assert_eq!(read[key], tree_json(tree)[key], "{tree}");
@@ -99,34 +96,27 @@ fn drawings_have_every_pe_and_every_edge() {
     assert_eq!(svg.matches("<circle ").count(), 60);
     assert_eq!(svg.matches("class=\"edge\"").count(), 59);
     assert!(!svg.contains("NaN") && !svg.contains("href") && !svg.contains("<script"));
-    refused(
-        "tree --tree star:5001 --format svg",
-        &["5001 PEs are too many to draw; the limit is 5000"],
-    );
+    let told = "5001 PEs are too many to draw; the limit is 5000";
+    refused("tree --tree star:5001 --format svg", &[told]);
 }
 
 #[test]
 fn runs_go_over_the_tree_that_spans_the_network() {
     let dir = scratch();
     let edges = edges_file(&dir, "# a triangle with a tail\n0 1\n1 2\n2 0\n2 3\n");
-    for (command, network, spanning, name) in [
-        ("scatter", "mesh:2x2", "", "mesh:2x2 root 3 bfs"),
-        (
-            "gather",
-            "torus:2x2",
-            "--spanning broadcast",
-            "torus:2x2 root 3 broadcast",
-        ),
-        ("gather", "ring:4", "--spanning bfs", "ring:4 root 3 bfs"),
-        ("scatter", edges.as_str(), "", "root 3 bfs"),
+    for (command, network, spanning) in [
+        ("scatter", "mesh:2x2", ""),
+        ("gather", "torus:2x2", "--spanning broadcast"),
+        ("gather", "ring:4", "--spanning bfs"),
+        ("scatter", edges.as_str(), ""),
     ] {
-        let run = parsed(&format!(
-            "{command} --network {network} --root 3 {spanning} --size 1KiB --format json"
-        ));
+        let line = format!("{command} --network {network} --root 3 {spanning}");
+        let run = parsed(&format!("{line} --size 1KiB --format json"));
         let tree = run["tree"].as_str().expect("it is a name");
-        assert!(tree.ends_with(name), "{tree}");
+        let kind = spanning.split(' ').nth(1).unwrap_or("bfs");
+        let name = format!("{} root 3 {kind}", network.trim_start_matches("edges:"));
+        assert!(tree.ends_with(&name), "{tree}");
         assert_eq!(run["nodes"], serde_json::json!([3, 0, 1, 2]));
-        let kind = tree.rsplit(' ').next().expect("it has words");
         let shown = tree_json(&format!("--network {network} --root 3 --spanning {kind}"));
         assert_eq!(run["parents"], shown["parents"], "{tree}");
         assert_eq!(run["tree"], shown["name"]);
@@ -142,51 +132,37 @@ fn all_faults_of_a_file_of_edges_and_of_the_rest_at_once() {
     let dir = scratch();
     let edges = edges_file(&dir, "0 1\n1 1\n\nx 2\n1 2 3\n");
     let line = |number: u32| format!("net.txt:{number}: ");
+    let told = [&line(2), &line(4), &line(5), "`x`", "--flit-size"];
     refused(
         &format!("scatter --network {edges} --size 1 --flit-size 1"),
-        &[&line(2), &line(4), &line(5), "`x`", "--flit-size"],
+        &told,
     );
     let edges = edges_file(&dir, "0 1\n2 3\n3 14\n");
-    refused(
-        &format!("gather --network {edges} --size 1"),
-        &["not connected: nodes 2, 3, 4, 5, 6, 7, 8, 9 and 5 more cannot be reached from node 0"],
-    );
-    refused(
-        "scatter --network edges:no/such --size 1",
-        &["cannot read the file of edges no/such"],
-    );
+    let told =
+        "not connected: nodes 2, 3, 4, 5, 6, 7, 8, 9 and 5 more cannot be reached from node 0";
+    refused(&format!("gather --network {edges} --size 1"), &[told]);
+    let told = "cannot read the file of edges no/such";
+    refused("scatter --network edges:no/such --size 1", &[told]);
 }
 
 #[test]
 fn networks_that_there_are_not() {
     for command in ["tree", "scatter --size 1", "gather --size 1"] {
         refused(command, &["--tree TREE", "--network NETWORK"]);
-        refused(
-            &format!("{command} --tree path:3 --network ring:3"),
-            &["--tree and --network: use one of them"],
-        );
-        refused(
-            &format!("{command} --tree path:3 --root 1 --spanning bfs"),
-            &["--root belongs to --network", "--spanning belongs to"],
-        );
-        refused(
-            &format!("{command} --network ring:3 --root 3"),
-            &["--network ring:3: root 3: there is no such node (the last one is 2)"],
-        );
-        for [network, cause] in rows(
+        refused_each(
+            command,
             "
-            ring:0 | N must be a whole number from 1 to 1048576, not `0`
-            ring:1000000000 | not `1000000000`
-            mesh:40000x25000 | 1000000000 nodes, more than the 1048576
-            complete:1000000 | 499999500000 edges, more than the 16777216
-            mehs:4x4 | did you mean `mesh`?
+            --tree path:3 --network ring:3 | --tree and --network: use one of them
+            --tree path:3 --root 1 --spanning bfs | --root belongs to --network | --spanning belongs to
+            --network ring:3 --root 3 | --network ring:3: root 3: there is no such node (the last one is 2)
+            --network ring:0 | N must be a whole number from 1 to 1048576, not `0`
+            --network ring:1000000000 | not `1000000000`
+            --network mesh:40000x25000 | 1000000000 nodes, more than the 1048576
+            --network complete:1000000 | 499999500000 edges, more than the 16777216
+            --network mehs:4x4 | did you mean `mesh`?
         ",
-        ) {
-            refused(&format!("{command} --network {network}"), &[cause]);
-        }
+        );
     }
-    refused(
-        "scatter --network mesh:64x64 --size 1",
-        &["--network mesh:64x64 root 0 bfs has 4096 PEs: at most 1024"],
-    );
+    let told = "--network mesh:64x64 root 0 bfs has 4096 PEs: at most 1024";
+    refused("scatter --network mesh:64x64 --size 1", &[told]);
 }

@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use flitcast_tests::files::names_if_any;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::{begin, start_with};
-use flitcast_tests::{Finished, Folder, Running, flitcast, rows, scratch};
+use flitcast_tests::{Finished, Folder, Running, flitcast, scratch};
 use serde_json::Value;
 
 /// Commands of one test, which are not watched by another.
@@ -37,10 +38,8 @@ impl Place {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let files = fs::read_dir(self.directory()).into_iter().flatten();
-        files
-            .map(|file| file.expect("it can be read").path())
-            .collect()
+        let names = names_if_any(&self.directory()).into_iter();
+        names.map(|name| self.directory().join(name)).collect()
     }
 }
 
@@ -50,11 +49,8 @@ fn picture(place: &Place) -> Option<Value> {
 }
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path)
-        .expect("it is there")
-        .permissions()
-        .mode()
-        & 0o777
+    let found = fs::metadata(path).expect("it is there");
+    found.permissions().mode() & 0o777
 }
 
 #[test]
@@ -79,10 +75,8 @@ fn a_round_is_shown_while_it_runs() {
     assert_eq!(pes.len(), 4);
     for (i, pe) in pes.iter().enumerate() {
         assert_eq!(pe["pe"], i);
-        assert_eq!(
-            pe["parent"],
-            i.checked_sub(1).map_or(Value::Null, Value::from)
-        );
+        let parent = i.checked_sub(1).map_or(Value::Null, Value::from);
+        assert_eq!(pe["parent"], parent);
         assert_eq!(pe["address"], "127.0.0.1");
         assert_eq!(pe["pid"], run.pe(i as u32).pid);
         assert!(pe["resident_bytes"].as_u64().expect("a number") > 1_000_000);
@@ -90,12 +84,8 @@ fn a_round_is_shown_while_it_runs() {
     assert_eq!(mode(&place.directory()), 0o700);
 
     let table = place.run("watch --once").ok().stdout;
-    let mut lines = table.lines();
-    let title = lines.next().expect("there is one");
-    assert!(
-        title.starts_with("gather path:4: 4 PEs, shoulder-tap; process "),
-        "{table}"
-    );
+    let title = "gather path:4: 4 PEs, shoulder-tap; process ";
+    assert!(table.starts_with(title), "{table}");
     for part in ["round 1 of 1", " of 15 MiB", "predicted ", "└─ P3", "MB/s"] {
         assert!(table.contains(part), "no `{part}` in\n{table}");
     }
@@ -107,17 +97,16 @@ fn a_round_is_shown_while_it_runs() {
 #[test]
 fn without_a_command_there_is_nothing_to_watch() {
     let place = Place::new();
-    for [line, why] in rows(
-        "
-        watch | no command is running
-        watch --pid 1 | process 1 is not a running flitcast command
-        watch --wait 5 | has no unit
-        watch --wait 10ms | no command is running
-    ",
-    ) {
-        let refused = place.run(line);
-        assert_eq!(refused.code, Some(2), "{line}");
-        assert!(refused.stderr.contains(why), "{line}: {}", refused.stderr);
+    for (line, why) in [
+        ("watch", "no command is running"),
+        (
+            "watch --pid 1",
+            "process 1 is not a running flitcast command",
+        ),
+        ("watch --wait 5", "has no unit"),
+        ("watch --wait 10ms", "no command is running"),
+    ] {
+        place.run(line).fails(2, &[why]);
     }
 }
 
@@ -132,13 +121,9 @@ fn who_waits_sees_the_command_that_comes_and_its_end() {
     let pictures = seen.lines().map(serde_json::from_str::<Value>);
     let pictures: Vec<Value> = pictures.map(|one| one.expect("it is JSON")).collect();
     assert!(pictures.len() > 1, "{seen}");
-    let last = pictures.last().expect("there are some");
-    assert_eq!(last["cluster"], "path:3");
-    let moved: Vec<u64> = pictures
-        .iter()
-        .filter_map(|one| one["moved_bytes"].as_u64())
-        .collect();
-    assert!(moved.iter().any(|&bytes| bytes > 0), "{seen}");
+    assert_eq!(pictures[pictures.len() - 1]["cluster"], "path:3");
+    let mut moved = pictures.iter().map(|one| one["moved_bytes"].as_u64());
+    assert!(moved.any(|bytes| bytes > Some(0)), "{seen}");
 }
 
 #[test]
@@ -149,25 +134,16 @@ fn of_several_commands_one_is_chosen() {
         let refused = place.run("watch");
         refused.stderr.contains("several").then_some(refused)
     });
-    assert_eq!(refused.code, Some(2));
     for run in [&one, &other] {
         let pid = run.pid();
-        assert!(
-            refused.stderr.contains(&format!("{pid}  gather path:4")),
-            "{}",
-            refused.stderr
-        );
+        refused.fails(2, &[&format!("{pid}  gather path:4")]);
         let shown = place.run(&format!("watch --once --pid {pid}")).ok();
-        assert!(
-            shown.stdout.contains(&format!("process {pid}\n")),
-            "{}",
-            shown.stdout
-        );
+        shown.prints(&[&format!("process {pid}\n")]);
     }
     // A killed command leaves its file, which does not count as a running command.
     one.kill();
     let shown = place.run("watch --once").ok();
-    assert!(shown.stdout.contains(&format!("process {}\n", other.pid())));
+    shown.prints(&[&format!("process {}\n", other.pid())]);
     other.interrupt();
     assert_eq!(place.files(), Vec::<PathBuf>::new());
 }
@@ -177,8 +153,7 @@ fn a_command_runs_where_nobody_can_watch_it() {
     let place = Place::new();
     fs::write(place.directory(), "in the way").expect("it can be written");
     place.run("gather --tree path:3 --size 1MiB").ok();
-    let refused = place.run("watch").with_code(2);
-    refused.says(&["is not a directory"]);
+    place.run("watch").fails(2, &["is not a directory"]);
 }
 
 /// The file of its state is a pipe without a reader, so opening it never returns.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, hex, write_seeds};
+use flitcast_tests::fuzz::{Finding, Fuzzer, TARGETS, Target, hex, write_seeds};
 
 const USAGE: &str = "usage: fuzz [--target T] [--seconds S] [--seed N] [--print]
 
@@ -52,10 +52,10 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     }
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     match &args.target {
-        Some(target) if !names.contains(&target.as_str()) => Err(format!(
-            "`{target}` is no target; there are {}",
-            names.join(", ")
-        )),
+        Some(target) if !names.contains(&target.as_str()) => {
+            let names = names.join(", ");
+            Err(format!("`{target}` is no target; there are {names}"))
+        }
         _ => Ok(args),
     }
 }
@@ -78,18 +78,14 @@ fn fuzz(target: &'static Target, args: &Args) -> bool {
     };
     let result = run();
     let seconds = began.elapsed().as_secs();
-    match result {
-        Ok(answers) => eprintln!(
-            "{:<14}{inputs:>12} inputs in {seconds} s, {answers} different answers, no finding",
-            target.name
-        ),
-        Err(flitcast_tests::fuzz::Finding { input, what }) => {
-            eprintln!("{:<14}{inputs:>12} inputs in {seconds} s", target.name);
-            eprintln!("  finding: {what}\n  input: {}", hex(&input));
-            return false;
+    eprint!("{:<14}{inputs:>12} inputs in {seconds} s", target.name);
+    match &result {
+        Ok(answers) => eprintln!(", {answers} different answers, no finding"),
+        Err(Finding { input, what }) => {
+            eprintln!("\n  finding: {what}\n  input: {}", hex(input));
         }
     }
-    true
+    result.is_ok()
 }
 
 fn main() -> ExitCode {
@@ -102,11 +98,8 @@ fn main() -> ExitCode {
     };
     // A finding contains the message of the panic.
     std::panic::set_hook(Box::new(|_| {}));
-    let chosen = |target: &&Target| {
-        args.target
-            .as_deref()
-            .is_none_or(|name| name == target.name)
-    };
+    let name = args.target.as_deref();
+    let chosen = |target: &&Target| name.is_none_or(|name| name == target.name);
     if let Some(folder) = &args.seeds {
         for target in TARGETS.iter().filter(chosen) {
             if let Err(error) = write_seeds(target, folder) {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use flitcast_tests::storm::{self, Fault, Outcome, Scenario, Tally};
+use flitcast_tests::storm::{self, Fault, Figures, Outcome, Scenario, Tally};
 
 const USAGE: &str = "usage: storm [--seeds N] [--first N] | storm --seed N [--trace]
 
@@ -30,9 +30,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     while let Some(word) = words.next() {
         let mut number = || {
             let value = words.next().ok_or(format!("{word} needs a number"))?;
-            value
-                .parse()
-                .map_err(|_| format!("{word} needs a number, not `{value}`"))
+            let number = value.parse();
+            number.map_err(|_| format!("{word} needs a number, not `{value}`"))
         };
         match word.as_str() {
             "--seeds" => args.seeds = number()?,
@@ -70,8 +69,12 @@ fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
     for cause in &outcome.given_up {
         writeln!(out, "  given up: {cause}")?;
     }
-    let (runs, rounds) = (outcome.runs, outcome.rounds_finished);
-    let delivered = outcome.delivered;
+    let Figures {
+        runs,
+        rounds_finished: rounds,
+        delivered,
+        ..
+    } = outcome.figures;
     writeln!(
         out,
         "  {runs} runs, {rounds} rounds ended well, {delivered} messages were delivered"

@@ -13,7 +13,7 @@ mod targets;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flitcast_proto::seeded::SplitMix64;
 
@@ -129,23 +129,18 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or_default()
 }
 
-/// Returns the file with the inputs of a target: one per line, in hexadecimal.
-fn corpus_file(target: &Target) -> PathBuf {
-    let name = format!("corpus/{}.txt", target.name);
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
-}
-
-/// Returns the stored inputs of a target; none if there is no file.
+/// Returns the stored inputs of a target, one per line in hexadecimal; none if there is no file.
 ///
 /// # Panics
 ///
 /// Panics if a line is not hexadecimal.
 pub fn corpus(target: &Target) -> Vec<Vec<u8>> {
-    let text = std::fs::read_to_string(corpus_file(target)).unwrap_or_default();
+    let (folder, name) = (env!("CARGO_MANIFEST_DIR"), target.name);
+    let text = std::fs::read_to_string(format!("{folder}/corpus/{name}.txt"));
+    let text = text.unwrap_or_default();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| from_hex(line).unwrap_or_else(|| panic!("{}: `{line}`", target.name)))
-        .collect()
+    let input = |line| from_hex(line).unwrap_or_else(|| panic!("{name}: `{line}`"));
+    lines.map(input).collect()
 }
 
 /// Writes the first inputs to a folder, each in a file, for other fuzzers.

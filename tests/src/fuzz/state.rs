@@ -35,10 +35,8 @@ pub(super) const KEPT_CLUSTER: Target = Target {
         let text = r#"{"name": "two", "file": "/c.toml", "digest": "00ff", "root": "a",
             "spanning": "bfs", "pes": 3, "coordinator": "127.0.0.1:17001",
             "guard": "credentials", "credentials": "/keys", "since_s": 1800000000}"#;
-        vec![
-            text.into(),
-            text.replace("\"credentials\"", "\"insecure\"").into(),
-        ]
+        let insecure = text.replace("\"credentials\"", "\"insecure\"");
+        vec![text.into(), insecure.into()]
     },
     words: JSON_WORDS,
 };
@@ -88,8 +86,8 @@ fn kept_rounds(text: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(text);
     let read = |text: &str| parsers::kept_rounds(text).map_err(|faults| faults.join("; "));
     let is_round = |line: &str| Ok(read(line)? != read("")?);
-    let lines: Result<Vec<bool>, String> = text.lines().map(is_round).collect();
-    let lines = lines?;
+    let lines = text.lines().map(is_round);
+    let lines = lines.collect::<Result<Vec<bool>, String>>()?;
     if lines.contains(&true) == (read(&text)? == read("")?) {
         return Err("lines are read otherwise than one by one".to_owned());
     }

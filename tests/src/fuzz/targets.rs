@@ -8,6 +8,7 @@ use flitcast_proto::wire::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
 use super::{PART, examples, payload, state};
+use crate::words::written;
 
 /// A parser of external input.
 pub struct Target {
@@ -41,7 +42,7 @@ impl Target {
 pub const TARGETS: &[Target] = &[
     Target::new("frames", frames, examples::frames, ""),
     Target::new("sealed", sealed, examples::sealed, ""),
-    Target::new("edge", edge, examples::edge, ""),
+    Target::new("edge", edge, examples::edges, ""),
     Target::new("flit", flit, examples::flits, ""),
     Target::new(
         "from-pe",
@@ -125,15 +126,7 @@ pub(super) fn said(
 
 /// Checks that a parsed admission is encoded and parsed to the same value.
 fn admission(frame: &[u8]) -> Result<String, String> {
-    let admission = match Admission::parse(frame) {
-        Ok(admission) => admission,
-        Err(error) => return Ok(error.to_string()),
-    };
-    let again = Admission::parse(&admission.written());
-    match again.as_ref() == Ok(&admission) {
-        true => Ok(format!("{admission:?}")),
-        false => Err(format!("{admission:?} is read as {again:?}")),
-    }
+    read_again(frame, Admission::parse, Admission::written)
 }
 
 /// Checks that a parsed message is encoded and parsed to the same value.
@@ -142,13 +135,21 @@ fn round_trip<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
     parse: fn(&[u8]) -> Result<T, E>,
     put: fn(&T, &mut Vec<u8>),
 ) -> Result<String, String> {
-    let said = match parse(body) {
+    let write = |said: &T| written(|out| put(said, out)).split_off(LENGTH_BYTES);
+    read_again(body, parse, write)
+}
+
+/// Checks that what is parsed is the same once it was written.
+fn read_again<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
+    input: &[u8],
+    parse: fn(&[u8]) -> Result<T, E>,
+    write: impl Fn(&T) -> Vec<u8>,
+) -> Result<String, String> {
+    let said = match parse(input) {
         Ok(said) => said,
         Err(error) => return Ok(error.to_string()),
     };
-    let mut frame = Vec::new();
-    put(&said, &mut frame);
-    match parse(&frame[LENGTH_BYTES..]) {
+    match parse(&write(&said)) {
         Ok(again) if again == said => Ok(format!("{said:?}")),
         Ok(again) => Err(format!("{said:?} is written and read as {again:?}")),
         Err(error) => Err(format!("{said:?} is written and refused: {error}")),
@@ -169,21 +170,16 @@ fn flit(body: &[u8]) -> Result<String, String> {
         return Err(format!("{flit:?} in {} bytes", body.len()));
     };
     if flit.payload.end != body.len() {
-        return Err(format!(
-            "{flit:?} does not end with its frame, {}",
-            body.len()
-        ));
+        let length = body.len();
+        return Err(format!("{flit:?} does not end with its frame, {length}"));
     }
-    let mut frame = Vec::new();
-    flit::put_prefix(flit.head, flit.digest.as_ref(), payload.len(), &mut frame);
+    let digest = flit.digest.as_ref();
+    let mut frame = written(|out| flit::put_prefix(flit.head, digest, payload.len(), out));
     frame.extend_from_slice(payload);
-    let body = &frame[LENGTH_BYTES..];
-    match flit::parse(body) {
-        Ok(again) if (again.head, again.digest) == (flit.head, flit.digest) => Ok(format!(
-            "{:?} {:?}",
-            flit.head.is_some(),
-            flit.digest.is_some()
-        )),
+    match flit::parse(&frame[LENGTH_BYTES..]) {
+        Ok(again) if (again.head, again.digest) == (flit.head, flit.digest) => {
+            Ok(format!("{} {}", flit.head.is_some(), flit.digest.is_some()))
+        }
         other => Err(format!("{flit:?} is written and read as {other:?}")),
     }
 }

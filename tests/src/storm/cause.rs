@@ -5,19 +5,15 @@ use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::WireError;
 use thiserror::Error;
 
-/// An error that stops a PE.
+/// An error that stops a PE; `peer` is the neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Cause {
+pub(super) enum Cause {
     /// A connection ended between frames.
     #[error("{peer} closed the connection")]
-    Closed {
-        /// The neighbour.
-        peer: PeId,
-    },
+    Closed { peer: PeId },
     /// A connection ended inside a frame.
     #[error("{peer} closed the connection inside a frame, {got} of {expected} bytes")]
     Truncated {
-        /// The neighbour.
         peer: PeId,
         /// Bytes that came.
         got: usize,
@@ -26,18 +22,10 @@ pub enum Cause {
     },
     /// The neighbour's host answers no keepalive.
     #[error("{peer} cannot be reached any more")]
-    Unreached {
-        /// The neighbour.
-        peer: PeId,
-    },
+    Unreached { peer: PeId },
     /// Bytes that are not a valid frame.
     #[error("from {peer}: {error}")]
-    Wire {
-        /// The neighbour.
-        peer: PeId,
-        /// The error in the bytes.
-        error: WireError,
-    },
+    Wire { peer: PeId, error: WireError },
     /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
     Fault(#[from] ProtocolError),
@@ -51,7 +39,7 @@ pub enum Cause {
 
 impl Cause {
     /// Returns the neighbour at fault, as a node reports it.
-    pub fn peer(&self) -> Option<PeId> {
+    pub(super) fn peer(&self) -> Option<PeId> {
         match self {
             Cause::Closed { peer }
             | Cause::Truncated { peer, .. }

@@ -31,6 +31,8 @@ use super::Plant;
 use super::cause::Cause;
 use super::payload::{content, payload};
 use super::world::{Delivery, World};
+use crate::edge::{self, framed};
+use crate::words::written;
 
 pub(super) use process::Process;
 
@@ -54,14 +56,11 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
     };
     let (operation, tree) = (process.scenario.operation, &process.scenario.tree);
     let is_root = pe == tree.root();
-    let schedules = std::iter::once(prepare.schedule).chain(prepare.lanes);
-    let schedules: Vec<PeSchedule> = schedules.collect();
+    let mut schedules = vec![prepare.schedule];
+    schedules.extend(prepare.lanes);
     let wholes = Rc::new(Wholes::new(operation, tree, &schedules));
     let lane = |(lane, schedule): (usize, PeSchedule)| StormIo {
-        neighbours: {
-            let tree = &process.scenario.lanes[lane].tree;
-            operation.neighbours(tree, pe)
-        },
+        neighbours: operation.neighbours(&process.scenario.lanes[lane].tree, pe),
         process: Process {
             lane,
             ..process.clone()
@@ -117,12 +116,16 @@ struct StormIo {
 }
 
 impl StormIo {
-    /// Sends a flit's frame, including its length, as soon as there is room for it.
-    async fn send(&mut self, to: PeId, frame: &[u8]) -> Result<(), Cause> {
-        let process = &self.process;
-        let way = process.to(to);
+    /// Returns the number of bytes that a flit's frame, including its length, counts for.
+    fn counts(&self, frame: &[u8]) -> u64 {
         let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
-        let counts = payload as u64 + process.model().prefix_bytes;
+        payload as u64 + self.process.model().prefix_bytes
+    }
+
+    /// Sends a flit's frame as soon as there is room for it.
+    async fn send(&mut self, to: PeId, frame: &[u8]) -> Result<(), Cause> {
+        let (process, counts) = (&self.process, self.counts(frame));
+        let way = process.to(to);
         process.does(Doing::Sending(to));
         let sent = process
             .until(|world| match world.has_ended(way.back()) {
@@ -138,10 +141,8 @@ impl StormIo {
 
     /// Starts to send a flit's frame while the round continues.
     fn begin(&mut self, to: PeId, frame: &[u8]) -> Result<SendProgress, Cause> {
-        let process = &self.process;
+        let (process, counts) = (&self.process, self.counts(frame));
         let way = process.to(to);
-        let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
-        let counts = payload as u64 + process.model().prefix_bytes;
         let world = &mut process.world.borrow_mut();
         if world.has_ended(way.back()) {
             return Err(Cause::Closed { peer: to });
@@ -155,11 +156,10 @@ impl StormIo {
     }
 
     fn put_control(&self, to: PeId, frame: &EdgeFrame) {
-        let mut bytes = Vec::new();
-        frame.put(&mut bytes);
         let counts = self.process.model().control_bytes;
         let way = self.process.to(to);
-        self.process.world.borrow_mut().send(way, &bytes, counts);
+        let mut world = self.process.world.borrow_mut();
+        world.send(way, &edge::written(frame), counts);
     }
 
     /// Sends frames that the network kept from an earlier round: a control item, or a whole
@@ -173,10 +173,9 @@ impl StormIo {
             if self.round.0.is_multiple_of(2) {
                 let message = Message::between(self.process.pe, to, 3);
                 let digest = xxh3_128(b"old").to_be_bytes();
-                let mut frame = Vec::new();
-                flit::put_prefix(Some((round, message)), Some(&digest), 3, &mut frame);
-                frame.extend_from_slice(b"old");
-                self.send(to, &frame).await?;
+                let head = Some((round, message));
+                let prefix = written(|out| flit::put_prefix(head, Some(&digest), 3, out));
+                self.send(to, &[&prefix[..], b"old"].concat()).await?;
             } else {
                 let item = Control::Token;
                 self.put_control(to, &EdgeFrame::Control { round, item });
@@ -218,11 +217,9 @@ impl StormIo {
             self.sinks.entry(message.id).or_insert(sink);
         }
         if let Some(sink) = self.sinks.get_mut(&message.id) {
-            let stored = sink.write(bytes, &mut 0).await;
-            match stored.map_err(|error| Cause::Unexpected(error.to_string()))? {
-                true => {}
-                // The digest must detect this.
-                false => self.wholes.is_wrong(whole.id),
+            // The digest must detect wrong bytes.
+            if !sink.write(bytes, &mut 0).await.map_err(unexpected)? {
+                self.wholes.is_wrong(whole.id);
             }
         }
         Ok(())
@@ -259,8 +256,7 @@ impl RoundIo for StormIo {
         }
         let payload = self.payload(&message);
         let payload = &payload[piece.offset as usize..piece.end() as usize];
-        let mut frame = Vec::new();
-        round.put_prefix(self.now(), payload, &mut frame);
+        let mut frame = written(|out| round.put_prefix(self.now(), payload, out));
         frame.extend_from_slice(payload);
         match piece.is_last() {
             false => self.sends.insert((message.id, to)),
@@ -287,16 +283,12 @@ impl RoundIo for StormIo {
         _packing: Packing,
     ) -> Result<SendProgress, Cause> {
         let flit_bytes = u64::from(self.schedule.flit_bytes);
-        let held = self
-            .held
-            .frame(piece.message.id, piece.offset / flit_bytes)
-            .await;
-        let held = held.map_err(|error| Cause::Unexpected(error.to_string()))?;
+        let (id, flit) = (piece.message.id, piece.offset / flit_bytes);
+        let held = self.held.frame(id, flit).await.map_err(unexpected)?;
         let Some(frame) = held.map(|body| framed(&body)) else {
             return Ok(SendProgress::Whole);
         };
-        self.held
-            .forget_to(piece.message.id, later_from / flit_bytes);
+        self.held.forget_to(id, later_from / flit_bytes);
         if self.schedule.is_duplex() {
             return self.begin(to, &frame);
         }
@@ -336,7 +328,7 @@ impl RoundIo for StormIo {
     async fn hold(&mut self, from: PeId, message: Message) -> Result<(), Cause> {
         let body = self.frame.get(&from).map_or(&[][..], Vec::as_slice);
         let held = self.held.hold(message.id, body, Path::new("")).await;
-        held.map_err(|error| Cause::Unexpected(error.to_string()))
+        held.map_err(unexpected)
     }
 
     fn drop_frame(&mut self, from: PeId) {
@@ -395,11 +387,7 @@ impl RoundIo for StormIo {
             of: operation.collective().delivery(&scenario.tree, whole, *pe),
             right,
         };
-        let times = match plant {
-            Some(Plant::DeliversTwice) => 2,
-            _ => 1,
-        };
-        for _ in 0..times {
+        for _ in 0..1 + u8::from(*plant == Some(Plant::DeliversTwice)) {
             // A thread delivers the message, even if the PE has stopped waiting.
             world.borrow_mut().deliver(at, *pe, delivery.clone());
         }
@@ -411,29 +399,33 @@ impl RoundIo for StormIo {
         round: &Round<impl Observer>,
         until: Option<Time>,
     ) -> Result<RoundEvent, Cause> {
-        let process = &self.process;
-        let pe = process.pe;
+        let StormIo {
+            process,
+            neighbours,
+            wholes,
+            frame,
+            under_way,
+            commits,
+            ..
+        } = self;
         let due = until.map(|Time(due)| due);
-        let (commits, wholes) = (&mut self.commits, &self.wholes);
         let committed = commits.next_at(wholes);
         {
             let world = &mut process.world.borrow_mut();
             let now = world.now;
             for at in due.into_iter().chain(committed).filter(|at| *at > now) {
-                world.wake_at(at, pe);
+                world.wake_at(at, process.pe);
             }
             let depends = until.is_none() && committed.is_none();
-            let sending = self.under_way.first().map(|(to, ..)| Doing::Sending(*to));
+            let sending = under_way.first().map(|(to, ..)| Doing::Sending(*to));
             let doing = match wholes.in_parts {
                 // It may wait on one tree and work on another.
                 true => None,
                 false => sending.or(doing(round, depends)),
             };
-            world.pulse(pe).doing = doing.unwrap_or(Doing::Working);
+            world.pulse(process.pe).doing = doing.unwrap_or(Doing::Working);
         }
-        let under_way = &mut self.under_way;
-        let neighbours = &self.neighbours;
-        let something = process
+        let event = process
             .until(|world| {
                 for place in 0..under_way.len() {
                     let (to, frame, counts) = &under_way[place];
@@ -444,39 +436,31 @@ impl RoundIo for StormIo {
                     if world.has_room(way, *counts) {
                         world.send(way, frame, *counts);
                         let (to, ..) = under_way.remove(place);
-                        return Some(Ok(Something::Through(to)));
+                        return Some(Ok(RoundEvent::Through(to)));
                     }
                 }
                 for &from in neighbours.iter().filter(|from| round.listens_to(**from)) {
                     if let Some(read) = world.read(process.from(from)) {
-                        return Some(read.map(|body| Something::Came(from, body)));
+                        let read = read.map(|body| frame.insert(from, body));
+                        return Some(read.map(|_| RoundEvent::Frame(from)));
                     }
                 }
-                let committed = commits.next_at(wholes);
-                let is_past = |at: Option<u64>| at.is_some_and(|at| at <= world.now);
-                let late = is_past(due).then_some(Something::Due);
-                let something = is_past(committed).then_some(Something::Durable).or(late);
-                something.map(Ok)
+                // Polls the completions.
+                commits.next_at(wholes);
+                let committed = commits.take(world.now).map(RoundEvent::Committed);
+                let is_late = due.is_some_and(|due| due <= world.now);
+                committed.or(is_late.then_some(RoundEvent::Due)).map(Ok)
             })
             .await;
         process.does(Doing::Working);
-        let something = something?;
-        self.idle_turns = match something {
-            Something::Due => self.idle_turns + 1,
+        let event = event?;
+        self.idle_turns = match event {
+            RoundEvent::Due => self.idle_turns + 1,
             _ => 0,
         };
-        match something {
-            Something::Came(from, body) => {
-                self.frame.insert(from, body);
-                Ok(RoundEvent::Frame(from))
-            }
-            Something::Through(to) => Ok(RoundEvent::Through(to)),
-            Something::Durable => {
-                let committed = self.commits.take(self.now().0);
-                Ok(committed.map_or(RoundEvent::Due, RoundEvent::Committed))
-            }
-            Something::Due if self.idle_turns > MOST_IDLE_TURNS => Err(Cause::Spins),
-            Something::Due => Ok(RoundEvent::Due),
+        match self.idle_turns > MOST_IDLE_TURNS {
+            true => Err(Cause::Spins),
+            false => Ok(event),
         }
     }
 
@@ -498,19 +482,6 @@ impl RoundIo for StormIo {
     }
 }
 
-/// The event that ends a wait.
-enum Something {
-    /// A frame has arrived.
-    Came(PeId, Vec<u8>),
-    /// The transmission in progress to this PE is complete.
-    Through(PeId),
-    /// A message is durable.
-    Durable,
-    /// The time limit has passed.
-    Due,
-}
-
-/// Returns a frame's body with its length as a prefix.
-fn framed(body: &[u8]) -> Vec<u8> {
-    [&(body.len() as u32).to_be_bytes()[..], body].concat()
+fn unexpected(error: impl std::fmt::Display) -> Cause {
+    Cause::Unexpected(error.to_string())
 }

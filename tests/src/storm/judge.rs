@@ -1,11 +1,11 @@
 //! The guarantees that every run must meet, with any faults.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use flitcast_cluster::machines::{FailureCause, MissingDelivery};
 use flitcast_proto::items::Message;
 use flitcast_proto::{DeliveryId, PeId};
+use thiserror::Error;
 
 use super::Player;
 use super::io::COMMITS_UNDER_WAY;
@@ -13,24 +13,31 @@ use super::scenario::{Fault, Kind, Scenario};
 use super::world::World;
 
 /// A violated guarantee.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Finding {
     /// A living PE still waits after every bound has passed.
+    #[error("{0} still waits at the end")]
     Waits(PeId),
     /// The coordinator still waits after every bound has passed.
+    #[error("the coordinator still waits at the end")]
     CoordinatorWaits,
     /// The coordinator gave up later than any fault allows.
+    #[error("the coordinator gave up {by_ns} ns too late")]
     GaveUpLate {
         /// The delay beyond the bound.
         by_ns: u64,
     },
     /// A round failed, although no fault may have this effect.
+    #[error("a round failed, but nothing was wrong: {0}")]
     FailedForNothing(String),
     /// A delivered message differs from its source's.
+    #[error("delivered with wrong bytes: {0:?}")]
     WrongBytes(Message),
     /// A message was delivered more than once.
+    #[error("delivered twice: {0:?}")]
     DeliveredTwice(Message),
     /// Every PE finished the round, but a message is missing.
+    #[error("round {round} ended well without {messages} messages")]
     Lost {
         /// The round.
         round: u64,
@@ -38,14 +45,19 @@ pub enum Finding {
         messages: u64,
     },
     /// The reported state of a delivery is wrong.
+    #[error("the reported state of {0:?} is wrong")]
     Unlisted(DeliveryId),
     /// The state of a delivery is unknown, although its destination lives.
+    #[error("the state of {0:?} is unknown")]
     Unasked(DeliveryId),
     /// The reported cause names neither a PE nor an edge at fault.
+    #[error("the cause names no PE or edge at fault: {0}")]
     Slander(String),
     /// The last run was successful, but these messages of living PEs are still missing.
+    #[error("still missing at the end: {0:?}")]
     StillMissing(Vec<DeliveryId>),
     /// A round without faults took longer than predicted.
+    #[error("round {round} took {took_ns} ns, predicted were {predicted_ns} ns")]
     SlowerThanPlanned {
         /// The round.
         round: u64,
@@ -55,43 +67,11 @@ pub enum Finding {
         predicted_ns: u64,
     },
     /// A frame was dropped as one of an earlier round, but no such frame was sent.
+    #[error("a frame was dropped as late, but none was")]
     LateForNothing,
     /// A frame was dropped as a duplicate, but it was not one.
+    #[error("more frames were dropped than doubled")]
     RepeatedForNothing,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Finding::Waits(pe) => write!(f, "{pe} waits for ever"),
-            Finding::CoordinatorWaits => write!(f, "the coordinator waits for ever"),
-            Finding::GaveUpLate { by_ns } => {
-                write!(f, "the coordinator gave up {by_ns} ns too late")
-            }
-            Finding::FailedForNothing(cause) => {
-                write!(f, "a round failed, but nothing was wrong: {cause}")
-            }
-            Finding::WrongBytes(message) => write!(f, "delivered with wrong bytes: {message:?}"),
-            Finding::DeliveredTwice(message) => write!(f, "delivered twice: {message:?}"),
-            Finding::Lost { round, messages } => {
-                write!(f, "round {round} ended well without {messages} messages")
-            }
-            Finding::Unlisted(it) => write!(f, "what is told of {it:?} is not so"),
-            Finding::Unasked(it) => write!(f, "nobody was asked about {it:?}"),
-            Finding::Slander(cause) => write!(f, "the cause names nobody at fault: {cause}"),
-            Finding::StillMissing(all) => write!(f, "still missing at the end: {all:?}"),
-            Finding::SlowerThanPlanned {
-                round,
-                took_ns,
-                predicted_ns,
-            } => write!(
-                f,
-                "round {round} took {took_ns} ns, predicted were {predicted_ns} ns"
-            ),
-            Finding::LateForNothing => write!(f, "a frame was dropped as late, but none was"),
-            Finding::RepeatedForNothing => write!(f, "more frames were dropped than doubled"),
-        }
-    }
 }
 
 /// Returns the time limit of a run, with any faults.
@@ -113,13 +93,8 @@ pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
         let untold = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
         let lives = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
         let (operation, tree) = (world.scenario.operation, &world.scenario.tree);
-        let end = |it: &MissingDelivery| {
-            operation
-                .collective()
-                .delivered(tree, it.delivery)
-                .map(|(_, at)| at)
-        };
-        let unasked = untold.filter(|it| end(it).is_some_and(lives));
+        let end = |it: &MissingDelivery| operation.collective().delivered(tree, it.delivery);
+        let unasked = untold.filter(|it| end(it).is_some_and(|(_, at)| lives(at)));
         findings.extend(unasked.map(|it| Finding::Unasked(it.delivery)));
         cause(world, *at, &gave_up.trouble, &mut findings);
     }
@@ -133,7 +108,7 @@ fn waiting(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
         findings.push(Finding::CoordinatorWaits);
     }
     for pe in world.scenario.tree.pes() {
-        if world.is_to_end(pe) && matches!(players[pe.index()], Player::Plays(_)) {
+        if world.is_to_end(pe) && players[pe.index()].is_some() {
             findings.push(Finding::Waits(pe));
         }
     }
@@ -143,6 +118,7 @@ fn waiting(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
 /// successful round.
 fn deliveries(world: &World, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
+    let collective = scenario.operation.collective();
     let mut seen = BTreeSet::new();
     for delivery in &world.disk {
         if !delivery.right {
@@ -162,11 +138,7 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             if !arrival.delivered {
                 let (message, at) = (arrival.message, arrival.destination);
-                let delivery =
-                    scenario
-                        .operation
-                        .collective()
-                        .delivery(&scenario.tree, message, at);
+                let delivery = collective.delivery(&scenario.tree, message, at);
                 findings.push(Finding::Unlisted(delivery));
             }
         }
@@ -195,26 +167,24 @@ fn told(
 fn cause(world: &World, at: u64, trouble: &FailureCause, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     if scenario.is_harmless() {
-        findings.push(Finding::FailedForNothing(trouble.to_string()));
-        return;
+        return findings.push(Finding::FailedForNothing(trouble.to_string()));
     }
     let faults = scenario.faults.iter();
     let meant = faults.filter(|fault| is_meant(fault, trouble));
-    match meant.map(|fault| latest_notice_ns(scenario, fault)).max() {
-        None => findings.push(Finding::Slander(trouble.to_string())),
-        Some(latest) if at > latest => {
-            let by_ns = at - latest;
-            findings.push(Finding::GaveUpLate { by_ns });
-        }
-        Some(_) => {}
+    let Some(latest) = meant.map(|fault| latest_notice_ns(scenario, fault)).max() else {
+        return findings.push(Finding::Slander(trouble.to_string()));
+    };
+    if at > latest {
+        let by_ns = at - latest;
+        findings.push(Finding::GaveUpLate { by_ns });
     }
 }
 
 /// Returns when a fault must have been noticed; no limit for faults that wait for a frame.
 fn latest_notice_ns(scenario: &Scenario, fault: &Fault) -> u64 {
-    match fault.kind {
-        _ if fault.kind.is_damage() => u64::MAX,
-        _ => fault.at_ns + scenario.bound_ns() + scenario.rounds * 2 * scenario.predicted_ns,
+    match fault.kind.is_damage() {
+        true => u64::MAX,
+        false => fault.at_ns + scenario.bound_ns() + scenario.rounds * 2 * scenario.predicted_ns,
     }
 }
 

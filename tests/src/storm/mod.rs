@@ -25,17 +25,17 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use flitcast_cluster::machines::DeliveryProgress;
 use flitcast_proto::DeliveryId;
 
-pub use cause::Cause;
 pub use judge::Finding;
 pub use plant::Plant;
 pub use scenario::{Fault, HEARTBEAT_NS, Kind, Lane, SILENCE_NS, Scenario, Way};
-pub use tally::Tally;
+pub use tally::{Figures, Tally};
 
+use cause::Cause;
 use io::Process;
 use trace::Trace;
 use world::World;
@@ -45,26 +45,12 @@ use world::World;
 pub struct Outcome {
     /// The first run.
     pub scenario: Arc<Scenario>,
-    /// The number of runs.
-    pub runs: u64,
-    /// The duration of all runs in virtual time.
-    pub virtual_ns: u64,
-    /// Number of rounds that every PE finished.
-    pub rounds_finished: u64,
+    /// The figures of all runs.
+    pub figures: Figures,
     /// Durations of the first run's finished rounds, from P0's trigger to the last arrival.
     pub rounds_ns: Vec<u64>,
     /// The causes of rounds that were given up.
     pub given_up: Vec<String>,
-    /// Number of messages delivered, in all rounds.
-    pub delivered: u64,
-    /// Number of dropped frames of earlier rounds.
-    pub late_frames: u64,
-    /// Number of frames that the network duplicated.
-    pub doubled_frames: u64,
-    /// Number of dropped duplicates.
-    pub repeated_frames: u64,
-    /// Number of flits whose payload was damaged.
-    pub damaged_payloads: u64,
     /// Violated guarantees.
     pub findings: Vec<Finding>,
     /// A hash of all events, in order.
@@ -81,16 +67,9 @@ pub fn run(seed: u64, plant: Option<Plant>, print: bool) -> Outcome {
 pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outcome {
     let mut outcome = Outcome {
         scenario: scenario.clone(),
-        runs: 0,
-        virtual_ns: 0,
-        rounds_finished: 0,
+        figures: Figures::default(),
         rounds_ns: Vec::new(),
         given_up: Vec::new(),
-        delivered: 0,
-        late_frames: 0,
-        doubled_frames: 0,
-        repeated_frames: 0,
-        damaged_payloads: 0,
         findings: Vec::new(),
         trace: 0,
     };
@@ -134,7 +113,7 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         }
         left -= 1;
         let plan = progress.next(next.operation, |_, _| true);
-        next = Arc::new(scenario.after(plan, outcome.runs));
+        next = Arc::new(scenario.after(plan, outcome.figures.runs));
         trace = world.trace;
     }
     outcome
@@ -142,22 +121,24 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
 
 impl Outcome {
     fn add(&mut self, world: &World, findings: Vec<Finding>) {
-        let finished = world.rounds_finished() as usize;
-        if self.runs == 0 {
-            let rounds = world.rounds_ns[1..].iter().take(finished);
+        let finished = world.rounds_finished();
+        if self.figures.runs == 0 {
+            let rounds = world.rounds_ns[1..].iter().take(finished as usize);
             self.rounds_ns = rounds.map(|(began, over)| over - began).collect();
         }
-        self.runs += 1;
-        self.virtual_ns += world.now;
-        self.rounds_finished += finished as u64;
         let gave_up = world.office.gave_up.iter();
         self.given_up
             .extend(gave_up.map(|(_, gave_up)| gave_up.trouble.to_string()));
-        self.delivered += world.disk.len() as u64;
-        self.late_frames += world.late_frames;
-        self.doubled_frames += world.doubled_frames;
-        self.repeated_frames += world.repeated_frames();
-        self.damaged_payloads += world.damaged_payloads();
+        self.figures.add(&Figures {
+            runs: 1,
+            virtual_ns: world.now.into(),
+            rounds_finished: finished,
+            delivered: world.disk.len() as u64,
+            late_frames: world.late_frames,
+            doubled_frames: world.doubled_frames,
+            repeated_frames: world.repeated_frames(),
+            damaged_payloads: world.damaged_payloads(),
+        });
         self.findings.extend(findings);
         self.trace = world.trace.digest();
     }
@@ -171,32 +152,27 @@ fn play_once(
 ) -> (World, Vec<Finding>) {
     let world = World::new(scenario.clone(), trace, plant);
     let world = Rc::new(RefCell::new(world));
-    let mut players: Vec<Player> = scenario
-        .tree
-        .ids()
-        .map(|pe| {
-            let process = Process {
-                world: world.clone(),
-                scenario: scenario.clone(),
-                pe,
-                lane: 0,
-                plant,
-            };
-            Player::Plays(Box::pin(io::live(process)))
-        })
-        .collect();
+    let player = |pe| -> Player {
+        let process = Process {
+            world: world.clone(),
+            scenario: scenario.clone(),
+            pe,
+            lane: 0,
+            plant,
+        };
+        Some(Box::pin(io::live(process)))
+    };
+    let mut players: Vec<Player> = scenario.tree.ids().map(player).collect();
     let limit_ns = judge::limit_ns(scenario);
     loop {
         while let Some(pe) = { world.borrow_mut().next_ready() } {
-            if players[pe.index()].poll() {
+            if has_ended(&mut players[pe.index()]) {
                 world.borrow_mut().exit(pe);
             }
         }
         let world = &mut world.borrow_mut();
-        let waits = scenario.tree.pes().any(|pe| {
-            let plays = matches!(players[pe.index()], Player::Plays(_));
-            plays && world.is_to_end(pe)
-        });
+        let mut pes = scenario.tree.pes();
+        let waits = pes.any(|pe| players[pe.index()].is_some() && world.is_to_end(pe));
         if (!waits && world.office.is_over()) || world.now > limit_ns {
             break;
         }
@@ -208,23 +184,12 @@ fn play_once(
     (world.into_inner(), findings)
 }
 
-/// A PE's process.
-enum Player {
-    Plays(Pin<Box<dyn Future<Output = Result<(), Cause>>>>),
-    Ended,
-}
+/// A PE's process, until it ends.
+type Player = Option<Pin<Box<dyn Future<Output = Result<(), Cause>>>>>;
 
-impl Player {
-    /// Polls the process; returns whether it ends.
-    fn poll(&mut self) -> bool {
-        let Player::Plays(life) = self else {
-            return false;
-        };
-        let mut context = Context::from_waker(Waker::noop());
-        let ended = matches!(life.as_mut().poll(&mut context), Poll::Ready(_));
-        if ended {
-            *self = Player::Ended;
-        }
-        ended
-    }
+/// Polls a process; returns whether it ends.
+fn has_ended(player: &mut Player) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    let ended = player.take_if(|life| life.as_mut().poll(&mut context).is_ready());
+    ended.is_some()
 }

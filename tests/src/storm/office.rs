@@ -22,11 +22,12 @@ pub(super) struct Office {
     heard: Vec<u64>,
     /// PEs whose channels have ended.
     lost: BTreeSet<PeId>,
-    /// The time of the next check if no event comes before.
-    look_at: Option<u64>,
-    words: VecDeque<(PeId, ToPe)>,
+    /// The time of the next check if no event comes before, to be taken once after each change.
+    pub(super) look_at: Option<u64>,
+    /// Messages to be sent.
+    pub(super) words: VecDeque<(PeId, ToPe)>,
     /// Lines for the trace.
-    pub(super) notes: VecDeque<String>,
+    pub(super) notes: Vec<String>,
     /// Reports on each complete round.
     pub(super) reports: Vec<Vec<Report>>,
     /// When and how the coordinator gave up.
@@ -48,18 +49,16 @@ impl Office {
             tree,
         };
         let mut controller = RoundController::new(Time(0), setting);
-        controller.run_rounds(
-            Time(0),
-            Plan {
-                bytes: scenario.bytes.clone(),
-                schedules: scenario.whole.clone(),
-                lanes: scenario.briefs_by_lane(),
-                prefixes: Vec::new(),
-                rounds: scenario.rounds,
-                clocks: vec![ClockOffset::SHARED; scenario.tree.len()],
-                predicted_ns: scenario.predicted_ns,
-            },
-        );
+        let plan = Plan {
+            bytes: scenario.bytes.clone(),
+            schedules: scenario.whole.clone(),
+            lanes: scenario.schedules_by_lane(),
+            prefixes: Vec::new(),
+            rounds: scenario.rounds,
+            clocks: vec![ClockOffset::SHARED; scenario.tree.len()],
+            predicted_ns: scenario.predicted_ns,
+        };
+        controller.run_rounds(Time(0), plan);
         let mut office = Office {
             controller,
             heard: vec![0; scenario.tree.len()],
@@ -68,7 +67,7 @@ impl Office {
             lost: BTreeSet::new(),
             look_at: None,
             words: VecDeque::new(),
-            notes: VecDeque::new(),
+            notes: Vec::new(),
             reports: Vec::new(),
             gave_up: None,
         };
@@ -110,8 +109,7 @@ impl Office {
         if self.is_over() {
             return;
         }
-        let is_news = self.lost.insert(pe) || matches!(lost, PeLoss::Exited { .. });
-        if is_news {
+        if self.lost.insert(pe) || matches!(lost, PeLoss::Exited { .. }) {
             self.controller.handle_lost(Time(now), pe, lost);
             self.go_on(now);
         }
@@ -131,17 +129,16 @@ impl Office {
             match update {
                 ControllerEvent::RoundReported(reports) => self.reports.push(reports),
                 ControllerEvent::RoundBegins(round) => {
-                    self.notes.push_back(format!("round {round} begins"))
+                    self.notes.push(format!("round {round} begins"))
                 }
                 ControllerEvent::Failed { cause, .. } => {
-                    self.notes.push_back(format!("failed: {cause}"))
+                    self.notes.push(format!("failed: {cause}"))
                 }
                 _ => {}
             }
         }
-        while let Some(word) = self.controller.poll_word() {
-            self.words.push_back(word);
-        }
+        self.words
+            .extend(std::iter::from_fn(|| self.controller.poll_word()));
         if let Some(gave_up) = self.controller.gave_up() {
             self.gave_up = Some((now, gave_up));
         }
@@ -151,38 +148,23 @@ impl Office {
         }
         self.look_at = self.controller.poll_timeout().map(|Time(at)| at);
     }
-
-    pub(super) fn next_word(&mut self) -> Option<(PeId, ToPe)> {
-        self.words.pop_front()
-    }
-
-    /// Returns the time of the next check, once after each change.
-    pub(super) fn next_look(&mut self) -> Option<u64> {
-        self.look_at.take()
-    }
 }
 
-/// Ends of channels and processes, with the texts of real nodes.
-pub(super) trait Ends {
-    fn silent() -> PeLoss;
-    fn reset() -> PeLoss;
-    fn killed() -> PeLoss;
+/// Returns the end of a channel of a vanished host, with the text of a real coordinator.
+pub(super) fn silent() -> PeLoss {
+    let limit = std::time::Duration::from_nanos(SILENCE_NS);
+    PeLoss::Lifeless(IdleTimeout::Silent(limit))
 }
 
-impl Ends for PeLoss {
-    fn silent() -> PeLoss {
-        let limit = std::time::Duration::from_nanos(SILENCE_NS);
-        PeLoss::Lifeless(IdleTimeout::Silent(limit))
-    }
+/// Returns the end of a channel of a restarted host.
+pub(super) fn reset() -> PeLoss {
+    PeLoss::Broken("Connection reset by peer (os error 104)".to_owned())
+}
 
-    fn reset() -> PeLoss {
-        PeLoss::Broken("Connection reset by peer (os error 104)".to_owned())
-    }
-
-    fn killed() -> PeLoss {
-        PeLoss::Exited {
-            how: "was killed by signal 9".to_owned(),
-            last_words: Vec::new(),
-        }
+/// Returns the end of a killed process.
+pub(super) fn killed() -> PeLoss {
+    PeLoss::Exited {
+        how: "was killed by signal 9".to_owned(),
+        last_words: Vec::new(),
     }
 }

@@ -88,13 +88,12 @@ impl Scenario {
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
         let mut bytes = dice.lengths(&tree, operation, flit_bytes);
         // A message has the same length at all destinations.
-        for message in operation.collective().messages(&tree) {
-            let length = operation.collective().length(&tree, message, &bytes);
+        let collective = operation.collective();
+        for message in collective.messages(&tree) {
+            let length = collective.length(&tree, message, &bytes);
             for at in message.ends(&tree) {
-                let bytes = &mut bytes[operation
-                    .collective()
-                    .delivery(&tree, message.id, at)
-                    .index()];
+                let delivery = collective.delivery(&tree, message.id, at);
+                let bytes = &mut bytes[delivery.index()];
                 *bytes = length * u64::from(*bytes > 0);
             }
         }
@@ -147,8 +146,9 @@ impl Scenario {
         let (seed, operation, flit_bytes) = (self.seed, next.operation, self.flit_bytes);
         let tree = Arc::new(next.repair.tree);
         let mut bytes = self.bytes.clone();
-        for it in next.operation.collective().all_deliveries(&tree) {
-            if !next.operation.collective().can_deliver(&tree, it) || next.left_out.contains(&it) {
+        let collective = operation.collective();
+        for it in collective.all_deliveries(&tree) {
+            if !collective.can_deliver(&tree, it) || next.left_out.contains(&it) {
                 bytes[it.index()] = 0;
             }
         }
@@ -157,11 +157,9 @@ impl Scenario {
             true => &self.lanes[..],
             false => &self.lanes[..1],
         };
-        let trees = lanes[1..]
-            .iter()
-            .map(|it| (it.tree.clone(), it.model.clone()));
-        let first = (tree.clone(), lanes[0].model.clone());
-        let trees: Vec<(Arc<Tree>, Model)> = std::iter::once(first).chain(trees).collect();
+        let trees = lanes.iter().map(|it| (it.tree.clone(), it.model.clone()));
+        let mut trees: Vec<(Arc<Tree>, Model)> = trees.collect();
+        trees[0].0 = tree.clone();
         let timing = Timing::of(&trees[0].1, flit_bytes, self.pacing);
         let whole = operation.schedules(&tree, &bytes, &timing);
         let mut dice = Dice(SplitMix64::new(seed ^ (runs << 56)));
@@ -197,11 +195,8 @@ impl Scenario {
         let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
         let ways = self.lanes.iter().flat_map(|lane| {
             let buffer = (lane.model.buffer_bytes + frame) as f64;
-            let ways = lane
-                .model
-                .edges
-                .iter()
-                .flat_map(|edge| [edge.down, edge.up]);
+            let ways = lane.model.edges.iter();
+            let ways = ways.flat_map(|edge| [edge.down, edge.up]);
             ways.map(move |link| 2.0 * (link.latency_ns + buffer * link.ns_per_byte))
         });
         let spread: f64 = ways.sum();
@@ -284,10 +279,8 @@ impl Dice {
             "mesh" => format!("mesh:2x{}", pes / 2),
             kind => format!("{kind}:{pes}"),
         };
-        let arena = network
-            .parse()
-            .ok()
-            .and_then(|spec| GossipNetwork::of(&spec).ok());
+        let spec = network.parse().ok();
+        let arena = spec.and_then(|spec| GossipNetwork::of(&spec).ok());
         let algorithm = algorithm.parse().expect("it is an algorithm");
         let one = arena.filter(|arena| arena.pes() == pes);
         // An algorithm for other numbers of PEs is replaced by a ring of all.
@@ -346,16 +339,14 @@ impl Dice {
             ns_per_byte: dice.scale(8_000) as f64 / 8.0,
             burst_bytes: 0.0,
         };
-        let first = Edge {
-            down: link(self),
-            up: link(self),
+        let edge = |dice: &mut Dice| Edge {
+            down: link(dice),
+            up: link(dice),
         };
+        let first = edge(self);
         let edges = (0..pes).map(|_| match alike {
             true => first,
-            false => Edge {
-                down: link(self),
-                up: link(self),
-            },
+            false => edge(self),
         });
         let frame = u64::from(flit_bytes) + MAX_FLIT_PREFIX as u64;
         Model {

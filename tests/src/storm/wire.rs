@@ -58,20 +58,20 @@ pub(super) struct Wire {
     unread: VecDeque<u64>,
     unread_bytes: u64,
     /// When the receiver's host last received anything.
-    heard: u64,
+    pub(super) heard: u64,
     /// Whether nothing more can be sent.
-    closed: bool,
+    pub(super) closed: bool,
     /// Whether the receiver has received the end.
-    ended: bool,
+    pub(super) ended: bool,
     /// The interval in which nothing arrives.
     blocked_since: u64,
     blocked_until: u64,
     /// The end of a delay, and its length.
-    delay: (u64, u64),
-    duplicate_percent: u64,
+    pub(super) delay: (u64, u64),
+    pub(super) duplicate_percent: u64,
     corruption: Option<Corruption>,
     /// Number of frames of an earlier round that precede the next item.
-    late: u64,
+    pub(super) late: u64,
     /// The sender's seals, and the receiver's reader.
     sealer: FrameSealer,
     pub(super) reader: FrameReader,
@@ -134,18 +134,21 @@ impl Wire {
         let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
         let mut frame = self.sealer.sealed(frame);
         let spoiled = self.corrupt_frame(&mut frame, payload, chance);
-        let passes = |wire: &mut Wire| match is_flit {
-            true => wire.pass_port(now, counts),
-            false => wire.slip_in(now, counts),
-        };
         let twice = self.duplicate_percent > 0 && chance.below(100) < self.duplicate_percent;
-        if twice {
-            let departs = passes(self);
-            self.hand_over(now, departs, frame.clone(), spoiled, counts);
+        let copies = 1 + u64::from(twice);
+        for _ in 0..copies {
+            let departs = match is_flit {
+                true => self.pass_port(now, counts),
+                false => self.slip_in(now, counts),
+            };
+            let arrives = (departs + self.link.latency_ns).round() as u64;
+            self.unread.push_back(counts);
+            self.unread_bytes += counts;
+            self.last_sent = now;
+            let bytes = frame.clone();
+            self.launch(now, arrives, Parcel::Bytes { bytes, spoiled });
         }
-        let departs = passes(self);
-        self.hand_over(now, departs, frame, spoiled, counts);
-        1 + u64::from(twice)
+        copies
     }
 
     /// Flips bits if this is the frame for it. Returns whether the frame's record is invalid.
@@ -193,14 +196,6 @@ impl Wire {
         self.slipped
     }
 
-    fn hand_over(&mut self, now: u64, departs: f64, bytes: Vec<u8>, spoiled: bool, counts: u64) {
-        let arrives = (departs + self.link.latency_ns).round() as u64;
-        self.unread.push_back(counts);
-        self.last_sent = now;
-        self.unread_bytes += counts;
-        self.launch(now, arrives, Parcel::Bytes { bytes, spoiled });
-    }
-
     fn launch(&mut self, now: u64, arrives: u64, parcel: Parcel) {
         let (until, by) = self.delay;
         let arrives = arrives + if now < until { by } else { 0 };
@@ -226,13 +221,12 @@ impl Wire {
     /// Breaks the connection: of the data in transit, at most the first frame arrives, and rarely
     /// completely.
     pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
-        let first = self
-            .flight
-            .drain(..)
-            .find_map(|(_, _, parcel)| match parcel {
-                Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
-                Parcel::Life | Parcel::End => None,
-            });
+        let mut flight = self.flight.drain(..);
+        let first = flight.find_map(|(_, _, parcel)| match parcel {
+            Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
+            Parcel::Life | Parcel::End => None,
+        });
+        drop(flight);
         if let Some((mut bytes, spoiled)) = first {
             bytes.truncate(chance.below(bytes.len() as u64 + 1) as usize);
             let parcel = Parcel::Bytes { bytes, spoiled };
@@ -240,11 +234,6 @@ impl Wire {
         }
         self.flight.push_back((now, now, Parcel::End));
         self.last_arrival = now;
-        self.closed = true;
-    }
-
-    /// Ends the stream without a sign, because the sender's host has vanished.
-    pub(super) fn fall_silent(&mut self) {
         self.closed = true;
     }
 
@@ -269,32 +258,13 @@ impl Wire {
             && ((self.is_blocked(now) && late) || (unheard && now - self.last_sent > REPEATS_NS))
     }
 
-    pub(super) fn delay(&mut self, until: u64, by: u64) {
-        self.delay = (until, by);
-    }
-
-    pub(super) fn duplicate(&mut self, percent: u64) {
-        self.duplicate_percent = percent;
-    }
-
-    pub(super) fn corrupt(&mut self, skip: u64, bits: u64) {
+    /// Flips bits of a later frame, or of the payload of a later flit.
+    pub(super) fn corrupt(&mut self, skip: u64, bits: u64, is_damage: bool) {
         self.corruption = Some(Corruption {
             skip,
             bits,
-            is_damage: false,
+            is_damage,
         });
-    }
-
-    pub(super) fn damage(&mut self, skip: u64, bits: u64) {
-        self.corruption = Some(Corruption {
-            skip,
-            bits,
-            is_damage: true,
-        });
-    }
-
-    pub(super) fn owe_late_frame(&mut self) {
-        self.late += 1;
     }
 
     /// Returns whether a frame of an earlier round is to be sent first, and removes it.
@@ -332,16 +302,6 @@ impl Wire {
             }
         }
         noticed
-    }
-
-    /// Returns when the receiver's host last received anything.
-    pub(super) fn heard(&self) -> u64 {
-        self.heard
-    }
-
-    /// Returns whether the receiver has received the end.
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended
     }
 
     /// Reads the next new frame, or the error of invalid bytes.

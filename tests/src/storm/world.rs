@@ -15,7 +15,7 @@ use flitcast_proto::{DeliveryId, PeId, RoundId, Time, Tree};
 
 use super::Plant;
 use super::cause::Cause;
-use super::office::{Ends as _, Office, PeLoss};
+use super::office::{Office, PeLoss, reset};
 use super::scenario::{HEARTBEAT_NS, Lane, SILENCE_NS, Scenario, Way};
 use super::trace::Trace;
 use super::wire::Wire;
@@ -78,6 +78,20 @@ pub(super) struct Delivery {
     pub(super) right: bool,
 }
 
+/// The host of a PE.
+struct Host {
+    process: Process,
+    pulse: Pulse,
+    /// Messages that threads of a stopped process make durable after its continuation.
+    undelivered: Vec<Delivery>,
+    /// The coordinator's messages.
+    words: VecDeque<ToPe>,
+    /// Whether the PE is to be polled.
+    is_ready: bool,
+    /// The last round that the PE has finished.
+    finished: u64,
+}
+
 /// The complete state of the simulation.
 pub(super) struct World {
     pub(super) now: u64,
@@ -87,28 +101,19 @@ pub(super) struct World {
     tree: Arc<Tree>,
     /// The wires between all connected PEs.
     wires: BTreeMap<Way, Wire>,
-    processes: Vec<Process>,
-    pulses: Vec<Pulse>,
-    /// Messages that threads of stopped processes make durable after their continuation.
-    undelivered: Vec<Vec<Delivery>>,
-    /// For each PE, the coordinator's messages.
-    words: Vec<VecDeque<ToPe>>,
+    /// The hosts of all PEs, by PE index.
+    hosts: Vec<Host>,
     pub(super) office: Office,
     plant: Option<Plant>,
     /// PEs that are to be polled, each once.
     ready: VecDeque<PeId>,
-    is_ready: Vec<bool>,
     chance: SplitMix64,
     pub(super) trace: Trace,
-    /// For each PE, the last round that it has finished.
-    finished: Vec<u64>,
     /// For each round, when P0 was triggered, and when the last message arrived.
     pub(super) rounds_ns: Vec<(u64, u64)>,
     /// For each round, the total time for which ports are still busy with the last round's frames
     /// at its begin.
     pub(super) left_ns: Vec<u64>,
-    /// The errors that stopped PEs, in the order of time.
-    pub(super) causes: Vec<(PeId, Cause)>,
     pub(super) disk: Vec<Delivery>,
     /// Number of frames that were dropped because their round was over.
     pub(super) late_frames: u64,
@@ -125,35 +130,34 @@ impl World {
             (way, Wire::new(link, scenario.authenticated, max_frame))
         };
         let ways = tree.pes().flat_map(|from| scenario.ways_from(from));
-        let is_there = |pe: PeId| tree.contains(pe);
-        let process = |pe| match is_there(pe) {
-            true => Process::Runs,
-            false => Process::Gone,
-        };
-        let idle = Pulse {
-            doing: Doing::Idle,
-            moved_at: 0,
-            unanswered: 0,
+        let host = |pe| Host {
+            process: match tree.contains(pe) {
+                true => Process::Runs,
+                false => Process::Gone,
+            },
+            pulse: Pulse {
+                doing: Doing::Idle,
+                moved_at: 0,
+                unanswered: 0,
+            },
+            undelivered: Vec::new(),
+            words: VecDeque::new(),
+            is_ready: tree.contains(pe),
+            finished: 0,
         };
         let mut world = World {
             now: 0,
             events: BTreeMap::new(),
             caused: 0,
             wires: ways.map(wire).collect(),
-            processes: tree.ids().map(process).collect(),
-            pulses: vec![idle; tree.len()],
-            undelivered: vec![Vec::new(); tree.len()],
-            words: vec![VecDeque::new(); tree.len()],
+            hosts: tree.ids().map(host).collect(),
             office: Office::new(&scenario),
             plant,
             ready: tree.pes().collect(),
-            is_ready: tree.ids().map(is_there).collect(),
             chance: SplitMix64::new(scenario.seed ^ 0x5707_2d00),
             trace,
-            finished: vec![0; tree.len()],
             rounds_ns: vec![(0, 0); scenario.rounds as usize + 1],
             left_ns: vec![0; scenario.rounds as usize + 1],
-            causes: Vec::new(),
             disk: Vec::new(),
             late_frames: 0,
             doubled_frames: 0,
@@ -199,7 +203,7 @@ impl World {
                 let wire = self.wire(way);
                 if wire.looked_at == now {
                     wire.looked_at = u64::MAX;
-                    if wire.arrive(now) && self.processes[way.to.index()] != Process::Gone {
+                    if wire.arrive(now) && self.hosts[way.to.index()].process != Process::Gone {
                         self.wake(way.to);
                     }
                     self.expect(way);
@@ -207,13 +211,13 @@ impl World {
             }
             Event::Fault(fault) => self.strike(fault),
             Event::Continue(pe) => {
-                if self.processes[pe.index()] == Process::Stopped {
-                    self.processes[pe.index()] = Process::Runs;
+                if self.hosts[pe.index()].process == Process::Stopped {
+                    self.hosts[pe.index()].process = Process::Runs;
                     self.trace.note(self.now, format_args!("{pe} goes on"));
-                    for delivery in std::mem::take(&mut self.undelivered[pe.index()]) {
+                    for delivery in std::mem::take(&mut self.hosts[pe.index()].undelivered) {
                         self.delivered(delivery);
                     }
-                    let unanswered = std::mem::take(&mut self.pulses[pe.index()].unanswered);
+                    let unanswered = std::mem::take(&mut self.hosts[pe.index()].pulse.unanswered);
                     (0..unanswered).for_each(|_| self.answer(pe, false));
                     self.wake(pe);
                 }
@@ -221,21 +225,18 @@ impl World {
             Event::Refuse(pe) => {
                 self.trace.note(self.now, format_args!("{pe} is back"));
                 for way in self.scenario.clone().ways_from(pe) {
-                    let now = self.now;
-                    let World { wires, chance, .. } = self;
-                    wire(wires, way).cut(now, chance);
-                    self.expect(way);
+                    self.cut(way);
                 }
-                self.cause(self.now, Event::Ended(pe, PeLoss::reset()));
+                self.cause(self.now, Event::Ended(pe, reset()));
             }
             Event::Told(pe, word) => {
-                self.words[pe.index()].push_back(word);
+                self.hosts[pe.index()].words.push_back(word);
                 self.wake(pe);
             }
             Event::Ping => self.ping(),
-            Event::Pinged(pe, look) => match self.processes[pe.index()] {
+            Event::Pinged(pe, look) => match self.hosts[pe.index()].process {
                 Process::Runs => self.answer(pe, look),
-                Process::Stopped => self.pulses[pe.index()].unanswered += 1,
+                Process::Stopped => self.hosts[pe.index()].pulse.unanswered += 1,
                 Process::Gone => {}
             },
             Event::Heard(pe, word) => {
@@ -250,9 +251,9 @@ impl World {
                 self.office.lose(self.now, pe, lost);
                 self.go_on();
             }
-            Event::Durable(pe, delivery) => match self.processes[pe.index()] {
+            Event::Durable(pe, delivery) => match self.hosts[pe.index()].process {
                 Process::Runs => self.delivered(delivery),
-                Process::Stopped => self.undelivered[pe.index()].push(delivery),
+                Process::Stopped => self.hosts[pe.index()].undelivered.push(delivery),
                 Process::Gone => {}
             },
             Event::Late => {
@@ -264,13 +265,13 @@ impl World {
 
     /// Returns the activity of a PE.
     pub(super) fn pulse(&mut self, pe: PeId) -> &mut Pulse {
-        &mut self.pulses[pe.index()]
+        &mut self.hosts[pe.index()].pulse
     }
 
     /// Handles the end of a PE's process.
     pub(super) fn exit(&mut self, pe: PeId) {
         self.trace.note(self.now, format_args!("{pe} leaves"));
-        self.processes[pe.index()] = Process::Gone;
+        self.hosts[pe.index()].process = Process::Gone;
         self.close(pe);
     }
 
@@ -278,15 +279,15 @@ impl World {
     pub(super) fn next_ready(&mut self) -> Option<PeId> {
         loop {
             let pe = self.ready.pop_front()?;
-            self.is_ready[pe.index()] = false;
-            if self.processes[pe.index()] == Process::Runs {
+            self.hosts[pe.index()].is_ready = false;
+            if self.hosts[pe.index()].process == Process::Runs {
                 return Some(pe);
             }
         }
     }
 
     pub(super) fn wake(&mut self, pe: PeId) {
-        if !std::mem::replace(&mut self.is_ready[pe.index()], true) {
+        if !std::mem::replace(&mut self.hosts[pe.index()].is_ready, true) {
             self.ready.push_back(pe);
         }
     }
@@ -298,6 +299,13 @@ impl World {
 
     pub(super) fn wire(&mut self, way: Way) -> &mut Wire {
         wire(&mut self.wires, way)
+    }
+
+    /// Breaks a connection in one direction.
+    fn cut(&mut self, way: Way) {
+        let World { wires, chance, .. } = self;
+        wire(wires, way).cut(self.now, chance);
+        self.expect(way);
     }
 
     /// Schedules the next arrival on a wire.
@@ -323,20 +331,16 @@ impl World {
         let now = self.now;
         let Way { lane, from, to } = way;
         let bytes = frame.len();
-        match lane {
-            0 => {
-                let what = format_args!("{from} to {to}: {bytes} bytes");
-                self.trace.note(now, what);
-            }
-            lane => {
-                let what = format_args!("{from} to {to} on tree {lane}: {bytes} bytes");
-                self.trace.note(now, what);
-            }
-        }
+        let on = match lane {
+            0 => String::new(),
+            lane => format!(" on tree {lane}"),
+        };
+        let what = format_args!("{from} to {to}{on}: {bytes} bytes");
+        self.trace.note(now, what);
         let World { wires, chance, .. } = self;
         let wire = wire(wires, way);
         let copies = wire.send(now, frame, counts, chance);
-        self.pulses[from.index()].moved_at = now;
+        self.hosts[from.index()].pulse.moved_at = now;
         self.doubled_frames += copies.saturating_sub(1);
         self.expect(way);
     }
@@ -347,13 +351,13 @@ impl World {
         let wire = self.wire(way);
         match wire.read() {
             Some(Ok(body)) => {
-                self.pulses[way.to.index()].moved_at = now;
+                self.hosts[way.to.index()].pulse.moved_at = now;
                 // The sender may have waited for the room.
                 self.wake(way.from);
                 Some(Ok(body))
             }
             Some(Err(error)) => Some(Err(Cause::Wire { peer, error })),
-            None if wire.has_ended() => Some(Err(match wire.torn() {
+            None if wire.ended => Some(Err(match wire.torn() {
                 Some((got, expected)) => Cause::Truncated {
                     peer,
                     got,
@@ -361,14 +365,14 @@ impl World {
                 },
                 None => Cause::Closed { peer },
             })),
-            None if now - wire.heard() >= SILENCE_NS => Some(Err(Cause::Unreached { peer })),
+            None if now - wire.heard >= SILENCE_NS => Some(Err(Cause::Unreached { peer })),
             None => None,
         }
     }
 
     /// Returns whether the receiver has received the end of the stream.
     pub(super) fn has_ended(&mut self, way: Way) -> bool {
-        self.wire(way).has_ended()
+        self.wire(way).ended
     }
 
     /// Records the begin of a round at P0, now or later.
@@ -402,7 +406,7 @@ impl World {
     fn beat(&mut self, pe: PeId) {
         let now = self.now;
         // A host answers keepalives in any state of its processes.
-        if self.processes[pe.index()] == Process::Gone {
+        if self.hosts[pe.index()].process == Process::Gone {
             return;
         }
         for way in self.scenario.clone().ways_from(pe) {
@@ -425,7 +429,7 @@ impl World {
     pub(super) fn finish(&mut self, pe: PeId, round: u64) {
         self.trace
             .note(self.now, format_args!("{pe} has finished round {round}"));
-        self.finished[pe.index()] = round;
+        self.hosts[pe.index()].finished = round;
     }
 
     /// Returns whether no fault affects a PE and its channel is open.
@@ -436,7 +440,7 @@ impl World {
 
     /// Returns whether a PE's process must end by itself: it is neither dead nor stopped forever.
     pub(super) fn is_to_end(&self, pe: PeId) -> bool {
-        match self.processes[pe.index()] {
+        match self.hosts[pe.index()].process {
             Process::Runs => true,
             Process::Gone => false,
             Process::Stopped => {
@@ -448,8 +452,7 @@ impl World {
 
     /// Returns the number of dropped duplicates.
     pub(super) fn repeated_frames(&self) -> u64 {
-        let wires = self.wires.values();
-        wires.map(|wire| wire.repeated).sum()
+        self.wires.values().map(|wire| wire.repeated).sum()
     }
 
     /// Returns the number of flits whose payload was damaged.
@@ -459,7 +462,7 @@ impl World {
     }
 
     pub(super) fn rounds_finished(&self) -> u64 {
-        let finished = self.tree.pes().map(|pe| self.finished[pe.index()]);
+        let finished = self.tree.pes().map(|pe| self.hosts[pe.index()].finished);
         finished.min().unwrap_or(0)
     }
 }

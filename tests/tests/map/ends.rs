@@ -27,10 +27,8 @@ const TIDY: &str =
 #[track_caller]
 fn start(place: &Place, options: &[&str], script: &str) -> Running {
     let running = place.start(options, &["sh", "-c", script]);
-    eventually("the command runs at both", || {
-        let work = place.work()?;
-        let is_up = |pe: u32| work.join(format!("tasks/p{pe}/directory/up")).exists();
-        (is_up(1) && is_up(3)).then_some(())
+    until("the command runs at both", || {
+        [1, 3].iter().all(|pe| place.is_up(*pe))
     });
     running
 }
@@ -44,24 +42,16 @@ fn of_commands(running: &Running) -> Vec<Process> {
 }
 
 #[test]
-fn ctrl_c_ends_commands_and_leaves_nothing() {
-    let place = Place::new(&TWO);
-    let running = start(&place, &[], STUBBORN);
-    let all = of_commands(&running);
-    assert!(all.len() >= 8, "{all:?}");
-    // When the coordinator has ended, so has everything else.
-    let ended = running.interrupt();
-    ended.says(&["interrupted: every process was stopped"]);
-    place.assert_beside(&["in put"]);
-}
-
-#[test]
-fn other_signals_leave_nothing_either() {
-    for (signal, code) in [(Signal::HUP, 129), (Signal::QUIT, 131)] {
+fn a_signal_ends_commands_and_leaves_nothing() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::HUP, 129), (Signal::QUIT, 131)] {
         let place = Place::new(&TWO);
         let running = start(&place, &[], STUBBORN);
+        let all = of_commands(&running);
+        assert!(all.len() >= 8, "{all:?}");
         running.signal(signal);
-        running.finish().with_code(code);
+        // When the coordinator has ended, so has everything else.
+        let ended = running.finish().with_code(code);
+        ended.says(&["interrupted: every process was stopped"]);
         place.assert_beside(&["in put"]);
     }
 }
@@ -118,9 +108,8 @@ fn a_supervisor_that_is_told_to_end_ends_its_command() {
     for process in leashes(&running) {
         process.signal(Signal::TERM);
     }
-    running
-        .finish()
-        .fails(1, &["error: P1: it was told to end\n"]);
+    let told = "error: P1: it was told to end\n";
+    running.finish().fails(1, &[told]);
     place.assert_beside(&["in put"]);
 }
 
@@ -162,19 +151,18 @@ fn leashes(running: &Running) -> Vec<Process> {
 #[track_caller]
 fn daemons(place: &Place) -> Vec<i32> {
     let work = place.work().expect("they run in it");
-    let number = |pe: u32| {
+    let daemons = [1, 3].map(|pe| {
         let text = fs::read_to_string(work.join(format!("tasks/p{pe}/directory/daemon")));
         let number = text.expect("it is written").trim().parse();
         number.expect("a number")
-    };
-    [1, 3].map(number).into()
+    });
+    daemons.into()
 }
 
 #[track_caller]
 fn are_gone(daemons: &[i32]) {
-    eventually("the daemons are gone", || {
-        let mut left = daemons.iter().copied();
-        (!left.any(Process::lives)).then_some(())
+    until("the daemons are gone", || {
+        !daemons.iter().any(|pid| Process::lives(*pid))
     });
 }
 
@@ -183,17 +171,17 @@ fn when_all_that_is_called_flitcast_is_killed_commands_end() {
     for script in [STUBBORN, DAEMON] {
         let place = Place::new(&TWO);
         let mut running = start(&place, &[], script);
-        let daemons = match script == DAEMON {
-            true => daemons(&place),
-            false => Vec::new(),
+        let daemons = if script == DAEMON {
+            daemons(&place)
+        } else {
+            Vec::new()
         };
         // By its name, as `pkill` finds it, or by its command line, as `pkill -f` does.
-        let is_called_so = |process: &Process| {
+        let mut called_so = running.processes();
+        called_so.retain(|process| {
             let mut words = process.arguments.iter().chain([&process.name]);
             words.any(|word| word.contains("flitcast"))
-        };
-        let mut called_so = running.processes();
-        called_so.retain(is_called_so);
+        });
         assert!(called_so.len() >= 3, "the coordinator and two PEs");
         for process in called_so {
             process.signal(Signal::KILL);
@@ -243,8 +231,7 @@ const JEALOUS: &str = "
 fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
     let place = Place::new(&[(1, "one")]);
     let running = place.start(&["--retry", "1"], &["sh", "-c", JEALOUS]);
-    let up = || place.work().map(|work| work.join("tasks/p1/directory/up"));
-    eventually("the command runs", || up()?.exists().then_some(()));
+    until("the command runs", || place.is_up(1));
     // All supervisors at once: none of them detects the end of the others.
     let mut watching = leashes(&running);
     watching.push(running.pe(1));
@@ -268,9 +255,8 @@ fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
         text.trim().parse::<u32>().ok()
     });
     // This test is not a descendant of the command's processes, which may not end it.
-    let stderr = File::options()
-        .write(true)
-        .open(format!("/proc/{pid}/fd/2"));
+    let stderr = format!("/proc/{pid}/fd/2");
+    let stderr = File::options().write(true).open(stderr);
     let stderr = stderr.expect("it is a pipe");
     place.put("go", "");
     let failed = running.finish();
@@ -308,10 +294,9 @@ fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
     fs::rename(place.path("aside"), &kept).expect("it was there");
     // Beside both; its results are elsewhere.
     let (input, output) = (place.dir.shown("in put"), place.dir.shown("other"));
-    let words = [
-        "map", "--tree", "star:4", "--input", &input, "--output", &output,
-    ];
-    flitcast_tests::run(words.iter().chain(&["--", "cat"])).ok();
+    let paths = ["--input", &input, "--output", &output];
+    let words = [&["map", "--tree", "star:4"], &paths[..], &["--", "cat"]];
+    flitcast_tests::run(words.concat()).ok();
     assert!(lives.join("tasks/p1/directory/up").exists());
     assert!(kept.join("in/p1").exists());
     running.signal(Signal::INT);
@@ -325,10 +310,8 @@ fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
 fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
     let place = Place::new(&[(1, "one")]);
     let rootly = place.path("rootly");
-    let setpriv = ["/usr/bin/setpriv", "/bin/setpriv"];
-    let setpriv = setpriv
-        .iter()
-        .find(|path| fs::exists(path).is_ok_and(|is| is));
+    let mut setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].iter();
+    let setpriv = setpriv.find(|path| fs::exists(path).is_ok_and(|is| is));
     fs::copy(setpriv.expect("util-linux has it"), &rootly).expect("it can be copied");
     set_mode(&rootly, 0o4755);
     let script = "
@@ -341,10 +324,8 @@ fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
     let survivor = left.pop().expect("this test needs root");
     assert!(left.is_empty(), "{left:?}");
     let started = "error: P1: it ended with exit status 0, but of what it started";
-    let told = format!(
-        "{started} process {} (`sleep`) survives SIGKILL\n",
-        survivor.pid
-    );
+    let pid = survivor.pid;
+    let told = format!("{started} process {pid} (`sleep`) survives SIGKILL\n");
     let folder = "cannot remove the working folder";
     failed.fails(1, &[&told, folder, "an earlier command still holds"]);
     assert!(place.work().is_some(), "nobody removes it under that");

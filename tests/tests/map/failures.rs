@@ -1,8 +1,6 @@
 //! Commands that fail, and PEs that die while they run one: they are named, retried on request, and
 //! the other results arrive.
 
-use std::fs;
-
 use flitcast_tests::files::names;
 use flitcast_tests::processes::until;
 use rustix::process::Signal;
@@ -13,8 +11,7 @@ const THREE: [(u32, &str); 3] = [(1, "one"), (2, "two"), (3, "three")];
 
 /// Returns a script that does not end at P2, unless the file `marker` exists already.
 fn sleeps_once(place: &Place) -> String {
-    let marker = place.path("marker");
-    let marker = marker.display();
+    let marker = place.dir.shown("marker");
     format!(
         "cat; [ $FLITCAST_PE != 2 ] || [ -e '{marker}' ] || {{ touch '{marker}'; sleep 1000; }}"
     )
@@ -118,11 +115,10 @@ fn a_time_limit_counts_for_each_try_and_is_checked() {
 fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
     let place = Place::new(&[(1, "one")]);
     place.put("in put/p2/two", "two");
-    let marker = place.path("marker");
+    let marker = place.dir.shown("marker");
     let script = format!(
         "ls -A; mkdir made; echo new > made/by_$FLITCAST_PE
-         [ -e '{marker}' ] || [ $FLITCAST_PE != 2 ] || {{ touch '{marker}'; exit 5; }}",
-        marker = marker.display()
+         [ -e '{marker}' ] || [ $FLITCAST_PE != 2 ] || {{ touch '{marker}'; exit 5; }}"
     );
     let again = place.shell(&["--retry", "1"], &script).ok();
     again.says(&["P2: the command ended with exit status 5; running it again (1 of 1)\n"]);
@@ -136,15 +132,12 @@ fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
 #[test]
 fn retries_come_to_an_end() {
     let place = Place::new(&THREE);
-    let count = place.path("count");
-    let script = format!(
-        "cat; [ $FLITCAST_PE != 2 ] || {{ echo x >> '{}'; exit 1; }}",
-        count.display()
-    );
+    let count = place.dir.shown("count");
+    let script = format!("cat; [ $FLITCAST_PE != 2 ] || {{ echo x >> '{count}'; exit 1; }}");
     let failed = place.shell(&["--retry", "2"], &script);
     let again = ["running it again (1 of 2)", "running it again (2 of 2)"];
     failed.fails(1, &[again[0], again[1], "error: P2: "]);
-    assert_eq!(fs::read_to_string(&count).expect("it was run"), "x\nx\nx\n");
+    assert_eq!(place.dir.read("count"), "x\nx\nx\n");
     place.assert_results(&["p1", "p3"], &["count"]);
 }
 

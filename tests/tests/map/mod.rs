@@ -93,6 +93,12 @@ impl Place {
         assert_eq!(names(self.dir.path()), expected);
     }
 
+    /// Returns whether a PE's command has made the file `up`.
+    fn is_up(&self, pe: u32) -> bool {
+        let up = format!("tasks/p{pe}/directory/up");
+        self.work().is_some_and(|work| work.join(up).exists())
+    }
+
     /// Returns the working folder, once it exists.
     fn work(&self) -> Option<PathBuf> {
         let mut names = names(&self.dir).into_iter();
@@ -109,16 +115,13 @@ fn mode(path: &Path) -> u32 {
 /// Returns `map` as a user other than root, who is subject to permissions.
 fn map_without_root(place: &Place, script: &str) -> Command {
     set_mode(&place.path(""), 0o777);
-    let mut map = match rustix::process::geteuid().is_root() {
-        true => Command::new("setpriv"),
-        false => Command::new(flitcast()),
-    };
-    if rustix::process::geteuid().is_root() {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut map = Command::new(if is_root { "setpriv" } else { "env" });
+    if is_root {
         map.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-        map.arg(flitcast());
     }
-    map.args(["map", "--tree", "star:4", "--input"])
-        .arg(place.input());
+    map.arg(flitcast()).args(["map", "--tree", "star:4"]);
+    map.arg("--input").arg(place.input());
     map.arg("--output").arg(place.output());
     map.args(["--", "sh", "-c", script]);
     map

@@ -93,9 +93,8 @@ fn files_are_dealt_and_each_pe_has_a_folder_of_its_own() {
         fill(&place.input().join(name), bytes);
     }
     let script = "find . -type f ! -name list | sort > list; xargs cat < list | wc -c";
-    place
-        .shell(&["--spread", "--tree", "kary:2:4"], script)
-        .ok();
+    let options = ["--spread", "--tree", "kary:2:4"];
+    place.shell(&options, script).ok();
     let lists = [1, 2, 3].map(|pe| place.result(&format!("p{pe}/list")));
     let mut files: Vec<&str> = lists.iter().flat_map(|list| list.lines()).collect();
     files.sort_unstable();
@@ -238,15 +237,13 @@ fn what_is_wrong_is_told_before_anything_is_written() {
 #[test]
 fn the_working_folder_is_private_and_can_be_kept() {
     let place = Place::new(&TEXTS);
-    let elsewhere = place.path("work");
-    let elsewhere = elsewhere.to_str().expect("it is UTF-8");
-    let kept = place
-        .run(&["--keep-work", "--work", elsewhere], &["cat"])
-        .ok();
+    let elsewhere = place.dir.shown("work");
+    let options = ["--keep-work", "--work", &elsewhere];
+    let kept = place.run(&options, &["cat"]).ok();
     let (said, path) = kept.stderr.trim().split_once(": ").expect("it is told");
     assert_eq!(said, "the working folder is kept");
     let path = std::path::Path::new(path);
-    assert!(path.starts_with(elsewhere), "{path:?}");
+    assert!(path.starts_with(&elsewhere), "{path:?}");
     assert_eq!(mode(path), 0o700);
     let shard = fs::read_to_string(path.join("in/p1"));
     assert_eq!(shard.expect("the shard"), TEXTS[0].1);

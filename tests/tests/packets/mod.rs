@@ -215,14 +215,12 @@ fn packets_that_mix_messages_are_fewer_and_faster() {
     ] {
         let plan = planned(&format!("{line} --packets {packets}"));
         assert_eq!(plan["packet_count"], count, "{packets}");
-        assert_eq!(
-            (&plan["time"], &plan["proof"]),
-            (&time.into(), &proof.into())
-        );
+        assert_eq!(plan["time"], time, "{packets}");
+        assert_eq!(plan["proof"], proof, "{packets}");
     }
     let plan = planned(&format!("{line} --packets mixed"));
     let second = &plan["packets"][1];
-    assert_eq!((&second["pe"], &second["flits"]), (&6.into(), &6.into()));
+    assert_eq!([number(second, "pe"), number(second, "flits")], [6, 6]);
     let parts = serde_json::json!([
         {"pe": 6, "flits": 2, "end": 66}, {"pe": 5, "flits": 4, "end": 60}
     ]);

@@ -28,28 +28,22 @@ pub fn ticks(value: &Value, key: &str) -> u64 {
     match &value[key] {
         Value::String(text) => {
             let (above, below) = text.split_once('/').expect("it is a fraction");
-            assert!(
-                whole(below) > 1 && FLIT.is_multiple_of(whole(below)),
-                "{text}"
-            );
-            whole(above) * (FLIT / whole(below))
+            let below = whole(below);
+            assert!(below > 1 && FLIT.is_multiple_of(below), "{text}");
+            whole(above) * (FLIT / below)
         }
         _ => number(value, key) * FLIT,
     }
 }
 
 fn parents(plan: &Value) -> Vec<Option<usize>> {
-    let parents = list(plan, "parents").iter();
-    parents
-        .map(|parent| parent.as_u64().map(|parent| parent as usize))
-        .collect()
+    let parents = list(plan, "parents").iter().map(Value::as_u64);
+    parents.map(|parent| Some(parent? as usize)).collect()
 }
 
 fn lengths(plan: &Value) -> Vec<u64> {
-    let lengths = list(plan, "lengths").iter();
-    lengths
-        .map(|length| length.as_u64().expect("it is a length"))
-        .collect()
+    let lengths = list(plan, "lengths").iter().map(Value::as_u64);
+    lengths.map(|length| length.expect("a length")).collect()
 }
 
 fn way(parents: &[Option<usize>], pe: usize) -> Vec<usize> {
@@ -79,23 +73,15 @@ fn assert_rules(packets: &[Vec<Hop>], setup: u64) {
     }
     for packet in packets {
         for pair in packet.windows(2) {
-            assert!(
-                pair[0].to == pair[1].from && pair[0].end <= pair[1].start,
-                "{pair:?}"
-            );
+            let is_in_turn = pair[0].to == pair[1].from && pair[0].end <= pair[1].start;
+            assert!(is_in_turn, "{pair:?}");
         }
     }
     let mut ports: BTreeMap<(&str, usize), Vec<[u64; 2]>> = BTreeMap::new();
     for hop in hops() {
-        let times = [hop.start, hop.end];
-        ports
-            .entry(("the send port", hop.from))
-            .or_default()
-            .push(times);
-        ports
-            .entry(("the receive port", hop.to))
-            .or_default()
-            .push(times);
+        for port in [("the send port", hop.from), ("the receive port", hop.to)] {
+            ports.entry(port).or_default().push([hop.start, hop.end]);
+        }
     }
     for ((port, pe), times) in ports {
         assert_apart(times, &format!("{port} of P{pe}"));
@@ -116,10 +102,8 @@ fn assert_rules(packets: &[Vec<Hop>], setup: u64) {
                 let hops = hops.iter().filter(|(_, comes_in)| *comes_in == comes);
                 hops.map(|(hop, _)| crossed(hop)).sum::<u64>()
             };
-            assert!(
-                of(true) - of(false) <= largest * FLIT,
-                "P{pe} holds too much at {time}"
-            );
+            let held = of(true) - of(false);
+            assert!(held <= largest * FLIT, "P{pe} holds too much at {time}");
         }
     }
 }
@@ -154,6 +138,11 @@ fn scatter(parents: &[Option<usize>], setup: u64, sequence: &[(usize, u64)]) -> 
     packets
 }
 
+fn end_of(packets: &[Vec<Hop>]) -> u64 {
+    let ends = packets.iter().flatten().map(|hop| hop.end);
+    ends.max().unwrap_or(0)
+}
+
 /// Replays the packets of a scatter, or of a gather that mirrors one; returns the time.
 #[track_caller]
 pub fn replay(plan: &Value) -> u64 {
@@ -171,12 +160,7 @@ pub fn replay(plan: &Value) -> u64 {
     }
     assert_eq!(sums, lengths(plan));
     let mut packets = scatter(&parents, setup, &sequence);
-    let time = packets
-        .iter()
-        .flatten()
-        .map(|hop| hop.end)
-        .max()
-        .unwrap_or(0);
+    let time = end_of(&packets);
     if is_gather {
         let mirrored = |hop: &Hop| Hop {
             from: hop.to,
@@ -237,10 +221,8 @@ pub fn replay_certified(plan: &Value) -> u64 {
         assert_eq!(number(certificate, "packets"), stream.len() as u64);
         let flits = stream.iter().map(|(_, flits)| flits);
         assert_eq!(number(certificate, "flits"), flits.clone().sum::<u64>());
-        assert_eq!(
-            number(certificate, "largest"),
-            flits.copied().max().unwrap_or(0)
-        );
+        let largest = flits.copied().max().unwrap_or(0);
+        assert_eq!(number(certificate, "largest"), largest);
         if stream.is_empty() {
             assert!(!orders.contains_key(&pe) && !streams.contains_key(&pe));
             continue;
@@ -275,12 +257,7 @@ pub fn replay_certified(plan: &Value) -> u64 {
     let packets: Vec<Vec<Hop>> = hops.into_values().collect();
     assert!(packets.iter().all(|hops| hops[hops.len() - 1].to == 0));
     assert_rules(&packets, setup);
-    let time = packets
-        .iter()
-        .flatten()
-        .map(|hop| hop.end)
-        .max()
-        .unwrap_or(0);
+    let time = end_of(&packets);
     assert_eq!(ticks(plan, "time"), time);
     assert!(ticks(plan, "bound") <= time);
     time

@@ -3,22 +3,19 @@
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same, assert_same_below, fill, snapshot};
-use flitcast_tests::{Report, refused_each, run, scratch};
+use flitcast_tests::{Report, refused_each, reported, scratch};
 
 const TREES: [(&str, usize); 3] = [("path:5", 5), ("star:4", 4), ("random:7:3", 7)];
 const PACKETS: [&str; 4] = ["1", "3", "7KiB", "auto"];
 
 fn lengths(pes: usize) -> Vec<usize> {
     let kinds = [100_001, 1, 65_536, 0, 7_168, 300_000];
-    (0..pes - 1)
-        .map(|place| kinds[place % kinds.len()])
-        .collect()
+    kinds.into_iter().cycle().take(pes - 1).collect()
 }
 
 #[track_caller]
 fn report(line: &str) -> Report {
-    let line = format!("{line} --format json");
-    let report = run(line.split_whitespace()).ok().report();
+    let report = reported(line);
     // In a broadcast each byte counts once and arrives at all PEs.
     if report.value("/operation") != "broadcast" {
         report.assert_all_arrived();
@@ -37,24 +34,22 @@ fn files_arrive_byte_for_byte() {
             }
         }
         let before = snapshot(&path("input"));
-        let (from, to) = (path("input"), path("mixed"));
-        let paths = format!("--input {} --output {}", from.display(), to.display());
-        report(&format!("scatter --tree {tree} {paths} --packets mixed"));
-        assert_same(&before, &snapshot(&to));
+        let moved = |operation: &str, [from, to]: [&Path; 2], packets: &str| {
+            let (from, to) = (from.display(), to.display());
+            let paths = format!("--input {from} --output {to}");
+            report(&format!(
+                "{operation} --tree {tree} {paths} --packets {packets}"
+            ));
+        };
+        moved("scatter", [&path("input"), &path("mixed")], "mixed");
+        assert_same(&before, &snapshot(&path("mixed")));
         for packets in PACKETS {
-            let at = |name: &str| path(&format!("{name} {packets}").replace(' ', "-"));
-            let moved = |operation: &str, from: &Path, to: &Path| {
-                let (from, to) = (from.display(), to.display());
-                let line = format!(
-                    "{operation} --tree {tree} --input {from} --output {to} --packets {packets}"
-                );
-                report(&line);
-            };
-            moved("scatter", &path("input"), &at("scattered"));
+            let at = |name: &str| path(&format!("{name}-{packets}"));
+            moved("scatter", [&path("input"), &at("scattered")], packets);
             assert_same(&before, &snapshot(&at("scattered")));
-            moved("gather", &at("scattered"), &at("gathered"));
+            moved("gather", [&at("scattered"), &at("gathered")], packets);
             assert_same(&before, &snapshot(&at("gathered")));
-            moved("broadcast", &path("input/p1"), &at("copies"));
+            moved("broadcast", [&path("input/p1"), &at("copies")], packets);
             for pe in 1..pes {
                 assert_same_below(&path("input/p1"), &at("copies").join(format!("p{pe}")));
             }
@@ -83,17 +78,13 @@ fn each_message_goes_in_as_many_packets_as_were_asked_for() {
 #[test]
 fn the_best_number_is_found() {
     let slow = "--link rate=50mbit --packets auto";
-    let long = report(&format!(
-        "scatter --tree path:6 --lengths 0,0,0,0,256KiB {slow}"
-    ));
-    assert!(
-        long.number("/packets/count") > 8,
-        "{:?}",
-        long.value("/packets")
-    );
+    let line = format!("scatter --tree path:6 --lengths 0,0,0,0,256KiB {slow}");
+    let long = report(&line);
+    let packets = long.value("/packets");
+    assert!(long.number("/packets/count") > 8, "{packets}");
     assert!(long.value("/flit_choice").is_null());
-    let told = |pointer: &str| long.value(pointer).as_f64().expect("a time");
-    assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
+    let (packed, usual) = ("/packets/predicted_us", "/packets/usual_us");
+    assert!(long.float(packed) < long.float(usual), "{packets}");
 }
 
 /// Flits of several messages go in one packet if packets have a set-up time.
@@ -102,13 +93,10 @@ fn short_messages_share_packets() {
     let line = "scatter --tree kary:2:16 --size 1KiB --link setup=2ms --packets mixed";
     let mixed = report(line);
     assert_eq!(mixed.value("/packets/asked"), "mixed");
-    assert!(
-        mixed.number("/packets/count") < 15,
-        "{:?}",
-        mixed.value("/packets")
-    );
-    let told = |pointer: &str| mixed.value(pointer).as_f64().expect("a time");
-    assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
+    let packets = mixed.value("/packets");
+    assert!(mixed.number("/packets/count") < 15, "{packets}");
+    let (packed, usual) = ("/packets/predicted_us", "/packets/usual_us");
+    assert!(mixed.float(packed) < mixed.float(usual), "{packets}");
 }
 
 #[test]

@@ -20,12 +20,7 @@ fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String
     let profile = scratch();
     let run = Command::new("timeout")
         .args(["--kill-after=5", LIMIT_SECONDS, "chromium"])
-        .args([
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-        ])
+        .args("--headless=new --no-sandbox --disable-gpu --no-first-run".split(' '))
         .args(["--hide-scrollbars", "--virtual-time-budget=5000"])
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("--window-size={},{}", size.0, size.1))
@@ -51,9 +46,8 @@ fn of_body(dom: &str, name: &str) -> String {
     let (_, body) = dom.split_once("<body ").expect("a document has a body");
     let (body, _) = body.split_once('>').expect("its tag ends");
     let mark = format!("{name}=\"");
-    let (_, value) = body
-        .split_once(&mark)
-        .unwrap_or_else(|| panic!("no {name} in {body}"));
+    let value = body.split_once(&mark);
+    let (_, value) = value.unwrap_or_else(|| panic!("no {name} in {body}"));
     value.split_once('"').expect("it ends").0.to_owned()
 }
 
@@ -67,11 +61,8 @@ fn assert_drawn(dir: &Path, data: &Value) {
             let bars = of_body(&dom, &format!("data-{run}-bars"));
             assert_eq!(bars, spans(data, run).len().to_string(), "{run}, {size:?}");
         }
-        let title = format!(
-            "<title>{} {}",
-            data["run"]["operation"].as_str().expect("a text"),
-            data["run"]["tree"].as_str().expect("a text")
-        );
+        let of = |key: &str| data["run"][key].as_str().expect("a text");
+        let title = format!("<title>{} {}", of("operation"), of("tree"));
         assert!(dom.contains(&title), "{title}");
     }
 }
@@ -98,9 +89,8 @@ fn brightness(pixel: [u8; 3]) -> u32 {
 
 /// Text and lines are grey; bars, marks and charts have colours.
 fn is_coloured(pixel: &[u8; 3]) -> bool {
-    let (least, most) = (pixel.iter().min(), pixel.iter().max());
-    most.zip(least)
-        .is_some_and(|(most, least)| most - least > 60)
+    let [one, two, three] = *pixel;
+    one.max(two).max(three) - one.min(two).min(three) > 60
 }
 
 /// Checks that something is visible on a ground of the requested brightness.
@@ -147,10 +137,8 @@ fn embellished(mut data: Value) -> Value {
 #[ignore = "needs chromium"]
 fn the_page_draws_itself_in_light_and_dark() {
     let dir = scratch();
-    drawn(
-        &dir,
-        "gather --tree kary:2:15 --lengths ramp:256KiB --rounds 3",
-    );
+    let line = "gather --tree kary:2:15 --lengths ramp:256KiB --rounds 3";
+    drawn(&dir, line);
     assert_drawn(&dir, &data(&page(&dir)));
     let size = (1200, 1500);
     assert_seen(&pixels(dir.path(), "#light", size), 200..256);
@@ -201,12 +189,8 @@ fn a_hand_can_zoom_move_ask_and_choose() {
         assert_eq!(told[what], expected, "{what} in {told}");
     }
     let tooltip = told["tooltip"].as_str().expect("a text");
-    for words in [
-        "M2: P1 sends to P0, 1\u{202f}MiB",
-        "measured",
-        "predicted",
-        "difference",
-    ] {
+    let message = "M2: P1 sends to P0, 1\u{202f}MiB";
+    for words in [message, "measured", "predicted", "difference"] {
         assert!(tooltip.contains(words), "no `{words}` in {tooltip}");
     }
 }
@@ -220,13 +204,11 @@ fn bytes_in_the_table(dom: &str) -> Vec<String> {
         let text = |cell: &str| cell.rsplit('>').next().unwrap_or_default().to_owned();
         cells.map(text).collect::<Vec<_>>()
     };
-    let mut rows: Vec<_> = table
-        .split("<tr")
-        .filter(|row| row.contains("<td"))
-        .collect();
+    let rows = table.split("<tr").filter(|row| row.contains("<td"));
+    let mut rows: Vec<Vec<String>> = rows.map(cells).collect();
     // Rows are in the order of the tree.
-    rows.sort_by_key(|row| cells(row)[0].clone());
-    rows.iter().map(|row| cells(row)[3].clone()).collect()
+    rows.sort();
+    rows.into_iter().map(|mut row| row.swap_remove(3)).collect()
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Real processes on links of equal rate send messages in the given order, hop by hop as planned for
 //! unit links, and predictions rank orders as their plans do.
 
-use flitcast_tests::{refused, refused_each, scratch};
+use flitcast_tests::{refused_each, scratch};
 use serde_json::Value;
 
-use super::data::data;
 use super::planned::{FLIT_BYTES, Sent, in_turns, lengths, played};
 use super::{drawn, page};
 use crate::replay::{list, number, planned_of};
@@ -18,10 +17,9 @@ fn sends(plan: &Value) -> Vec<Vec<Sent>> {
     let parents = list(plan, "parents");
     let is_scatter = plan["operation"] == "scatter";
     let mut messages: Vec<&Value> = list(plan, "messages").iter().collect();
-    let at_p0 = if is_scatter {
-        "first_step"
-    } else {
-        "arrival_step"
+    let at_p0 = match is_scatter {
+        true => "first_step",
+        false => "arrival_step",
     };
     messages.sort_by_key(|message| number(message, at_p0));
     let mut sent = vec![Vec::new(); parents.len()];
@@ -29,10 +27,9 @@ fn sends(plan: &Value) -> Vec<Vec<Sent>> {
         let mut below = number(message, "pe");
         let of = below;
         while let Some(above) = parents[below as usize].as_u64() {
-            let [from, to] = if is_scatter {
-                [above, below]
-            } else {
-                [below, above]
+            let [from, to] = match is_scatter {
+                true => [above, below],
+                false => [below, above],
             };
             sent[from as usize].push((to, of));
             below = above;
@@ -59,11 +56,8 @@ fn are_played_as_planned(operation: &str, flits: &[u64], orders: &[&str]) {
         let played = played(&page, planned.len());
         let played: Vec<Vec<Sent>> = played.into_iter().map(in_turns).collect();
         assert_eq!(played, planned, "{command}");
-        let predicted_us = data(&page)["run"]["round"]["predicted_us"].as_f64();
-        ranks.push((
-            number(&plan, "time_steps"),
-            predicted_us.expect("it is predicted"),
-        ));
+        let predicted_us = report.float("/round/predicted_us");
+        ranks.push((number(&plan, "time_steps"), predicted_us));
     }
     let is_ranked = |one: &(u64, f64), next: &(u64, f64)| one.0 < next.0 && one.1 < next.1;
     assert!(ranks.is_sorted_by(is_ranked), "{orders:?} {ranks:?}");
@@ -88,30 +82,26 @@ fn a_gather_takes_the_streams_in_the_given_order() {
 fn an_order_is_for_all_messages_and_a_gathers_is_a_walk() {
     let of_five = format!("{TREE} --lengths 1KiB,0,1KiB,1KiB,1KiB");
     for operation in ["scatter", "gather"] {
-        refused(
-            &format!("{operation} {of_five} --order given:5,2,9,5,3"),
-            &[
-                "the message of P2 is null",
-                "P9 is not a PE with a message",
-                "P5 is named twice",
-                "P1, P4 are missing",
-            ],
-        );
+        refused_each(&format!("{operation} {of_five} --order"), "
+            given:5,2,9,5,3 | the message of P2 is null | P9 is not a PE with a message | P5 is named twice | P1, P4 are missing
+        ");
     }
-    let walk = "--order: P1 stands behind P3, which is below it";
-    refused(&format!("gather {of_five} --order given:3,1,4,5"), &[walk]);
-    refused(
-        &format!("gather {of_five} --order given:1,4,3,5"),
-        &["P3 stands between P4 and P5"],
+    refused_each(
+        &format!("gather {of_five} --order"),
+        "
+        given:3,1,4,5 | --order: P1 stands behind P3, which is below it
+        given:1,4,3,5 | P3 stands between P4 and P5
+    ",
     );
     refused_each("gather", "
         --tree path:3 --size 1KiB --order given:2,1 | P1 stands behind P2
         --network complete:3 --size 1KiB --algorithm linear --order given:2,1 | is for a gather by shoulder-tap or certification | not by linear
     ");
-    let plan = "plan gather --tree parents:0,1,1 --lengths 1,1,1";
-    refused(
-        &format!("{plan} --order given:2,1,3"),
-        &["P1 stands behind P2"],
+    refused_each(
+        "plan gather --tree parents:0,1,1 --lengths 1,1,1 --order",
+        "
+        given:2,1,3 | P1 stands behind P2
+        given:1 | P2, P3 are missing
+    ",
     );
-    refused(&format!("{plan} --order given:1"), &["P2, P3 are missing"]);
 }

@@ -64,23 +64,19 @@ fn the_trace_has_an_event_for_each_span_on_the_track_of_its_port() {
     assert!(process.starts_with("measured: round "), "{process}");
     assert_eq!(name_of("process_name", &json!(2), &json!(0)), "predicted");
 
-    let traced = events
-        .iter()
-        .filter(|event| event["ph"] == "X")
-        .map(|event| {
-            let mut event = event.clone();
-            let track = name_of("thread_name", &event["pid"], &event["tid"]);
-            let fields = event.as_object_mut().expect("an object");
-            fields.remove("tid");
-            fields.insert("track".to_owned(), track);
-            event
-        });
+    let traced = events.iter().filter(|event| event["ph"] == "X");
+    let traced = traced.map(|event| {
+        let mut event = event.clone();
+        let track = name_of("thread_name", &event["pid"], &event["tid"]);
+        let fields = event.as_object_mut().expect("an object");
+        fields.remove("tid");
+        fields.insert("track".to_owned(), track);
+        event
+    });
     let bytes = report.message_bytes();
     let measured = spans(&data, "measured");
-    assert!(
-        measured.len() > 40,
-        "each of four messages, and control items"
-    );
+    let all = "each of four messages, and control items";
+    assert!(measured.len() > 40, "{all}");
     let predicted = spans(&data, "predicted");
     let expected = (measured.iter().map(|span| event(1, span, &bytes)))
         .chain(predicted.iter().map(|span| event(2, span, &bytes)));

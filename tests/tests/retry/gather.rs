@@ -22,10 +22,8 @@ fn a_leaf_dies() {
     let (finished, before) = files.killing("gather --retry 1", "p1", 3);
     assert!(!before.contains_key("p3"), "it comes behind P2's");
     files.assert_there(&["p1", "p2", "p4"], &before);
-    finished.fails(
-        1,
-        &[&files.says_input("P3's message is still at P3 in ", 3)],
-    );
+    let still = files.says_input("P3's message is still at P3 in ", 3);
+    finished.fails(1, &[&still]);
 }
 
 #[test]
@@ -40,9 +38,8 @@ fn an_interior_pe_whose_message_is_in_is_not_missed() {
 #[test]
 fn a_path_without_one_is_a_path() {
     let files = Files::new(2);
-    let running = files.start(&format!(
-        "gather --tree path:5 --retry 1 --format json {LINK}"
-    ));
+    let line = "gather --tree path:5 --retry 1 --format json";
+    let running = files.start(&format!("{line} {LINK}"));
     files.wait_for("p1");
     let before = files.there();
     kill(&running, 1);

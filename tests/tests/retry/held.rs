@@ -2,11 +2,10 @@
 //! way.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use flitcast_tests::Finished;
-use flitcast_tests::files::{fill, set_mode};
+use flitcast_tests::files::{fill, identity, set_mode};
 
 use super::interrupted::{CASES, Case, Place, identities};
 
@@ -39,10 +38,11 @@ fn the_same_command_again_sends_nothing() {
         let (place, there) = complete(case);
         let before = identities(&there);
         let again = place.run("out", "").ok();
-        let count = there.len();
-        again.prints(&[&format!(
-            "skipped      {count} messages in the output already: "
-        )]);
+        let told = format!(
+            "skipped      {} messages in the output already: ",
+            there.len()
+        );
+        again.prints(&[&told]);
         assert_eq!(identities(&there), before, "one was written again");
         let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len());
@@ -124,8 +124,8 @@ fn the_results_of_a_map_are_not_skipped() {
     let place = Place::with(&case, SMALL, "rate=8mbit");
     place.run("out", "-- cat").ok();
     let (there, _) = place.arrived();
-    let before = there[0].metadata().expect("it is there").ino();
+    let before = identity(&there[0]);
     let refused = place.run("out", "-- cat");
     refused.fails(2, &["holds files already"]);
-    assert_eq!(there[0].metadata().expect("it is there").ino(), before);
+    assert_eq!(identity(&there[0]), before);
 }

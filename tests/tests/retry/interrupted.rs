@@ -2,10 +2,11 @@
 //! resumed.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{self, assert_same, fill, names, snapshot, without_folder_times};
+use flitcast_tests::files::{
+    self, assert_same, fill, identity, names, snapshot, without_folder_times,
+};
 use flitcast_tests::processes::until;
 use flitcast_tests::{Finished, Folder, Running, resume, scratch, start};
 use rustix::process::Signal;
@@ -107,12 +108,11 @@ impl Place<'_> {
 
     /// Returns the delivered messages, and whether another one is arriving.
     pub fn arrived(&self) -> (Vec<PathBuf>, bool) {
-        let all = self.outputs();
-        let named = |path: &&PathBuf, end: &str| path.to_string_lossy().ends_with(end);
-        let is_hidden = |path: &&PathBuf| path.to_string_lossy().contains("/.flitcast-");
-        let arrives = all.iter().any(|path| named(&path, ".partial"));
-        let there = all.iter().filter(|path| !is_hidden(path)).cloned();
-        (there.collect(), arrives)
+        let mut there = self.outputs();
+        let arrives = |path: &PathBuf| path.to_string_lossy().ends_with(".partial");
+        let arrives = there.iter().any(arrives);
+        there.retain(|path| !path.to_string_lossy().contains("/.flitcast-"));
+        (there, arrives)
     }
 
     /// Waits until a message is delivered and another one is arriving.
@@ -149,11 +149,7 @@ impl Place<'_> {
 /// Returns properties that distinguish entries from rewritten ones.
 #[track_caller]
 pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
-    let id = |path: &PathBuf| {
-        let found = fs::symlink_metadata(path).expect("it is there");
-        (found.ino(), found.ctime_nsec())
-    };
-    paths.iter().map(id).collect()
+    paths.iter().map(|path| identity(path)).collect()
 }
 
 /// Checks that the command to resume was printed.

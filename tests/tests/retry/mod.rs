@@ -18,10 +18,9 @@ mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{self, assert_same_below, fill, names};
+use flitcast_tests::files::{self, assert_same_below, fill, identity, names, names_if_any};
 use flitcast_tests::processes::until;
 use flitcast_tests::{Finished, Folder, Running, resume, scratch, start};
 use rustix::process::Signal;
@@ -98,12 +97,7 @@ impl Files {
     #[track_caller]
     fn wait_for(&self, there: &str) {
         until("a message is there, and the long one arrives", || {
-            let output = self.output();
-            let names = if output.is_dir() {
-                names(&output)
-            } else {
-                Vec::new()
-            };
+            let names = names_if_any(&self.output());
             let is_there = |name| names.iter().any(|there| there == name);
             let arrives = names.iter().any(|name| name.ends_with(".partial"));
             there.split_whitespace().all(is_there) && arrives
@@ -138,11 +132,10 @@ impl Files {
     fn there(&self) -> Delivered {
         let mut names = names(&self.output());
         names.retain(|name| !name.starts_with('.'));
-        let id = |name: &String| {
-            let found = fs::metadata(self.output().join(name)).expect("it is there");
-            (found.ino(), found.ctime_nsec())
-        };
-        names.iter().map(|name| (name.clone(), id(name))).collect()
+        let names = names.into_iter();
+        names
+            .map(|name| (name.clone(), identity(&self.output().join(name))))
+            .collect()
     }
 
     /// Checks that exactly these messages are delivered completely, and those of `before`

@@ -42,10 +42,8 @@ fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     let dir = scratch();
     let fails = "parent = 'a'\nrun = ['sh', '-c', 'exit 127']";
     let pes = hosts(&["", fails, "parent = 'b'"]);
-    dir.put(
-        "c.toml",
-        format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}"),
-    );
+    let text = format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}");
+    dir.put("c.toml", text);
     let line = "scatter --size 1KiB --format json --cluster @/c.toml --retry 1";
     let finished = dir.run(line).with_code(1);
     let dead = "P1 is dead (ended with exit status 127 before it registered); going on";
@@ -110,9 +108,8 @@ fn a_round_over_the_network_of_a_cluster_file_goes_on() {
     stranded(&files, running);
     let before = files.there();
     files.assert_there(&["p3"], &before);
-    files
-        .dir
-        .put("c.toml", text.replace("'c', 'a'", "'d', 'a'"));
+    let other = text.replace("'c', 'a'", "'d', 'a'");
+    files.dir.put("c.toml", other);
     let told = ["c.toml has other PEs or another tree", "are no neighbours"];
     files.resume("--revive").fails(2, &told);
     files.dir.put("c.toml", text);

@@ -14,16 +14,12 @@ use super::interrupted::{CASES, Case, Place};
 const LONG: usize = 6 << 20;
 const LINK: &str = "rate=24mbit";
 
-/// The ends of a run.
-#[derive(Clone, Copy, Debug)]
-enum End {
-    /// A signal asks the coordinator to end.
-    Interrupted,
-    /// The coordinator is killed.
-    CoordinatorKilled,
-    /// All processes are killed at once.
-    AllKilled,
-}
+/// The ends of a run: a signal to the coordinator, its death, the death of all processes at once.
+const ENDS: [fn(Running); 3] = [
+    |running| drop(running.interrupt()),
+    |running| drop(running.kill()),
+    Running::kill_all,
+];
 
 /// Returns the long messages that have not arrived, with the bytes that are there.
 fn partial(place: &Place) -> Vec<(PathBuf, u64)> {
@@ -49,15 +45,6 @@ fn cut_at_three_fifths(place: &Place, more: &str) -> Running {
     running
 }
 
-#[track_caller]
-fn end(running: Running, how: End) {
-    match how {
-        End::Interrupted => drop(running.interrupt()),
-        End::CoordinatorKilled => drop(running.kill()),
-        End::AllKilled => running.kill_all(),
-    }
-}
-
 /// Checks that at most 45 % of the long message were sent again, wherever it was missing.
 #[track_caller]
 fn assert_continued(finished: &Finished, case: &Case) {
@@ -74,13 +61,6 @@ fn assert_continued(finished: &Finished, case: &Case) {
 
 #[test]
 fn what_has_arrived_of_a_message_is_not_sent_again() {
-    let ends = [
-        End::Interrupted,
-        End::CoordinatorKilled,
-        End::AllKilled,
-        End::Interrupted,
-        End::CoordinatorKilled,
-    ];
     // One copy after the other leaves nothing that all PEs have.
     let broadcast = Case {
         line: "broadcast",
@@ -88,9 +68,9 @@ fn what_has_arrived_of_a_message_is_not_sent_again() {
     };
     let [scatter, gather, _, gossip, exchange] = CASES;
     let cases = [scatter, gather, broadcast, gossip, exchange];
-    for (at, (case, how)) in cases.iter().zip(ends).enumerate() {
+    for (at, (case, end)) in cases.iter().zip(ENDS.iter().cycle()).enumerate() {
         let place = Place::with(case, LONG, LINK);
-        end(cut_at_three_fifths(&place, ""), how);
+        end(cut_at_three_fifths(&place, ""));
         // The same command continues the job, as `resume` does.
         let again = match at % 2 {
             0 => place.run("out", "--format json"),
@@ -115,7 +95,7 @@ fn a_retry_goes_on_with_what_has_arrived() {
 #[test]
 fn what_was_damaged_meanwhile_is_sent_again() {
     let place = Place::with(&CASES[0], LONG, LINK);
-    end(cut_at_three_fifths(&place, ""), End::AllKilled);
+    cut_at_three_fifths(&place, "").kill_all();
     for (path, _) in partial(&place) {
         let file = path.join("some");
         let mut content = fs::read(&file).expect("it is there");
@@ -131,7 +111,7 @@ fn what_was_damaged_meanwhile_is_sent_again() {
 #[test]
 fn a_source_that_changed_is_refused_or_sent_as_a_whole() {
     let place = Place::with(&CASES[0], LONG, LINK);
-    end(cut_at_three_fifths(&place, ""), End::AllKilled);
+    cut_at_three_fifths(&place, "").kill_all();
     fill(&place.path("in").join("p1/some"), LONG + 7);
     let record = place.record();
     let refused = resume(&record, "");
@@ -146,7 +126,7 @@ fn a_source_that_changed_is_refused_or_sent_as_a_whole() {
 #[test]
 fn without_a_record_nothing_is_kept() {
     let place = Place::with(&CASES[0], LONG, LINK);
-    end(cut_at_three_fifths(&place, ""), End::AllKilled);
+    cut_at_three_fifths(&place, "").kill_all();
     assert!(!partial(&place).is_empty());
     fs::remove_file(place.record()).expect("it is there");
     place.run("out", "--force").ok();

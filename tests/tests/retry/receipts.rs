@@ -1,9 +1,8 @@
 //! Messages that count as delivered although their PE has died: those with a receipt.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 
-use flitcast_tests::files::{assert_same_below, fill, names, record, set_mode};
+use flitcast_tests::files::{assert_same_below, fill, identity, names, record, set_mode};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{resume, start};
@@ -111,18 +110,16 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     let away = out(3).join("away");
     fs::rename(&arrived, &away).expect("it is there");
     fill(&arrived.join("file"), 50_000);
-    let other = fs::metadata(&arrived).expect("it is there").ino();
+    let other = identity(&arrived);
     resume(&record, "--revive").fails(2, &["/out/p3 at P3 on h3\n"]);
-    assert_eq!(fs::metadata(&arrived).expect("it is there").ino(), other);
+    assert_eq!(identity(&arrived), other);
 
     fs::remove_dir_all(&arrived).expect("it is there");
     fs::rename(&away, &arrived).expect("it is there");
-    let id = |found: fs::Metadata| (found.ino(), found.mtime_nsec());
-    let before = id(fs::metadata(&arrived).expect("it is there"));
-    resume(&record, "--revive")
-        .ok()
-        .prints(&["P3 had it already"]);
-    assert_eq!(id(fs::metadata(&arrived).expect("it is there")), before);
+    let before = identity(&arrived);
+    let resumed = resume(&record, "--revive").ok();
+    resumed.prints(&["P3 had it already"]);
+    assert_eq!(identity(&arrived), before);
     for pe in 1..4 {
         let name = format!("p{pe}");
         assert_same_below(&cluster.path("in").join(&name), &out(pe).join(&name));

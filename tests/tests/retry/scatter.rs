@@ -38,9 +38,8 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
     assert!(parents[1].is_null() && parents[2] == 0, "{parents:?}");
 
     let before = files.there();
-    files
-        .resume("")
-        .fails(2, &["what is missing is of P1; --revive tries"]);
+    let told = "what is missing is of P1; --revive tries";
+    files.resume("").fails(2, &[told]);
     let revived = files.resume("--revive").ok();
     files.assert_complete(&before);
     revived.says(&["resuming with all PEs: 1 of 4 messages is missing"]);
@@ -80,9 +79,8 @@ fn a_pe_that_falls_silent_is_left_out() {
 fn who_dies_with_its_message_delivered_misses_nothing() {
     let files = Files::new(2);
     let (finished, before) = files.killing("scatter --retry 1", "p3", 3);
-    finished
-        .ok()
-        .says(&["P3 is dead", "3 of 4 messages are missing"]);
+    let told = ["P3 is dead", "3 of 4 messages are missing"];
+    finished.ok().says(&told);
     files.assert_complete(&before);
 }
 

@@ -54,13 +54,23 @@ fn printed(finished: &Finished) -> Vec<String> {
 /// Starts a broadcast of one file, child by child: P1 has it, and P3 is killed, so no other PE has
 /// it.
 #[track_caller]
-fn broadcast_cut(files: &Files, more: &str) -> Running {
+fn broadcast_begun(files: &Files, more: &str) -> Running {
     fill(&files.dir.join("model"), LONG / 8);
     let line = "broadcast --tree star:4 --algorithm child-by-child";
     let paths = "--input @/model --output @/output";
     let running = files.dir.start(&format!("{line} {paths} {LINK} {more}"));
     until("P1 has its copy", || files.output().join("p1").exists());
     running
+}
+
+/// Returns the files of a broadcast that P3's death has cut off.
+#[track_caller]
+fn broadcast_cut() -> Files {
+    let files = Files::new(2);
+    let running = broadcast_begun(&files, "");
+    kill(&running, 3);
+    running.finish().with_code(1);
+    files
 }
 
 /// Returns the files of a scatter that P4 has left, with P3's message delivered, and its end.
@@ -85,10 +95,7 @@ fn assert_copies(files: &Files) {
 #[test]
 fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
     for len in [LONG / 8, LONG / 8 - 7] {
-        let files = Files::new(2);
-        let running = broadcast_cut(&files, "");
-        kill(&running, 3);
-        running.finish().with_code(1);
+        let files = broadcast_cut();
         let model = files.dir.join("model");
         let old = fs::read(files.output().join("p1")).expect("it is there");
         replace(&model, &others(len));
@@ -107,10 +114,7 @@ fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
 /// Another inode may have the same bytes: the source reads them, and the run continues.
 #[test]
 fn a_source_that_was_written_anew_with_the_same_bytes_goes_on() {
-    let files = Files::new(2);
-    let running = broadcast_cut(&files, "");
-    kill(&running, 3);
-    running.finish().with_code(1);
+    let files = broadcast_cut();
     rewrite(&files.dir.join("model"));
     files.resume("--revive").ok();
     assert_copies(&files);
@@ -119,7 +123,7 @@ fn a_source_that_was_written_anew_with_the_same_bytes_goes_on() {
 #[test]
 fn a_retry_does_not_send_another_version() {
     let files = Files::new(2);
-    let running = broadcast_cut(&files, "--retry 1");
+    let running = broadcast_begun(&files, "--retry 1");
     replace(&files.dir.join("model"), &others(LONG / 8));
     kill(&running, 3);
     let stopped = running.finish();

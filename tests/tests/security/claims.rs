@@ -33,10 +33,10 @@ fn body(kind: Kind) -> Vec<u8> {
 #[test]
 fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
     let assignment = |it| body(Kind::Assignment(it));
-    let schedule = pb::PeSchedule {
+    let schedule = Some(pb::PeSchedule {
         hops: empty(),
         ..Default::default()
-    };
+    });
     let bodies = [
         assignment(pb::Assignment {
             lanes: empty(),
@@ -51,7 +51,7 @@ fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
             ..Default::default()
         }),
         body(Kind::Prepare(pb::Prepare {
-            schedule: Some(schedule),
+            schedule,
             ..Default::default()
         })),
     ];

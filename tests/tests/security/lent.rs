@@ -20,10 +20,8 @@ fn lending(cluster: &Joining, lent: [&str; 3]) -> Vec<Running> {
 #[track_caller]
 fn cluster() -> Joining {
     let cluster = Joining::new(&[0, 0], "60s");
-    for folder in ["home", "lent", "in"] {
-        std::fs::create_dir(cluster.path(folder)).expect("it can be made");
-    }
-    std::fs::write(cluster.path("home/.bashrc"), "the user's").expect("it can be written");
+    std::fs::create_dir(cluster.path("lent")).expect("it can be made");
+    cluster.dir.put("home/.bashrc", "the user's");
     for pe in 1..3 {
         fill(&cluster.path(&format!("in/p{pe}")), 100_000);
     }
@@ -63,32 +61,24 @@ fn a_pe_lends_the_folders_that_its_user_names() {
     // A symlink in the folder is not followed either.
     symlink(&home, cluster.path("lent/link")).expect("it can be made");
     let link = format!(": {}: a symlink", shown("lent/link"));
-    for (line, told) in [
+    for (name, told, help) in [
+        ("home/.bashrc", outside("home/.bashrc"), "--files DIR"),
         (
-            "broadcast --input DIR/in/p1 --output DIR/home/.bashrc",
-            outside("home/.bashrc"),
-        ),
-        (
-            "broadcast --input DIR/in/p1 --output DIR/lent/../home/.bashrc",
+            "lent/../home/.bashrc",
             outside("lent/../home/.bashrc"),
+            "--files DIR",
         ),
-        ("gather --input DIR/home --output DIR/back", outside("home")),
-        (
-            "broadcast --input DIR/in/p1 --output DIR/lent/link/.bashrc",
-            link,
-        ),
+        ("lent/link/.bashrc", link, ""),
     ] {
-        let help = if told.contains("outside") {
-            "--files DIR"
-        } else {
-            ""
-        };
-        refuses(&cluster, &format!("{line} --force"), &[&told, help], &home);
+        let line = format!("broadcast --input DIR/in/p1 --output DIR/{name} --force");
+        refuses(&cluster, &line, &[&told, help], &home);
     }
+    let line = "gather --input DIR/home --output DIR/back --force";
+    refuses(&cluster, line, &[&outside("home"), "--files DIR"], &home);
 
     // An error in a lent folder names it as its user did.
     let gone = "gather --input DIR/lent/out --output DIR/back/p0/p1";
-    std::fs::write(cluster.path("back/p0"), "no folder").expect("it can be written");
+    cluster.dir.put("back/p0", "no folder");
     let failed = cluster.guarded(gone).finish();
     assert_ne!(failed.code, Some(0));
     failed.says(&["/back/p0"]);
@@ -103,12 +93,8 @@ fn a_pe_lends_nothing_unless_it_is_told_to() {
     cluster.guarded("scatter --size 1KiB").finish().ok();
     let line = "scatter --input DIR/in --output DIR/lent";
     let told = "no folder of P2 is lent for messages made of files";
-    refuses(
-        &cluster,
-        line,
-        &[told, "--files DIR"],
-        &cluster.path("lent"),
-    );
+    let lent = cluster.path("lent");
+    refuses(&cluster, line, &[told, "--files DIR"], &lent);
     dismiss(nodes);
     refused(
         "node --pe 1 --join 127.0.0.1:1 --insecure --files /nowhere",

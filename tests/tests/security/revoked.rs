@@ -7,17 +7,8 @@ use flitcast_tests::files::names;
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::{eventually, until};
-use flitcast_tests::{Finished, run, scratch};
+use flitcast_tests::scratch;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
-
-use super::words;
-
-/// Runs `flitcast ca`; `DIR` is its folder.
-#[track_caller]
-fn ca(folder: &Path, line: &str) -> Finished {
-    let folder = folder.display().to_string();
-    run(words(&format!("ca {line}").replace("DIR", &folder)))
-}
 
 /// Copies the credentials to a host without the later revocations.
 #[track_caller]
@@ -33,25 +24,22 @@ fn copied(from: &Path, to: &Path) {
 fn whose_certificates_are_revoked_gets_new_ones() {
     let dir = scratch();
     let folder = dir.join("keys");
-    ca(&folder, "init DIR --pes 3").ok();
-    let line = format!(
-        "gather --tree path:3 --size 1KiB --credentials {}",
-        folder.display()
-    );
+    dir.run("ca init @/keys --pes 3").ok();
+    let gather = || dir.run("gather --tree path:3 --size 1KiB --credentials @/keys");
     let text = "tree = \"path:3\"\ncoordinator = \"127.0.0.1:7117\"\n\
         [launch]\nkind = \"join\"\n[security]\ncredentials = \"keys\"\n";
     dir.put("cluster.toml", text);
     let check = || dir.run("check @/cluster.toml");
     // All of P2's credentials: the first ones, and their replacement.
     copied(&folder, &dir.join("stolen"));
-    ca(&folder, "issue DIR p2").ok();
+    dir.run("ca issue @/keys p2").ok();
     let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
-    ca(&folder, "revoke DIR p2").ends(0, &[told]);
+    dir.run("ca revoke @/keys p2").ends(0, &[told]);
     let why = "keys/p2.pem: the certificate of P2 was revoked";
-    run(words(&line)).ends(1, &["the cluster did not come up: P2 ended", why]);
+    gather().ends(1, &["the cluster did not come up: P2 ended", why]);
     check().ends(2, &["cluster.toml:6:15: credentials: ", why]);
-    ca(&folder, "issue DIR p2").ok();
-    run(words(&line)).ok();
+    dir.run("ca issue @/keys p2").ok();
+    gather().ok();
     let good = "there and good: the coordinator, P0,";
     check().ends(0, &[good, "revoked: 2 by revoked.pem"]);
     // The first certificate stays revoked, also in a later list.
@@ -59,24 +47,25 @@ fn whose_certificates_are_revoked_gets_new_ones() {
         let stolen = dir.join("stolen").join(file);
         std::fs::copy(stolen, folder.join(file)).expect("it can be");
     }
-    run(words(&line)).ends(1, &[why]);
-    ca(&folder, "issue DIR p2").ok();
-    ca(&folder, "revoke DIR coordinator").ends(0, &["revoked.pem lists 3"]);
+    gather().ends(1, &[why]);
+    dir.run("ca issue @/keys p2").ok();
+    dir.run("ca revoke @/keys coordinator")
+        .ends(0, &["revoked.pem lists 3"]);
     let why = "keys/coordinator.pem: the certificate of the coordinator was revoked";
-    run(words(&line)).ends(2, &[why]);
+    gather().ends(2, &[why]);
     let nobody = "P7 has no certificate that was issued here and is still good";
-    ca(&folder, "revoke DIR p7").ends(2, &[nobody]);
+    dir.run("ca revoke @/keys p7").ends(2, &[nobody]);
     // A list of another authority.
     let others = dir.join("others");
-    ca(&others, "init DIR --pes 3").ok();
-    ca(&others, "revoke DIR p1").ok();
+    dir.run("ca init @/others --pes 3").ok();
+    dir.run("ca revoke @/others p1").ok();
     let list = |folder: &Path| folder.join("revoked.pem");
     std::fs::copy(list(&others), list(&folder)).expect("it can be");
     let why = "revoked.pem beside it is no list of certificates that the authority in ca.pem has";
-    run(words(&line)).ends(2, &["keys/coordinator.pem: ", why]);
-    std::fs::write(list(&folder), "no list").expect("it can be");
+    gather().ends(2, &["keys/coordinator.pem: ", why]);
+    dir.put("keys/revoked.pem", "no list");
     let why = "keys/revoked.pem: it is no list of certificates that the authority in ca.pem has";
-    run(words(&line)).ends(2, &[why]);
+    gather().ends(2, &[why]);
 }
 
 /// Rejected by the coordinator's listener, and by the PE that connects to it.
@@ -84,29 +73,28 @@ fn whose_certificates_are_revoked_gets_new_ones() {
 fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     let cluster = Joining::new(&[0, 0], "60s");
     copied(&cluster.path("ca"), &cluster.path("old"));
-    ca(&cluster.path("ca"), "revoke DIR p1").ok();
+    cluster.dir.run("ca revoke @/ca p1").ok();
     let mut running = cluster.guarded("gather --size 1KiB");
     running.wait_for(&["waiting up to"]);
     let refused = cluster.node(1, "--credentials DIR/old").finish();
     let at = format!("P1 may not join at {}", cluster.at());
     refused.ends(1, &[&at, "the certificate of P1 was revoked"]);
     running.wait_for(&["P1 may not join: the certificate of P1 was revoked"]);
-    ca(&cluster.path("ca"), "issue DIR p1").ok();
+    cluster.dir.run("ca issue @/ca p1").ok();
     let nodes = cluster.nodes("");
     running.finish().ok();
     for node in nodes {
         node.finish().ok();
     }
 
-    ca(&cluster.path("ca"), "revoke DIR coordinator").ok();
+    cluster.dir.run("ca revoke @/ca coordinator").ok();
     let mut running = cluster.command("gather --size 1KiB --credentials DIR/old");
     running.wait_for(&["waiting up to"]);
     let refused = cluster.node(2, "--credentials DIR/ca").finish();
     let told = "the certificate of the coordinator was revoked";
     refused.ends(1, &["P2 may not join", told]);
     running.wait_for(&["the other end refuses us: our certificate was revoked"]);
-    running.signal(rustix::process::Signal::INT);
-    running.finish().with_code(130);
+    running.interrupt();
 }
 
 /// Rejected on edges between PEs, where the coordinator does not see the certificate.
@@ -118,7 +106,10 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
         let (old, new) = (format!("old-{revoked}"), format!("new-{revoked}"));
         copied(&cluster.path("ca"), &cluster.path(&old));
         copied(&cluster.path("ca"), &cluster.path(&new));
-        ca(&cluster.path(&new), &format!("revoke DIR {revoked}")).ok();
+        cluster
+            .dir
+            .run(&format!("ca revoke @/{new} {revoked}"))
+            .ok();
         let folder = |pe| if pe == knows { &new } else { &old };
         let mut nodes: Vec<_> = (0..3)
             .map(|pe| cluster.node(pe, &format!("--credentials DIR/{}", folder(pe))))
@@ -147,11 +138,11 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     let mut nodes = cluster.nodes("--stay");
     let patient = "gather --size 1KiB --timeouts connect=1s";
     cluster.guarded(patient).finish().ok();
-    ca(&cluster.path("ca"), "revoke DIR p2").ok();
+    cluster.dir.run("ca revoke @/ca p2").ok();
     let failed = cluster.guarded("gather --size 1KiB").finish();
     failed.ends(1, &["P2 has yet to join"]);
     nodes[2].wait_for(&["ca/p2.pem: the certificate of P2 was revoked; trying again"]);
-    ca(&cluster.path("ca"), "issue DIR p2").ok();
+    cluster.dir.run("ca issue @/ca p2").ok();
     eventually("it joins with the new one", || {
         let done = cluster.guarded("gather --size 1KiB").finish();
         (done.code == Some(0)).then_some(())
@@ -181,22 +172,19 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
 #[test]
 fn nothing_outlives_its_authority() {
     let dir = scratch();
-    let folder = dir.join("keys");
-    let made = ca(&folder, "init DIR --pes 2 --days 90 --authority-days 1").ok();
+    let made = dir
+        .run("ca init @/keys --pes 2 --days 90 --authority-days 1")
+        .ok();
     let (_, until) = made.stdout.split_once("good until ").expect("it is told");
     let (until, ends) = until.split_once('\n').expect("it is told");
     let told = format!("the authority itself ends at {until}, and all that it has issued");
     assert!(ends.starts_with(&told), "{}", made.stdout);
-    let issued = ca(&folder, "issue DIR p1 --days 90").ok();
+    let issued = dir.run("ca issue @/keys p1 --days 90").ok();
     issued.prints(&[until]);
-    let line = format!(
-        "gather --tree path:2 --size 1KiB --credentials {}",
-        folder.display()
-    );
-    run(words(&line)).ok();
+    let line = "gather --tree path:2 --size 1KiB --credentials @/keys";
+    dir.run(line).ok();
     // The same authority after its end. A certificate that it has issued is valid for a day.
-    let key = std::fs::read_to_string(folder.join("ca.key")).expect("it is there");
-    let key = KeyPair::from_pem(&key).expect("it is one");
+    let key = KeyPair::from_pem(&dir.read("keys/ca.key")).expect("it is one");
     let mut authority = CertificateParams::default();
     let name = "Flitcast cluster authority";
     authority.distinguished_name.push(DnType::CommonName, name);
@@ -205,10 +193,10 @@ fn nothing_outlives_its_authority() {
     authority.not_before = (SystemTime::now() - 9 * hour).into();
     authority.not_after = (SystemTime::now() - hour).into();
     let ended = authority.self_signed(&key).expect("it can be");
-    std::fs::write(folder.join("ca.pem"), ended.pem()).expect("it can be");
+    dir.put("keys/ca.pem", ended.pem());
     let why = "keys/ca.pem: the certificate expired on 20";
-    run(words(&line)).ends(2, &[why]);
-    ca(&folder, "issue DIR p1").ends(2, &[why]);
+    dir.run(line).ends(2, &[why]);
+    dir.run("ca issue @/keys p1").ends(2, &[why]);
     let join = "node --pe 1 --join 127.0.0.1:1 --wait 1s --credentials @/keys";
     dir.run(join).ends(2, &[why]);
 }

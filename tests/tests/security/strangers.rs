@@ -46,6 +46,9 @@ fn assignment(parents: &[Option<u32>], listen: SocketAddr, of: Collective) -> As
     }
 }
 
+/// The name of a file that a job keeps beside its deliveries.
+const RECEIPT: &str = ".flitcast-0000000000000000-p1.receipt";
+
 /// Makes a PE without credentials read, write, run and remove things, by requests of any process that
 /// listens where it calls; `dir` is a folder of the test.
 #[track_caller]
@@ -66,14 +69,12 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         time_limit_ns: 0,
     }));
     let unknown = "nobody knows who its coordinator is";
-    let why = match stranger.hear() {
-        FromPe::Ran(Ran {
-            end: End::Failed(why),
-            ..
-        }) => why,
-        other => panic!("{other:?}"),
-    };
-    assert!(why.contains(unknown), "{why}");
+    let ran = stranger.hear();
+    let is_refused = |end: &End| matches!(end, End::Failed(why) if why.contains(unknown));
+    assert!(
+        matches!(&ran, FromPe::Ran(Ran { end, .. }) if is_refused(end)),
+        "{ran:?}"
+    );
     assert!(!marker.exists());
     stranger.say(&ToPe::Clear { work: work.clone() });
     let FromPe::Cleared { left } = stranger.hear() else {
@@ -82,9 +83,8 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     assert!(left.contains(unknown), "{left}");
     assert!(work.join("in/p0").exists() && work.join("in/p1").exists());
     // The files that a job keeps beside its deliveries, and removes at its end.
-    let note = at("written/.flitcast-0000000000000000-p1.receipt");
     std::fs::create_dir(at("written")).expect("it can be made");
-    std::fs::write(&note, "another's").expect("it can be written");
+    std::fs::write(at("written").join(RECEIPT), "another's").expect("it can be written");
     for collective in [Collective::Scatter, Collective::Gather] {
         let listen = listener.local_addr().expect("it listens");
         stranger.say(&ToPe::Assignment(Assignment {
@@ -107,8 +107,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         stranger = Stranger::welcome(listener);
     }
     stranger.say(&ToPe::Stop { over: true });
-    let left = names(&at("written"));
-    assert_eq!(left, [".flitcast-0000000000000000-p1.receipt"]);
+    assert_eq!(names(&at("written")), [RECEIPT]);
 }
 
 #[test]
@@ -127,7 +126,6 @@ fn at_a_strangers_word_nothing_is_read_written_or_run() {
 #[test]
 fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
     let mut cluster = Kept::tree();
-    std::fs::create_dir(cluster.path("in")).expect("it can be");
     fill(&cluster.path("in/p1"), 1000);
     cluster.up("up FILE --insecure").ok();
     cluster.run("scatter --cluster FILE --size 1KiB").ok();
@@ -184,13 +182,13 @@ fn refuse_peers(peers: &[u32]) {
     let at = listener.local_addr().expect("it listens");
     let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
     let mut stranger = Stranger::welcome(&listener);
-    let peer = |pe| Peer {
-        pe,
+    let peer = |pe: &u32| Peer {
+        pe: PeId(*pe),
         listen: Some(at.to_string()),
         link: None,
     };
     stranger.say(&ToPe::Assignment(Assignment {
-        peers: peers.iter().map(|pe| peer(PeId(*pe))).collect(),
+        peers: peers.iter().map(peer).collect(),
         ..assignment(&[None, Some(0), Some(0)], at, Collective::Exchange)
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::files::{assert_same_below, fill, identity, names_if_any};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::ssh::{Hosts, kill};
+use flitcast_tests::ssh::Hosts;
+use rustix::process::Signal;
 
 use super::{arguments, hidden};
 
@@ -75,13 +75,10 @@ impl Operation {
                 false => folder.join(name),
             }
         };
-        let place = |pair: Pair| {
-            let [sent, came] = (self.message)(pair)?;
-            let (from, to) = pair;
-            Some((
-                pair,
-                [at(from, self.input, &sent), at(to, self.output, &came)],
-            ))
+        let place = |(from, to): Pair| {
+            let [sent, came] = (self.message)((from, to))?;
+            let ends = [at(from, self.input, &sent), at(to, self.output, &came)];
+            Some(((from, to), ends))
         };
         pairs.filter_map(place).collect()
     }
@@ -90,9 +87,9 @@ impl Operation {
     fn there(&self, hosts: &Hosts) -> BTreeMap<Pair, (u64, i64)> {
         let mut there = BTreeMap::new();
         for (pair, [sent, came]) in self.places(hosts) {
-            if let Ok(found) = fs::symlink_metadata(&came) {
+            if came.exists() {
                 assert_same_below(&sent, &came);
-                there.insert(pair, (found.ino(), found.ctime_nsec()));
+                there.insert(pair, identity(&came));
             }
         }
         there
@@ -108,10 +105,11 @@ impl Operation {
             fill(&sent.join("file"), if *from == 3 { 20_000 } else { MIB });
         }
         let (from, to) = (self.input, self.output);
-        let mut words = arguments(cluster, self.line);
-        words.extend(["--retry", "1", "-v"].map(str::to_owned));
-        words.extend(["--input", &format!("/root/{from}")].map(str::to_owned));
-        words.extend(["--output", &format!("/root/{to}")].map(str::to_owned));
+        let mut words = arguments(cluster, &format!("{} --retry 1 -v", self.line));
+        words.extend([
+            format!("--input=/root/{from}"),
+            format!("--output=/root/{to}"),
+        ]);
         let mut running = hosts.command_on(0, &words);
         running.wait_for(&["triggered"]);
         let victim = hosts.pe(dies);
@@ -120,12 +118,12 @@ impl Operation {
         let here: Vec<&Path> = here.map(|(_, [_, came])| came.as_path()).collect();
         eventually("a message arrives, and of several one is here", || {
             let folders = places.values().filter_map(|[_, came]| came.parent());
-            let mut names = folders.filter(|folder| folder.is_dir()).flat_map(names);
+            let mut names = folders.flat_map(names_if_any);
             let arrives = names.any(|name| name.ends_with(".partial"));
             let is_here = here.len() < 2 || here.iter().any(|came| came.exists());
             (arrives && is_here).then_some(())
         });
-        kill(victim);
+        victim.signal(Signal::KILL);
         let failed = running.finish();
         assert_eq!(failed.code, Some(1), "{context}: {}", failed.stderr);
         hosts.are_quiet();
@@ -155,15 +153,13 @@ impl Operation {
         // Nothing of it is left except the dead PE's partial files.
         for host in 0..HOSTS {
             let home = hosts.home(host as usize);
-            let folders = [home.join(self.output), home];
-            let folders = folders.iter().filter(|folder| folder.is_dir());
-            let left = folders.flat_map(|folder| {
+            let output = home.join(self.output);
+            let left = [&output, &home].into_iter().flat_map(|folder| {
                 let left = hidden(folder).into_iter();
                 left.map(|name| folder.join(name))
             });
             let left: Vec<PathBuf> = left.collect();
             assert!(host == dies || left.is_empty(), "{context}: {left:?}");
-            let output = hosts.home(host as usize).join(self.output);
             for path in left.iter().chain([&output]).filter(|path| path.exists()) {
                 match path.is_dir() {
                     true => fs::remove_dir_all(path).expect("it is there"),

@@ -5,13 +5,13 @@ mod apart;
 mod spread;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use flitcast_tests::files::{assert_same_below, fill, long, names, set_mode};
+use flitcast_tests::files::{assert_same_below, fill, identity, long, names, names_if_any};
 use flitcast_tests::processes::MARK_VARIABLE;
 use flitcast_tests::run::start_with;
-use flitcast_tests::ssh::{Hosts, kill, program};
+use flitcast_tests::ssh::{Hosts, program};
 use flitcast_tests::{Running, run, start};
 use rustix::process::Signal;
 
@@ -35,8 +35,9 @@ fn endless(cluster: &Path, operation: &str) -> Running {
 
 /// Returns the names of Flitcast's hidden entries in a folder.
 fn hidden(folder: &Path) -> Vec<String> {
-    let all = names(folder).into_iter();
-    all.filter(|name| name.starts_with(".flitcast-")).collect()
+    let mut names = names_if_any(folder);
+    names.retain(|name| name.starts_with(".flitcast-"));
+    names
 }
 
 /// Two of the five PEs are on one host.
@@ -58,43 +59,25 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
     scatter.push("--input=/root/in put's".to_owned());
     let done = run(&scatter).ok();
     done.prints(&["\"security\": \"tls\""]);
-    let mut was = Vec::new();
-    for host in 0..4 {
-        let program = program(&hosts.home(host), place).expect("it was copied");
-        let metadata = program.metadata().expect("it is there");
-        assert_eq!(metadata.mode() & 0o7777, 0o700);
-        was.push((
-            program,
-            metadata.ino(),
-            metadata.mtime_nsec(),
-            metadata.ctime_nsec(),
-        ));
-    }
+    let programs = || {
+        [0, 1, 2, 3].map(|host| {
+            let program = program(&hosts.home(host), place).expect("it was copied");
+            let found = program.metadata().expect("it is there");
+            assert_eq!(found.permissions().mode() & 0o7777, 0o700);
+            (identity(&program), program)
+        })
+    };
+    let was = programs();
     // Each message is on its own host only.
     for (host, there) in [(0, &[][..]), (1, &["p1"]), (2, &["p2"]), (3, &["p3", "p4"])] {
-        let out = hosts.home(host).join("out");
-        let found = if out.exists() {
-            names(&out)
-        } else {
-            Vec::new()
-        };
+        let found = names_if_any(&hosts.home(host).join("out"));
         assert_eq!(found, there, "on host {host}");
     }
 
     let gather = "gather --format json --input /root/out --output /root/back";
     run(arguments(&cluster, gather)).ok();
     assert_same_below(&input, &hosts.home(0).join("back"));
-    for (host, was) in was.into_iter().enumerate() {
-        let program = program(&hosts.home(host), place).expect("it is still there");
-        let metadata = program.metadata().expect("it is there");
-        let is = (
-            program,
-            metadata.ino(),
-            metadata.mtime_nsec(),
-            metadata.ctime_nsec(),
-        );
-        assert_eq!(is, was, "on host {host}");
-    }
+    assert_eq!(programs(), was, "they were not copied again");
     hosts.are_quiet();
 }
 
@@ -162,14 +145,14 @@ fn files_go_from_one_host_and_to_another_one() {
 fn everybody_sends_to_everybody() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
-    let pairs = || (0..4).flat_map(|from| (0..4).map(move |to| (from, to)));
-    let pairs = || pairs().filter(|(from, to)| from != to);
+    let pairs = || {
+        let all = (0..4).flat_map(|from| (0..4).map(move |to| (from, to)));
+        all.filter(|(from, to)| from != to)
+    };
     for (from, to) in pairs() {
         let home = hosts.home(from);
-        fill(
-            &home.join(format!("pieces/p{to}")),
-            40_000 * (from + 1) + to,
-        );
+        let piece = home.join(format!("pieces/p{to}"));
+        fill(&piece, 40_000 * (from + 1) + to);
         fill(&home.join("shard"), 50_000 * (from + 1));
     }
     for (operation, input, algorithm) in [
@@ -187,10 +170,8 @@ fn everybody_sends_to_everybody() {
             };
             let arrived = hosts.home(to).join(format!("{operation}/p{from}"));
             let sent = fs::read(hosts.home(from).join(sent)).expect("it was filled");
-            assert!(
-                fs::read(&arrived).is_ok_and(|bytes| bytes == sent),
-                "{arrived:?}"
-            );
+            let is_alike = fs::read(&arrived).is_ok_and(|bytes| bytes == sent);
+            assert!(is_alike, "{arrived:?}");
         }
     }
     hosts.are_quiet();
@@ -209,93 +190,10 @@ fn pes_that_share_a_host_have_their_messages_side_by_side() {
     run(arguments(&cluster, line)).ok();
     assert_eq!(names(&hosts.home(0).join("out")), ["p0"]);
     for pe in [1, 2] {
-        let others: Vec<String> = (0..3)
-            .filter(|it| *it != pe)
-            .map(|it| format!("p{it}"))
-            .collect();
+        let mut others = vec!["p0", "p1", "p2"];
+        others.remove(pe);
         assert_eq!(names(&hosts.home(1).join(format!("out/p{pe}"))), others);
     }
-    hosts.are_quiet();
-}
-
-/// Another build is stored beside it, and a file that is not a program any more does not count.
-#[test]
-#[ignore = "needs root, iproute2 and openssh-server"]
-fn another_program_is_put_beside() {
-    let hosts = Hosts::up(2);
-    let cluster = hosts.cluster(&[0, 1], "");
-    let cache = hosts.home(1).join(".cache/flitcast");
-    fill(&cache.join("flitcast-0.0.9-0123456789abcdef"), 100);
-    let line = "scatter --size 10KiB";
-    run(arguments(&cluster, line)).ok();
-    let both = names(&cache);
-    assert_eq!(both.len(), 2, "{both:?}");
-    assert_eq!(both[0], "flitcast-0.0.9-0123456789abcdef");
-    // A program that cannot be run counts as missing.
-    let other = cache.join(&both[1]);
-    set_mode(&other, 0o600);
-    run(arguments(&cluster, line)).ok();
-    assert_eq!(names(&cache), both);
-
-    // A program that is not one is not kept.
-    let script = hosts.home(0).join("other");
-    fs::write(&script, "#!/bin/sh\nexit 3\n").expect("it can be written");
-    let binary = format!("binary = '{}'", script.display());
-    let refused = run(arguments(&hosts.cluster(&[0, 1], &binary), line));
-    refused.fails(1, &["copying flitcast there", "it does not run there"]);
-    assert_eq!(names(&cache), both);
-    hosts.are_quiet();
-}
-
-/// Files that another user has put in the place of the program, or could have.
-#[test]
-#[ignore = "needs root, iproute2 and openssh-server"]
-fn what_is_not_the_users_own_is_not_run() {
-    const ANOTHER: Option<u32> = Some(65534);
-    let hosts = Hosts::up(2);
-    let shared = hosts.path("shared");
-    let launch = format!("directory = '{}'\n{}", shared.display(), hosts.lean());
-    let cluster = hosts.cluster(&[0, 1], &launch);
-    let line = "scatter --size 10KiB";
-    run(arguments(&cluster, line)).ok();
-    let ours = program(&hosts.path(""), "shared").expect("both hosts have it there");
-    let (marker, real) = (hosts.path("it-ran"), fs::read(&ours).expect("it is ours"));
-    let theirs = format!(
-        "#!/bin/sh\ntouch {}\nexec {} \"$@\"\n",
-        marker.display(),
-        hosts.path("flitcast").display()
-    );
-    let put_theirs = || {
-        fs::remove_file(&ours).expect("it is there");
-        fs::write(&ours, &theirs).expect("it can be written");
-        set_mode(&ours, 0o755);
-    };
-    // Files that belong to other users, or to which others had write access.
-    put_theirs();
-    chown(&ours, ANOTHER, ANOTHER).expect("this test needs root");
-    run(arguments(&cluster, line)).ok();
-    assert!(
-        fs::read(&ours).expect("it is there") == real,
-        "it was replaced"
-    );
-    put_theirs();
-    set_mode(&ours, 0o775);
-    run(arguments(&cluster, line)).ok();
-    assert!(
-        fs::read(&ours).expect("it is there") == real,
-        "it was replaced"
-    );
-
-    // Others still have write access, or could get it at any time.
-    put_theirs();
-    for (owner, mode) in [(ANOTHER, 0o755), (Some(0), 0o775), (Some(0), 0o1777)] {
-        chown(&shared, owner, owner).expect("this test needs root");
-        set_mode(&shared, mode);
-        let refused = run(arguments(&cluster, line));
-        let told = format!("others can write in {}", shared.display());
-        refused.fails(1, &["ssh fcssh", &told, "[launch] directory"]);
-    }
-    assert!(!marker.exists(), "what is not ours was run");
     hosts.are_quiet();
 }
 
@@ -323,17 +221,13 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     let launch = format!("environment = ['{MARK_VARIABLE}', 'FLITCAST_IS_NOT_SET']");
     let cluster = hosts.cluster(&[0, 1, 2, 3], &launch);
     let running = endless(&cluster, "scatter");
-    let environment = |pe| fs::read(format!("/proc/{}/environ", hosts.pe(pe)));
+    let environment = |pe| fs::read(format!("/proc/{}/environ", hosts.pe(pe).pid));
     let variables = environment(3).expect("it runs");
     let variables: Vec<_> = variables.split(|&byte| byte == 0).collect();
-    let own: Vec<_> = running.processes();
-    let coordinator = own.iter().find(|one| one.arguments[1] == "scatter");
-    let coordinator = coordinator.expect("it runs").pid;
-    let its = fs::read(format!("/proc/{coordinator}/environ")).expect("it runs");
+    let its = fs::read(format!("/proc/{}/environ", running.pid())).expect("it runs");
     let name = format!("{MARK_VARIABLE}=").into_bytes();
-    let mark = its
-        .split(|&byte| byte == 0)
-        .find(|one| one.starts_with(&name));
+    let mut its = its.split(|&byte| byte == 0);
+    let mark = its.find(|one| one.starts_with(&name));
     assert!(variables.contains(&mark.expect("it was given")));
     let unset = |one: &&[u8]| one.starts_with(b"FLITCAST_IS_NOT_SET");
     assert!(!variables.iter().any(unset));
@@ -348,10 +242,8 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     let words = "P3 ended with exit status 42 on fcssh3 before it registered: no such luck";
     ended.fails(1, &[words]);
     let told = &ended.stderr;
-    assert!(
-        !told.contains("cannot reach"),
-        "nor of whom it stopped: {told}"
-    );
+    let names_stopped = told.contains("cannot reach");
+    assert!(!names_stopped, "nor of whom it stopped: {told}");
     hosts.are_quiet();
 }
 
@@ -362,14 +254,8 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
     let line = "scatter --size 1KiB";
     let denied = run(arguments(&hosts.cluster_with_another_key(&[1]), line));
     let host = "P0 cannot be started: ssh fcssh1, connecting: ";
-    denied.fails(
-        1,
-        &[
-            host,
-            "Permission denied",
-            "by a key that is in its authorized_keys",
-        ],
-    );
+    let help = "by a key that is in its authorized_keys";
+    denied.fails(1, &[host, "Permission denied", help]);
 
     let cluster = hosts.cluster(&[0, 1], "");
     hosts.stop_serving(1);
@@ -383,14 +269,8 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
     let text = text.replace("'fcssh1'", "'nowhere.invalid'");
     fs::write(&cluster, text).expect("it can be written");
     let unknown = run(arguments(&cluster, line));
-    unknown.fails(
-        1,
-        &[
-            "ssh nowhere.invalid",
-            "Could not resolve",
-            "ssh = \"USER@HOST\"",
-        ],
-    );
+    let help = "ssh = \"USER@HOST\"";
+    unknown.fails(1, &["ssh nowhere.invalid", "Could not resolve", help]);
     hosts.are_quiet();
 }
 
@@ -401,7 +281,7 @@ fn a_death_on_a_host_is_named() {
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     for (operation, pe) in [("scatter", 1), ("gather", 3), ("scatter", 0)] {
         let running = endless(&cluster, operation);
-        kill(hosts.pe(pe));
+        hosts.pe(pe).signal(Signal::KILL);
         let cause = format!("error: P{pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
         let place = format!("where: P{pe} at 10.118.0.{}:", pe + 1);
         running.finish().fails(1, &[&cause, &place]);
@@ -435,11 +315,7 @@ fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
     let half = |name: &String| name.ends_with(".new");
     for host in 0..4 {
         let cache = hosts.home(host).join(".cache/flitcast");
-        let left = if cache.exists() {
-            names(&cache)
-        } else {
-            Vec::new()
-        };
+        let left = names_if_any(&cache);
         assert!(!left.iter().any(half), "{left:?}");
     }
 }
@@ -458,13 +334,11 @@ fn a_failed_round_is_resumed_over_ssh() {
     let line = format!("scatter --input {from} --output {to} -v");
     let mut running = start(arguments(&cluster, &line));
     running.wait_for(&["triggered"]);
-    kill(hosts.pe(3));
+    hosts.pe(3).signal(Signal::KILL);
     let failed = running.finish();
     failed.fails(1, &["P3 was killed by signal 9 (SIGKILL) on fcssh3"]);
-    let record = failed
-        .stderr
-        .lines()
-        .find_map(|line| line.strip_prefix("to go on: flitcast "));
+    let mut lines = failed.stderr.lines();
+    let record = lines.find_map(|line| line.strip_prefix("to go on: flitcast "));
     let record = record.expect("it says how to go on");
     run(record.split(' ').chain(["--revive"])).ok();
     // P3's hidden partial files at its death may be left beside the messages.
@@ -524,15 +398,15 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
     up.coordinator_ends().with_code(0);
     let done = command("gather --cluster FILE --size 1MiB").finish().ok();
     done.prints(&["TLS 1.3 both ways"]);
-    kill(hosts.pe(2));
+    hosts.pe(2).signal(Signal::KILL);
     command("scatter --cluster FILE --size 1MiB").finish().ok();
     let status = command("status FILE").finish().ok();
     let again = "was started again: was killed by signal 9 (SIGKILL) on ";
     status.prints(&[again]);
-    let processes = up.processes();
-    let keeps = |words: &[String]| words.iter().any(|word| word == "keep");
-    let keeper = processes.iter().find(|process| keeps(&process.arguments));
-    keeper.expect("it has one").signal(Signal::KILL);
+    let mut processes = up.processes();
+    processes.retain(|process| process.arguments.iter().any(|word| word == "keep"));
+    assert_eq!(processes.len(), 1, "it has a daemon");
+    processes[0].signal(Signal::KILL);
     hosts.are_quiet();
 
     let mut up = command("up FILE");

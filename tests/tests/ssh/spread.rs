@@ -1,11 +1,11 @@
-//! Copies of the program from host to host over the tree.
+//! Copies of the program: from host to host over the tree, and what is on a host already.
 
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
-use flitcast_tests::files::names;
+use flitcast_tests::files::{fill, names, names_if_any, set_mode};
 use flitcast_tests::ssh::{Hosts, program};
 use flitcast_tests::{Finished, run, start};
 
@@ -93,11 +93,7 @@ fn given_up_half_way_nothing_is_left() {
     hosts.are_quiet();
     for host in 0..HOSTS {
         let cache = hosts.home(host).join(".cache/flitcast");
-        let left = if cache.exists() {
-            names(&cache)
-        } else {
-            Vec::new()
-        };
+        let left = names_if_any(&cache);
         assert!(!left.iter().any(|name| name.ends_with(".new")), "{left:?}");
     }
 }
@@ -151,5 +147,79 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     // P6 and P7 are below it.
     assert!(!said(&retried, "fcssh3 has none").is_empty(), "{retried:?}");
     all_have_it(&hosts, 4..HOSTS);
+    hosts.are_quiet();
+}
+
+/// Another build is stored beside it, and a file that is not a program any more does not count.
+#[test]
+#[ignore = "needs root, iproute2 and openssh-server"]
+fn another_program_is_put_beside() {
+    let hosts = Hosts::up(2);
+    let cluster = hosts.cluster(&[0, 1], "");
+    let cache = hosts.home(1).join(".cache/flitcast");
+    fill(&cache.join("flitcast-0.0.9-0123456789abcdef"), 100);
+    let line = "scatter --size 10KiB";
+    run(arguments(&cluster, line)).ok();
+    let both = names(&cache);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert_eq!(both[0], "flitcast-0.0.9-0123456789abcdef");
+    // A program that cannot be run counts as missing.
+    let other = cache.join(&both[1]);
+    set_mode(&other, 0o600);
+    run(arguments(&cluster, line)).ok();
+    assert_eq!(names(&cache), both);
+
+    // A program that is not one is not kept.
+    let script = hosts.home(0).join("other");
+    fs::write(&script, "#!/bin/sh\nexit 3\n").expect("it can be written");
+    let binary = format!("binary = '{}'", script.display());
+    let refused = run(arguments(&hosts.cluster(&[0, 1], &binary), line));
+    refused.fails(1, &["copying flitcast there", "it does not run there"]);
+    assert_eq!(names(&cache), both);
+    hosts.are_quiet();
+}
+
+/// Files that another user has put in the place of the program, or could have.
+#[test]
+#[ignore = "needs root, iproute2 and openssh-server"]
+fn what_is_not_the_users_own_is_not_run() {
+    const ANOTHER: Option<u32> = Some(65534);
+    let hosts = Hosts::up(2);
+    let shared = hosts.path("shared");
+    let launch = format!("directory = '{}'\n{}", shared.display(), hosts.lean());
+    let cluster = hosts.cluster(&[0, 1], &launch);
+    let line = "scatter --size 10KiB";
+    run(arguments(&cluster, line)).ok();
+    let ours = program(&hosts.path(""), "shared").expect("both hosts have it there");
+    let (marker, real) = (hosts.path("it-ran"), fs::read(&ours).expect("it is ours"));
+    let theirs = format!(
+        "#!/bin/sh\ntouch {}\nexec {} \"$@\"\n",
+        marker.display(),
+        hosts.path("flitcast").display()
+    );
+    let put_theirs = |owner, mode| {
+        fs::remove_file(&ours).expect("it is there");
+        fs::write(&ours, &theirs).expect("it can be written");
+        chown(&ours, owner, owner).expect("this test needs root");
+        set_mode(&ours, mode);
+    };
+    // Files that belong to other users, or to which others had write access.
+    for (owner, mode) in [(ANOTHER, 0o755), (Some(0), 0o775)] {
+        put_theirs(owner, mode);
+        run(arguments(&cluster, line)).ok();
+        let is_ours = fs::read(&ours).expect("it is there") == real;
+        assert!(is_ours, "{owner:?} {mode:o}: it was replaced");
+    }
+
+    // Others still have write access, or could get it at any time.
+    put_theirs(Some(0), 0o755);
+    for (owner, mode) in [(ANOTHER, 0o755), (Some(0), 0o775), (Some(0), 0o1777)] {
+        chown(&shared, owner, owner).expect("this test needs root");
+        set_mode(&shared, mode);
+        let refused = run(arguments(&cluster, line));
+        let told = format!("others can write in {}", shared.display());
+        refused.fails(1, &["ssh fcssh", &told, "[launch] directory"]);
+    }
+    assert!(!marker.exists(), "what is not ours was run");
     hosts.are_quiet();
 }

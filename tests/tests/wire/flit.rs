@@ -2,11 +2,12 @@
 //! protobuf library.
 
 use flitcast_proto::items::Message;
-use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_BYTES, flit};
+use flitcast_proto::wire::{MAX_FLIT_BYTES, flit};
 use flitcast_proto::{PeId, RoundId};
+use flitcast_tests::words::written;
 
 use super::reference::Reference;
-use super::{body, refuses, written};
+use super::{body, refuses};
 
 type Head = (RoundId, Message);
 
@@ -80,13 +81,13 @@ fn a_flit_without_payload_is_read() {
 
 #[test]
 fn fields_of_a_later_version_are_skipped() {
-    let later = Reference::later(|text| {
-        let text = text.replace("message Head {", "message Head { string colour = 50;");
-        text.replace(
+    let later = Reference::later(&[
+        ("message Head {", "message Head { string colour = 50;"),
+        (
             "message Flit {",
             "message Flit { fixed32 crc = 3; string note = 4;",
-        )
-    });
+        ),
+    ]);
     let text = r#"flit { head { round: 9 message { id: 300 source: 300 destination: 5
                   bytes: 1125899906842624 } colour: "red" } crc: 77 note: "urgent" payload: "abc" }"#;
     let theirs = later.encode("Frame", text);
@@ -98,12 +99,9 @@ fn fields_of_a_later_version_are_skipped() {
 /// The payload would have to be copied.
 #[test]
 fn a_payload_with_something_behind_it_is_refused() {
-    let later = Reference::later(|text| {
-        text.replace(
-            "15;\n}\n\nmessage Head",
-            "15;\n  fixed32 crc = 16;\n}\n\nmessage Head",
-        )
-    });
+    let end = "15;\n}\n\nmessage Head";
+    let later_end = "15;\n  fixed32 crc = 16;\n}\n\nmessage Head";
+    let later = Reference::later(&[(end, later_end)]);
     let theirs = later.encode("Frame", r#"flit { payload: "abc" crc: 77 }"#);
     refuses("a payload", flit::parse(&theirs), "last field");
 }
@@ -127,7 +125,7 @@ fn what_is_no_flit_is_refused() {
 fn a_flit_that_does_not_fill_its_frame_is_refused() {
     for (head, digest, text) in all() {
         let whole = frame(head, digest, b"pay\0load");
-        let body = &whole[LENGTH_BYTES..];
+        let body = body(&whole);
         for cut in 0..body.len() {
             assert!(flit::parse(&body[..cut]).is_err(), "{text}, cut at {cut}");
         }

@@ -7,22 +7,21 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use super::reference::Reference;
 use super::refuses;
 
+/// Returns a field that is a message, a list of numbers or bytes.
+fn field(number: u32, inside: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_key(number, WireType::LengthDelimited, &mut out);
+    encode_varint(inside.len() as u64, &mut out);
+    out.put_slice(inside);
+    out
+}
+
 /// Returns the body of a frame with `count` empty elements in the list to which field numbers lead.
 fn of_empty_elements(path: &[u32], count: usize) -> Vec<u8> {
     let (last, outer) = path.split_last().expect("a list has a number");
-    let mut element = Vec::new();
-    encode_key(*last, WireType::LengthDelimited, &mut element);
-    encode_varint(0, &mut element);
-    outer
-        .iter()
-        .rev()
-        .fold(element.repeat(count), |body, field| {
-            let mut wrapped = Vec::new();
-            encode_key(*field, WireType::LengthDelimited, &mut wrapped);
-            encode_varint(body.len() as u64, &mut wrapped);
-            wrapped.put_slice(&body);
-            wrapped
-        })
+    let elements = field(*last, &[]).repeat(count);
+    let outer = outer.iter().rev();
+    outer.fold(elements, |body, number| field(*number, &body))
 }
 
 /// Every list of the protocol is bounded, including those that are added later.
@@ -32,18 +31,15 @@ fn no_list_takes_more_memory_than_its_bytes_allow() {
     assert!(lists.len() > 15, "{lists:?}");
     for path in lists {
         let body = of_empty_elements(&path, 3_000_000);
-        let refusals = [FromPe::parse(&body).map(drop), ToPe::parse(&body).map(drop)];
-        for refused in refusals {
+        for refused in [FromPe::parse(&body).map(drop), ToPe::parse(&body).map(drop)] {
             refuses(&path, refused, "bytes of memory");
         }
         // A list of realistic length is decoded, and its content is checked.
         let body = of_empty_elements(&path, 1_000);
         for read in [FromPe::parse(&body).map(drop), ToPe::parse(&body).map(drop)] {
-            let is_bounded = |e: String| !e.contains("bytes of memory");
-            assert!(
-                read.map_err(|e| is_bounded(e.to_string())) != Err(false),
-                "{path:?}"
-            );
+            let error = read.err().map(|error| error.to_string());
+            let is_refused = error.is_some_and(|error| error.contains("bytes of memory"));
+            assert!(!is_refused, "{path:?}");
         }
     }
 }
@@ -56,10 +52,7 @@ fn elements_with_content_are_decoded_up_to_the_longest_frame() {
     // After the key and the length of the report, whose length is below 128.
     let element = &one[2..];
     let count = 400_000;
-    let mut body = Vec::new();
-    encode_key(5, WireType::LengthDelimited, &mut body);
-    encode_varint((count * element.len()) as u64, &mut body);
-    body.put_slice(&element.repeat(count));
+    let body = field(5, &element.repeat(count));
     let Ok(FromPe::Report(report)) = FromPe::parse(&body) else {
         panic!("{count} arrivals are a report");
     };
@@ -71,23 +64,9 @@ fn elements_with_content_are_decoded_up_to_the_longest_frame() {
 /// More PEs than a tree may have, in each tree that an assignment can describe.
 #[test]
 fn trees_are_no_larger_than_trees_may_be() {
-    let zeros = |count: usize| {
-        let mut packed = Vec::new();
-        encode_key(1, WireType::LengthDelimited, &mut packed);
-        encode_varint(count as u64, &mut packed);
-        packed.put_bytes(0, count);
-        packed
-    };
-    let field = |number: u32, inside: &[u8]| {
-        let mut out = Vec::new();
-        encode_key(number, WireType::LengthDelimited, &mut out);
-        encode_varint(inside.len() as u64, &mut out);
-        out.put_slice(inside);
-        out
-    };
-    let mut parents = zeros(10_000_000);
-    // The field of an assignment's parents is 2.
-    parents[0] = 2 << 3 | 2;
+    let zeros = vec![0; 10_000_000];
+    // The fields of an assignment: its parents, and those of another tree.
+    let parents = field(2, &zeros);
     let refused = ToPe::parse(&field(8, &parents));
     refuses("parents", refused, "the tree has 10000001 PEs");
 
@@ -96,7 +75,7 @@ fn trees_are_no_larger_than_trees_may_be() {
         "Assignment",
         "collective: COLLECTIVE_SCATTER flit_bytes: 65536 parents: 0 files {}",
     );
-    assignment.put_slice(&field(43, &zeros(10_000_000)));
+    assignment.put_slice(&field(43, &field(1, &zeros)));
     let refused = ToPe::parse(&field(8, &assignment));
     refuses("another tree", refused, "trees of different PEs");
 }

@@ -2,8 +2,8 @@
 
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_tests::rows;
+use flitcast_tests::words::{FILES, PLACE};
 
-use super::control::{FILES, PLACE};
 use super::reference::Reference;
 use super::refuses;
 
@@ -62,7 +62,7 @@ fn nonsense_is_refused_with_a_reason() {
 
 #[test]
 fn text_that_is_no_text_is_refused() {
-    let later = Reference::later(|text| text.replace("string reason = 3;", "bytes reason = 3;"));
+    let later = Reference::later(&[("string reason = 3;", "bytes reason = 3;")]);
     let fault = later.encode("Control", r#"fault { round: 1 reason: "\377" }"#);
     assert!(FromPe::parse(&fault).is_err());
 }

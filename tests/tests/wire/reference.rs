@@ -17,27 +17,23 @@ impl Reference {
         Reference::read(proto, proto.parent().expect("a file is in a directory"))
     }
 
-    /// Reads the messages of a later version: `change` edits the file's text.
+    /// Reads the messages of a later version, in which these parts of the text are replaced.
     #[track_caller]
-    pub fn later(change: impl FnOnce(String) -> String) -> Reference {
+    pub fn later(changes: &[(&str, &str)]) -> Reference {
         let dir = flitcast_tests::scratch();
-        let text = std::fs::read_to_string(PROTO).expect("it is there");
-        let changed = change(text.clone());
-        assert_ne!(text, changed, "the change finds its place");
-        let path = dir.join("flitcast.proto");
-        std::fs::write(&path, changed).expect("it can be written");
-        Reference::read(&path, dir.path())
+        let mut text = std::fs::read_to_string(PROTO).expect("it is there");
+        for (part, later) in changes {
+            assert!(text.contains(part), "{part}");
+            text = text.replace(part, later);
+        }
+        Reference::read(&dir.put("flitcast.proto", text), dir.path())
     }
 
     fn read(path: &Path, include: &Path) -> Reference {
         let mut parser = protobuf_parse::Parser::new();
-        let parsed = parser
-            .pure()
-            .include(include)
-            .input(path)
-            .file_descriptor_set();
-        let mut files = parsed.expect("the file is valid").file;
-        let file = files.pop().expect("it is one file");
+        parser.pure().include(include).input(path);
+        let files = parser.file_descriptor_set().expect("the file is valid");
+        let file = files.file.into_iter().last().expect("it is one file");
         Reference(FileDescriptor::new_dynamic(file, &[]).expect("it imports nothing"))
     }
 
@@ -57,10 +53,8 @@ impl Reference {
     /// Returns the body of the frame that `text` describes.
     #[track_caller]
     pub fn encode(&self, name: &str, text: &str) -> Vec<u8> {
-        let message = self.parse(name, text);
-        message
-            .write_to_bytes_dyn()
-            .expect("nothing is missing in proto3")
+        let bytes = self.parse(name, text).write_to_bytes_dyn();
+        bytes.expect("nothing is missing in proto3")
     }
 
     /// Checks that `body` is the message that `text` describes, in every field, and has no field that
@@ -92,14 +86,11 @@ fn lists_of(message: &MessageDescriptor) -> Vec<Vec<u32>> {
             RuntimeFieldType::Repeated(of) => (true, of),
             RuntimeFieldType::Map(..) => panic!("the protocol has no maps"),
         };
-        let inside = match &of {
-            RuntimeType::Message(inside) => lists_of(inside),
-            _ => Vec::new(),
+        let (takes_memory, inside) = match of {
+            RuntimeType::Message(inside) => (true, lists_of(&inside)),
+            RuntimeType::String | RuntimeType::VecU8 => (true, Vec::new()),
+            _ => (false, Vec::new()),
         };
-        let takes_memory = matches!(
-            of,
-            RuntimeType::Message(_) | RuntimeType::String | RuntimeType::VecU8
-        );
         if is_list && takes_memory {
             lists.push(vec![number]);
         }

@@ -37,8 +37,7 @@ impl Process {
     }
 
     pub(super) fn from(&self, from: PeId) -> Way {
-        let (lane, to) = (self.lane, self.pe);
-        Way { lane, from, to }
+        self.to(from).back()
     }
 
     /// Waits until `look` returns a result.
@@ -85,7 +84,6 @@ impl Channel for Process {
         let (now, pe) = (world.now, self.pe);
         let text = format_args!("{pe} gives round {round} up: {cause}");
         world.trace.note(now, text);
-        world.causes.push((pe, cause.clone()));
         Some(FromPe::Fault {
             round,
             peer: cause.peer(),

@@ -27,12 +27,8 @@ pub struct Way {
 impl Way {
     /// Returns the other direction.
     pub fn back(self) -> Way {
-        let Way { lane, from, to } = self;
-        Way {
-            lane,
-            from: to,
-            to: from,
-        }
+        let (from, to) = (self.to, self.from);
+        Way { from, to, ..self }
     }
 }
 

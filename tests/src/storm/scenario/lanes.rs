@@ -67,7 +67,7 @@ impl Scenario {
     }
 
     /// Returns the schedules by tree, or none if messages are not split.
-    pub(in super::super) fn briefs_by_lane(&self) -> Vec<Vec<PeSchedule>> {
+    pub(in super::super) fn schedules_by_lane(&self) -> Vec<Vec<PeSchedule>> {
         match &self.lanes[..] {
             [_] => Vec::new(),
             lanes => lanes.iter().map(|lane| lane.schedules.clone()).collect(),
@@ -104,8 +104,9 @@ impl Dice {
             return vec![bytes.to_vec()];
         }
         let mut dealt = vec![vec![0; bytes.len()]; lanes];
-        for message in operation.collective().messages(tree) {
-            let length = operation.collective().length(tree, message, bytes);
+        let collective = operation.collective();
+        for message in collective.messages(tree) {
+            let length = collective.length(tree, message, bytes);
             let (how, first) = (self.below(3), self.below(lanes as u64));
             let mut flits = vec![0; lanes];
             for flit in 0..flits_of(length, flit_bytes) {
@@ -118,10 +119,7 @@ impl Dice {
             }
             let parts = bytes_of_parts(&flits, length, flit_bytes.into());
             for at in message.ends(tree) {
-                let delivery = operation
-                    .collective()
-                    .delivery(tree, message.id, at)
-                    .index();
+                let delivery = collective.delivery(tree, message.id, at).index();
                 for (lane, part) in dealt.iter_mut().zip(&parts) {
                     lane[delivery] = part * u64::from(bytes[delivery] > 0);
                 }

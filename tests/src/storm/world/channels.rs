@@ -4,14 +4,14 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Pong, ToPe};
 
 use super::super::Plant;
-use super::super::office::{Ends as _, PeLoss};
-use super::super::scenario::{HEARTBEAT_NS, SILENCE_NS};
+use super::super::office::silent;
+use super::super::scenario::{HEARTBEAT_NS, SILENCE_NS, Way};
 use super::{Event, World};
 
 impl World {
     /// Sends the coordinator's messages and schedules its next check.
     pub(super) fn go_on(&mut self) {
-        while let Some((pe, word)) = self.office.next_word() {
+        while let Some((pe, word)) = self.office.words.pop_front() {
             let forgotten = matches!(word, ToPe::Abort { .. } | ToPe::Stop { .. })
                 && self.plant == Some(Plant::ForgetsToAbort);
             let at = self.now + self.scenario.control_ns[pe.index()];
@@ -19,10 +19,10 @@ impl World {
                 self.cause(at, Event::Told(pe, word));
             }
         }
-        while let Some(note) = self.office.notes.pop_front() {
+        for note in std::mem::take(&mut self.office.notes) {
             self.trace.note(self.now, format_args!("{note}"));
         }
-        if let Some(at) = self.office.next_look() {
+        if let Some(at) = self.office.look_at.take() {
             self.cause(at.max(self.now), Event::Late);
         }
     }
@@ -34,9 +34,8 @@ impl World {
             if self.office.listens_to(pe) {
                 self.cause(at, Event::Pinged(pe, look));
             }
-            let silent = self.office.silent_ns(self.now, pe) >= SILENCE_NS;
-            if silent {
-                self.cause(self.now, Event::Ended(pe, PeLoss::silent()));
+            if self.office.silent_ns(self.now, pe) >= SILENCE_NS {
+                self.cause(self.now, Event::Ended(pe, silent()));
             }
         }
         if !self.office.is_over() {
@@ -46,14 +45,13 @@ impl World {
 
     pub(super) fn answer(&mut self, pe: PeId, look: bool) {
         let now = self.now;
-        let mut unreached = Vec::new();
-        for way in self.scenario.ways_from(pe) {
-            let [there, back] = [way, way.back()].map(|way| &self.wires[&way]);
-            if look && there.is_unacknowledged(now, back) {
-                unreached.push(way.to);
-            }
-        }
-        let pulse = self.pulses[pe.index()];
+        let is_unreached = |way: &Way| {
+            let [there, back] = [*way, way.back()].map(|way| &self.wires[&way]);
+            look && there.is_unacknowledged(now, back)
+        };
+        let unreached = self.scenario.ways_from(pe).filter(is_unreached);
+        let unreached = unreached.map(|way| way.to).collect();
+        let pulse = self.hosts[pe.index()].pulse;
         let quiet_ms = (now - pulse.moved_at) / 1_000_000;
         let pong = Pong {
             quiet_ms,
@@ -67,7 +65,7 @@ impl World {
 
     /// Returns the next message for a PE.
     pub(in super::super) fn next_word(&mut self, pe: PeId) -> Option<ToPe> {
-        self.words[pe.index()].pop_front()
+        self.hosts[pe.index()].words.pop_front()
     }
 
     /// Sends a message of a PE to the coordinator.

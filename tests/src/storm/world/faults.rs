@@ -2,9 +2,9 @@
 
 use flitcast_proto::PeId;
 
-use super::super::office::{Ends as _, PeLoss};
+use super::super::office::{PeLoss, killed};
 use super::super::scenario::Kind;
-use super::{Event, Process, World, wire};
+use super::{Event, Process, World};
 
 impl World {
     pub(super) fn strike(&mut self, fault: usize) {
@@ -12,17 +12,15 @@ impl World {
         let kind = self.scenario.faults[fault].kind.clone();
         self.trace.note(now, format_args!("fault: {kind:?}"));
         let until = |for_ns: u64| now.saturating_add(for_ns);
-        let is_gone = kind
-            .pe()
-            .is_some_and(|pe| self.processes[pe.index()] == Process::Gone);
+        let is_gone = |pe: PeId| self.hosts[pe.index()].process == Process::Gone;
         match kind {
-            _ if is_gone => {}
+            _ if kind.pe().is_some_and(is_gone) => {}
             Kind::Kill(pe) => {
-                self.processes[pe.index()] = Process::Gone;
+                self.hosts[pe.index()].process = Process::Gone;
                 self.close(pe);
                 let at = now + self.scenario.control_ns[pe.index()];
                 // The end of its channel, and that of its process, in either order.
-                let mut ends = [PeLoss::Closed, PeLoss::killed()];
+                let mut ends = [PeLoss::Closed, killed()];
                 if self.chance.below(2) == 0 {
                     ends.reverse();
                 }
@@ -36,31 +34,29 @@ impl World {
                 self.cause(until(after_ns), Event::Refuse(pe));
             }
             Kind::Stop { pe, for_ns } => {
-                self.processes[pe.index()] = Process::Stopped;
+                self.hosts[pe.index()].process = Process::Stopped;
                 if for_ns < u64::MAX {
                     self.cause(until(for_ns), Event::Continue(pe));
                 }
             }
             Kind::Cut(way) => {
-                for way in [way, way.back()] {
-                    let World { wires, chance, .. } = self;
-                    wire(wires, way).cut(now, chance);
-                    self.expect(way);
-                }
+                self.cut(way);
+                self.cut(way.back());
             }
             Kind::Block { way, for_ns } => self.wire(way).block(now, until(for_ns)),
-            Kind::Delay { way, by_ns, for_ns } => self.wire(way).delay(until(for_ns), by_ns),
-            Kind::Duplicate { way, percent } => self.wire(way).duplicate(percent),
-            Kind::Corrupt { way, skip, bits } => self.wire(way).corrupt(skip, bits),
-            Kind::Late(way) => self.wire(way).owe_late_frame(),
-            Kind::Damage { way, skip, bits } => self.wire(way).damage(skip, bits),
+            Kind::Delay { way, by_ns, for_ns } => self.wire(way).delay = (until(for_ns), by_ns),
+            Kind::Duplicate { way, percent } => self.wire(way).duplicate_percent = percent,
+            Kind::Corrupt { way, skip, bits } => self.wire(way).corrupt(skip, bits, false),
+            Kind::Late(way) => self.wire(way).late += 1,
+            Kind::Damage { way, skip, bits } => self.wire(way).corrupt(skip, bits, true),
         }
     }
 
     fn vanish(&mut self, pe: PeId) {
-        self.processes[pe.index()] = Process::Gone;
+        self.hosts[pe.index()].process = Process::Gone;
         for way in self.scenario.clone().ways_from(pe) {
-            self.wire(way).fall_silent();
+            // There is no sign of the end.
+            self.wire(way).closed = true;
         }
     }
 }

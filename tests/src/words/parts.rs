@@ -4,8 +4,9 @@ use flitcast_proto::PeId;
 use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
-use flitcast_proto::wire::control::{Counts, Doing, EdgeCounts, FromPe, Pong, Register};
+use flitcast_proto::wire::control::{Counts, EdgeCounts, FromPe, Register};
 
+/// Returns the registration of a PE.
 pub fn register() -> FromPe {
     FromPe::Register(Register {
         cluster: u64::MAX - 1,
@@ -21,7 +22,7 @@ pub fn register() -> FromPe {
     })
 }
 
-pub fn pace() -> Pace {
+pub(super) fn pace() -> Pace {
     Pace {
         pacing: Pacing::Turns,
         lock_step: false,
@@ -44,7 +45,7 @@ pub fn pace() -> Pace {
     }
 }
 
-pub fn spans() -> Vec<Span> {
+pub(super) fn spans() -> Vec<Span> {
     let span = |port, peer, item, begin_ns, end_ns| Span {
         port,
         peer: PeId(peer),
@@ -66,17 +67,7 @@ pub fn spans() -> Vec<Span> {
     ]
 }
 
-pub fn pong(doing: Doing, unreached: Vec<PeId>) -> FromPe {
-    FromPe::Pong(Pong {
-        quiet_ms: 1 << 40,
-        files_quiet_ms: 0,
-        doing,
-        unreached,
-        counts: Counts::default(),
-    })
-}
-
-pub fn counts() -> Counts {
+pub(super) fn counts() -> Counts {
     let edge = |peer, received_bytes, sent_bytes, received_flits| EdgeCounts {
         peer: PeId(peer),
         received_bytes,

@@ -138,9 +138,9 @@ mod tests {
             let tree = tree(spec);
             let pes = tree.len();
             // Every third pair of an exchange, and every third message of a gossip, has none.
-            let between = |place: usize| place / pes != place % pes && place % 3 > 0;
+            let between = |place: usize| place / pes != place % pes && !place.is_multiple_of(3);
             let exchanged = (0..pes * pes).map(|place| u64::from(between(place)));
-            let gossiped = (0..pes * pes).map(|place| u64::from(place / pes % 3 > 0));
+            let gossiped = (0..pes * pes).map(|place| u64::from(!(place / pes).is_multiple_of(3)));
             let model = Model::unit(pes);
             let timing = Timing::of(&model, 64, Pacing::default());
             for (one, bytes) in [

@@ -313,7 +313,7 @@ fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
         symlink(target, &odd)?;
         match measure() {
             Ok(_) => assert!(whole, "{target}"),
-            Err(PayloadError::Refused { path, why }) => {
+            Err(PayloadError::Refused(path, why)) => {
                 assert!(!whole, "{target}");
                 assert_eq!(
                     (path, why),

@@ -51,7 +51,7 @@ fn assert_refused(entries: &[FileEntry], expected: Refusal) {
         .flat_map(Message::encode_length_delimited_to_vec)
         .collect();
     match refusal_of(&message).expect("a temporary directory") {
-        PayloadError::Refused { why, .. } => assert_eq!(why, expected),
+        PayloadError::Refused(_, why) => assert_eq!(why, expected),
         other => panic!("{other}"),
     }
 }

@@ -14,8 +14,8 @@ use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Begin, Counts, Doing, FromPe, Job, Join, Lane, OwnStart, Payload, Peer,
-    Pong, Prefix, Prepare, Ready, Report, Timeouts, ToPe, Version, Welcome,
+    Arrival, Assignment, Begin, Counts, Doing, FilePayload, FromPe, Job, Join, Lane, OwnStart,
+    Payload, Peer, Pong, Prefix, Prepare, Ready, Report, Timeouts, ToPe, Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -329,13 +329,13 @@ fn assignment(collective: Collective, payload: Payload) -> ToPe {
 }
 
 fn files() -> Payload {
-    Payload::Files {
+    Payload::Files(FilePayload {
         input: PathBuf::from(OsStr::from_bytes(b"/in/\xff put")),
         spread: true,
         output: "/out".into(),
         replace: true,
         apart: true,
-    }
+    })
 }
 
 pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"

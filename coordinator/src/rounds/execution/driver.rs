@@ -295,7 +295,7 @@ impl<'a> Driver<'a> {
             return Ok(());
         };
         let input = match &self.request.messages.payload {
-            Payload::Files { input, .. } => input.display().to_string(),
+            Payload::Files(files) => files.input.display().to_string(),
             Payload::Synthetic { .. } => "the input".to_owned(),
         };
         let text = conflict.text(operation, tree, &input);

@@ -1,38 +1,13 @@
 //! The channel between the coordinator and a PE, from either end.
 
 use std::io;
-use std::marker::PhantomData;
 
 use bytes::{Buf, BytesMut};
-use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::wire::{
     LENGTH_BYTES, MAX_CONTROL_FRAME, WireError, frame_length, max_frame_of_pe,
 };
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-
-/// A message that the channel carries.
-pub trait Word: Sized {
-    /// Appends the message as a frame.
-    fn put(&self, out: &mut Vec<u8>);
-    /// Parses the message from a frame's body.
-    fn parse(body: &[u8]) -> Result<Self, WireError>;
-}
-
-macro_rules! word {
-    ($type:ty) => {
-        impl Word for $type {
-            fn put(&self, out: &mut Vec<u8>) {
-                <$type>::put(self, out)
-            }
-            fn parse(body: &[u8]) -> Result<Self, WireError> {
-                <$type>::parse(body)
-            }
-        }
-    };
-}
-word!(FromPe);
-word!(ToPe);
 
 /// A failure of the channel.
 #[derive(Debug, Error)]
@@ -54,17 +29,17 @@ pub struct WordReader<In, R> {
     stream: R,
     buffer: BytesMut,
     max_frame: usize,
-    words: PhantomData<fn() -> In>,
+    parse: fn(&[u8]) -> Result<In, WireError>,
 }
 
-impl<In: Word, R: AsyncRead + Unpin> WordReader<In, R> {
-    /// Creates a reader of a stream.
-    pub fn new(stream: R) -> WordReader<In, R> {
+impl<In, R: AsyncRead + Unpin> WordReader<In, R> {
+    /// Creates a reader of a stream; `parse` parses a message from a frame's body.
+    pub fn new(stream: R, parse: fn(&[u8]) -> Result<In, WireError>) -> WordReader<In, R> {
         WordReader {
             stream,
             buffer: BytesMut::new(),
             max_frame: MAX_CONTROL_FRAME,
-            words: PhantomData,
+            parse,
         }
     }
 
@@ -104,7 +79,7 @@ impl<In: Word, R: AsyncRead + Unpin> WordReader<In, R> {
         let Some(body) = self.buffer[LENGTH_BYTES..].get(..length) else {
             return Ok(None);
         };
-        let word = In::parse(body)?;
+        let word = (self.parse)(body)?;
         self.buffer.advance(LENGTH_BYTES + length);
         Ok(Some(word))
     }
@@ -112,22 +87,27 @@ impl<In: Word, R: AsyncRead + Unpin> WordReader<In, R> {
 
 /// The sending end of a channel, over `stream`.
 #[derive(Debug)]
-pub struct WordWriter<W> {
+pub struct WordWriter<Out, W> {
     stream: W,
+    put: fn(&Out, &mut Vec<u8>),
     scratch: Vec<u8>,
 }
 
-impl<W: AsyncWrite + Unpin> WordWriter<W> {
-    /// Creates a writer to a stream.
-    pub fn new(stream: W) -> WordWriter<W> {
+impl<Out, W: AsyncWrite + Unpin> WordWriter<Out, W> {
+    /// Creates a writer to a stream; `put` appends a message as a frame.
+    pub fn new(stream: W, put: fn(&Out, &mut Vec<u8>)) -> WordWriter<Out, W> {
         let scratch = Vec::new();
-        WordWriter { stream, scratch }
+        WordWriter {
+            stream,
+            put,
+            scratch,
+        }
     }
 
     /// Sends a message.
-    pub async fn send(&mut self, word: impl Word) -> Result<(), ChannelError> {
+    pub async fn send(&mut self, word: Out) -> Result<(), ChannelError> {
         self.scratch.clear();
-        word.put(&mut self.scratch);
+        (self.put)(&word, &mut self.scratch);
         self.stream.write_all(&self.scratch).await?;
         Ok(self.stream.flush().await?)
     }
@@ -136,6 +116,7 @@ impl<W: AsyncWrite + Unpin> WordWriter<W> {
 #[cfg(test)]
 mod tests {
     use flitcast_proto::RoundId;
+    use flitcast_proto::wire::control::ToPe;
 
     use super::*;
 
@@ -155,12 +136,12 @@ mod tests {
         let (near, far) = tokio::io::duplex(1);
         let sent = words.clone();
         let sending = tokio::spawn(async move {
-            let mut writer = WordWriter::new(near);
+            let mut writer = WordWriter::new(near, ToPe::put);
             for word in sent {
                 writer.send(word).await.unwrap();
             }
         });
-        let mut reader = WordReader::<ToPe, _>::new(far);
+        let mut reader = WordReader::new(far, ToPe::parse);
         for word in words {
             assert_eq!(reader.next().await.unwrap().unwrap(), word);
         }
@@ -169,18 +150,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_frame_is_refused_before_it_comes() {
-        let begin = u32::MAX.to_be_bytes();
-        let mut reader = WordReader::<ToPe, _>::new(&begin[..]);
-        let refused = reader.next().await.unwrap().unwrap_err();
-        assert!(refused.to_string().contains("4294967295"), "{refused}");
-        assert!(reader.buffer.capacity() <= READ_BYTES);
-    }
-
-    #[tokio::test]
-    async fn a_frame_that_ends_early_is_an_error() {
-        let begin = [0, 0, 0, 9, 1];
-        let mut reader = WordReader::<ToPe, _>::new(&begin[..]);
-        assert!(reader.next().await.unwrap().is_err());
+    async fn a_frame_that_is_long_or_ends_early_is_refused() {
+        for (begin, why) in [
+            (&u32::MAX.to_be_bytes()[..], "4294967295"),
+            (&[0, 0, 0, 9, 1], "bytes remaining"),
+        ] {
+            let mut reader = WordReader::new(begin, ToPe::parse);
+            let refused = reader.next().await.unwrap().unwrap_err();
+            assert!(refused.to_string().contains(why), "{refused}");
+            assert!(reader.buffer.capacity() <= READ_BYTES, "{why}");
+        }
     }
 }

@@ -11,24 +11,15 @@ use crate::payload::destination;
 use crate::permissions::{FileAccess, Permissions};
 use crate::system::lent::{self, LentFolder};
 
-/// Rewrites the paths of an assignment as the PE may reach them.
-///
-/// # Errors
-///
-/// Returns the reason if the PE may not read or write files at all, or not there.
+/// Rewrites the paths of an assignment as the PE may reach them. Returns the reason if the PE may not
+/// read or write files at all, or not there.
 pub fn confined(
     pe: PeId,
     allowed: &Permissions,
     mut assignment: Assignment,
 ) -> Result<Assignment, String> {
     let (collective, tree) = (assignment.collective, assignment.tree.clone());
-    let Payload::Files {
-        input,
-        output,
-        apart,
-        ..
-    } = &mut assignment.payload
-    else {
+    let Payload::Files(files) = &mut assignment.payload else {
         return Ok(assignment);
     };
     let FileAccess::Below(folders) = allowed.files.clone()? else {
@@ -36,12 +27,12 @@ pub fn confined(
     };
     let sends = collective.messages(&tree).any(|it| it.source == pe);
     let takes = !collective.taken_by(&tree, pe).is_empty();
-    *input = reached(pe, &folders, input, sends)?;
-    *output = reached(pe, &folders, output, takes)?;
+    files.input = reached(pe, &folders, &files.input, sends)?;
+    files.output = reached(pe, &folders, &files.output, takes)?;
     // A copy replaces an existing entry, which a lent folder must not be.
-    let is_copy = *apart && collective.layout() == Layout::Whole;
-    if is_copy && takes && output.as_os_str().as_bytes().ends_with(b"/.") {
-        let folder = lent::as_named(output);
+    let is_copy = files.apart && collective.layout() == Layout::Whole;
+    if is_copy && takes && files.output.as_os_str().as_bytes().ends_with(b"/.") {
+        let folder = lent::as_named(&files.output);
         return Err(format!(
             "`{}`: a folder that is lent is not replaced itself; name a path below it",
             folder.display()
@@ -59,7 +50,7 @@ fn reached(pe: PeId, folders: &[LentFolder], path: &Path, used: bool) -> Result<
     let own = |found| lent::below(folders, &destination(path, pe)).map(|_| found);
     match lent::below(folders, path).and_then(own) {
         Err(_) if !used => Ok(std::env::temp_dir()),
-        found => found.map_err(|why| why.to_string()),
+        found => found,
     }
 }
 
@@ -69,6 +60,7 @@ mod tests {
 
     use flitcast_proto::Tree;
     use flitcast_proto::ops::Collective;
+    use flitcast_proto::wire::control::{FilePayload, Job};
 
     use super::*;
     use crate::security::Security;
@@ -85,17 +77,17 @@ mod tests {
             peers: Vec::new(),
             collective: Collective::Broadcast,
             flit_bytes: 65_536,
-            payload: Payload::Files {
+            payload: Payload::Files(FilePayload {
                 input: PathBuf::from("/on/another/host"),
                 spread: false,
                 output: output.to_owned(),
                 replace: true,
                 apart: true,
-            },
+            }),
             links: Vec::new(),
             record_spans: false,
             left_out: Vec::new(),
-            job: flitcast_proto::wire::control::Job::default(),
+            job: Job::default(),
             lanes: Vec::new(),
             own_links: false,
             versions: Vec::new(),

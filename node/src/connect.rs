@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Assignment;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello};
-use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, WireError, negotiate};
+use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, negotiate};
 use tokio::net::TcpListener;
 use tokio::time::{timeout, timeout_at};
 
@@ -72,23 +72,21 @@ pub async fn connect(
     let mut all = Vec::new();
     for (lane, (parent, (tree, _, links))) in (0..).zip(parents.into_iter().zip(lanes)) {
         let children = tree.children(config.pe);
-        let is_child = |(of, link): &(LaneId, Link)| {
-            *of == lane && children.binary_search(&link.peer()).is_ok()
-        };
-        let (below, rest): (Vec<_>, Vec<_>) = accepted.into_iter().partition(is_child);
-        let (callers, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(of, _)| *of == lane);
-        accepted = rest;
-        let [below, callers] = [below, callers].map(|all| all.into_iter().map(|(_, link)| link));
+        let here = accepted.extract_if(.., |(of, _)| *of == lane);
+        let (below, callers): (Vec<Link>, Vec<Link>) = here
+            .map(|(_, link)| link)
+            .partition(|link| children.binary_search(&link.peer()).is_ok());
         let mut peers = std::mem::take(&mut peers);
         peers.extend(callers);
-        let mut neighbours = Neighbours::new(parent, below.collect(), peers);
-        let kept = neighbours.keep_alive(config.timeouts.silence);
-        kept.map_err(NodeError::io("keeping connections alive"))?;
+        let mut neighbours = Neighbours::new(parent, below, peers);
+        for link in neighbours.all_mut() {
+            let kept = link.keep_alive(config.timeouts.silence);
+            kept.map_err(NodeError::io("keeping connections alive"))?;
+        }
         // From here on links are shaped; the authentication before was not.
-        let shaped_peers = if lane == 0 {
-            &assignment.peers[..]
-        } else {
-            &[]
+        let shaped_peers = match lane {
+            0 => &assignment.peers[..],
+            _ => &[],
         };
         let shaped = neighbours.shape(config.pe, links, shaped_peers, assignment.own_links);
         shaped.map_err(NodeError::io("an alarm"))?;
@@ -135,11 +133,7 @@ async fn call(
     lane: LaneId,
     flit_bytes: u32,
 ) -> Result<Link, NodeError> {
-    let failed = |source| NodeError::Neighbour {
-        neighbour,
-        addr: addr.to_owned(),
-        source,
-    };
+    let failed = |error| NodeError::Neighbour(neighbour, addr.to_owned(), error);
     let attempt = config.timeouts.within(config.timeouts.connect);
     let stream = in_time(attempt, sockets::connect(addr)).await;
     let stream = stream.map_err(failed)?;
@@ -157,15 +151,11 @@ async fn call(
                 negotiate(theirs.min_version, theirs.max_version).map_err(|e| link.wire(e))?;
                 Ok(link)
             }
-            _ => {
-                let what = "no hello of the neighbour".to_owned();
-                Err(link.wire(WireError::Malformed(what)).into())
-            }
+            _ => Err(link.malformed("no hello of the neighbour").into()),
         }
     };
-    timeout(limits::NEIGHBOURS, shake)
-        .await
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
+    let shaken = timeout(limits::NEIGHBOURS, shake).await;
+    shaken.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
 }
 
 /// Accepts the connections of the PEs that are to call. Any other client is disconnected without an
@@ -188,12 +178,10 @@ async fn answer_callers(
         let come = door.next(|caller| greet(config.clone(), caller, flit_bytes));
         let Ok((lane, link)) = timeout_at(deadline, come).await else {
             let missing = missing.into_iter().map(|(_, pe)| pe).collect();
-            return Err(NodeError::MissingCallers { missing });
+            return Err(NodeError::MissingCallers(missing));
         };
-        match missing
-            .iter()
-            .position(|&caller| caller == (lane, link.peer()))
-        {
+        let caller = (lane, link.peer());
+        match missing.iter().position(|one| *one == caller) {
             Some(place) => {
                 missing.swap_remove(place);
                 links.push((lane, link));

@@ -29,14 +29,18 @@ pub struct Coordinator {
     words: mpsc::Receiver<Result<ToPe, ChannelError>>,
     queue: mpsc::Sender<FromPe>,
     correspondent: JoinHandle<()>,
-    pulse: Arc<ActivityMonitor>,
-    has_spoken: bool,
-    is_over: bool,
-    is_gone: bool,
+    /// The state that pings report.
+    pub pulse: Arc<ActivityMonitor>,
+    /// Whether the coordinator has sent anything.
+    pub has_spoken: bool,
+    /// Whether the coordinator has reported the end of the job.
+    pub is_over: bool,
+    /// Whether the coordinator's end of the channel was closed, as the system does for a process
+    /// that died; silence does not count.
+    pub is_gone: bool,
 }
 
 impl Coordinator {
-    /// Connects to the coordinator.
     pub async fn connect(config: &NodeConfig) -> Result<Coordinator, NodeError> {
         let (addr, timeouts) = (config.coordinator, &config.timeouts);
         let stream = dial(addr, &config.security, timeouts).await?;
@@ -65,27 +69,6 @@ impl Coordinator {
         }
     }
 
-    /// Returns whether the coordinator has sent anything.
-    pub fn has_spoken(&self) -> bool {
-        self.has_spoken
-    }
-
-    /// Returns whether the coordinator has reported the end of the job.
-    pub fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    /// Returns whether the coordinator's end of the channel was closed, as the system does for a
-    /// process that died; silence does not count.
-    pub fn is_gone(&self) -> bool {
-        self.is_gone
-    }
-
-    /// Returns the state that pings report.
-    pub fn pulse(&self) -> &Arc<ActivityMonitor> {
-        &self.pulse
-    }
-
     /// Queues a message for the coordinator.
     pub async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
         if self.queue.send(word).await.is_ok() {
@@ -97,7 +80,6 @@ impl Coordinator {
         }
     }
 
-    /// Waits for the next message from the coordinator.
     pub async fn next_word(&mut self) -> Result<ToPe, NodeError> {
         match self.words.recv().await {
             Some(word) => {
@@ -128,7 +110,7 @@ pub async fn dial(
     security: &Security,
     timeouts: &Timeouts,
 ) -> Result<Transport, NodeError> {
-    let failed = |source| NodeError::Coordinator { addr, source };
+    let failed = |error| NodeError::Coordinator(addr, error);
     let stream = in_time(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
     let stream = stream.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
@@ -144,8 +126,8 @@ async fn correspond(
     mut queued: mpsc::Receiver<FromPe>,
 ) {
     let (read, write) = tokio::io::split(stream);
-    let mut reader = WordReader::new(read);
-    let mut writer = WordWriter::new(write);
+    let mut reader = WordReader::new(read, ToPe::parse);
+    let mut writer = WordWriter::new(write, FromPe::put);
     // At most one answer waits: only its existence matters.
     let (answer, mut answers) = mpsc::channel(1);
     let reading = async {

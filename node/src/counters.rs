@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use flitcast_proto::round::Observer;
 use flitcast_proto::wire::MAX_COUNTED_EDGES;
 use flitcast_proto::wire::control::{Counts, EdgeCounts};
 use flitcast_proto::{PeId, Time};
@@ -80,23 +81,7 @@ impl Counters {
         counter
     }
 
-    /// Counts the begin of a round: the trigger of P0, or the first frame of the round.
-    pub fn round_begins(&self) {
-        self.moved_bytes.store(0, Relaxed);
-        self.rounds_begun.fetch_add(1, Relaxed);
-    }
-
-    /// Counts the end of the PE's part in a round.
-    pub fn round_done(&self) {
-        self.rounds_done.fetch_add(1, Relaxed);
-    }
-
-    /// Counts payload bytes of messages that start or end at this PE.
-    pub fn moved(&self, bytes: u64) {
-        self.moved_bytes.fetch_add(bytes, Relaxed);
-    }
-
-    /// Returns those payload bytes of the current round.
+    /// Returns the payload bytes of the current round of messages that start or end at this PE.
     pub fn moved_bytes(&self) -> u64 {
         self.moved_bytes.load(Relaxed)
     }
@@ -106,33 +91,13 @@ impl Counters {
         self.collisions.fetch_add(flits, Relaxed);
     }
 
-    /// Counts a dropped frame of an earlier round.
-    pub fn late(&self) {
-        self.late_frames.fetch_add(1, Relaxed);
-    }
-
-    /// Sets the number of flits in memory of messages that neither start nor end here.
-    pub fn holds(&self, flits: u64) {
-        self.buffered_flits.store(flits, Relaxed);
-        self.peak_buffered_flits.fetch_max(flits, Relaxed);
-    }
-
-    /// Counts the start of the PE's own message, and when it was due.
-    pub fn started(&self, due: Time, began: Time) {
-        self.slips.fetch_add(1, Relaxed);
-        let slip = began.0.saturating_sub(due.0);
-        self.slip_ns.fetch_add(slip, Relaxed);
-    }
-
     /// Returns all counters, and the memory of the process.
     pub fn counts(&self) -> Counts {
         let edges = unpoisoned(&self.edges);
         let repeated = edges.iter().map(|(_, edge)| &edge.repeated_frames);
+        let each = edges.iter().map(|(peer, edge)| edge.counts(*peer));
         Counts {
-            edges: edges
-                .iter()
-                .map(|(peer, edge)| edge.counts(*peer))
-                .collect(),
+            edges: each.collect(),
             rounds_begun: self.rounds_begun.load(Relaxed),
             rounds_done: self.rounds_done.load(Relaxed),
             collisions: self.collisions.load(Relaxed),
@@ -145,6 +110,48 @@ impl Counters {
             slip_ns: self.slip_ns.load(Relaxed),
             resident_bytes: resident_bytes(),
         }
+    }
+}
+
+/// Counts the events of a round.
+pub struct CounterObserver<'a> {
+    pub counters: &'a Counters,
+    /// Whether the begin and the end of the round count, which may run on several trees.
+    pub is_first: bool,
+}
+
+impl Observer for CounterObserver<'_> {
+    fn begun(&self) {
+        if self.is_first {
+            self.counters.moved_bytes.store(0, Relaxed);
+            self.counters.rounds_begun.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn finished(&self) {
+        if self.is_first {
+            self.counters.rounds_done.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn moved(&self, bytes: u64) {
+        self.counters.moved_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    fn late(&self) {
+        self.counters.late_frames.fetch_add(1, Relaxed);
+    }
+
+    fn holds(&self, flits: u64) {
+        self.counters.buffered_flits.store(flits, Relaxed);
+        let peak = &self.counters.peak_buffered_flits;
+        peak.fetch_max(flits, Relaxed);
+    }
+
+    fn started(&self, due: Time, began: Time) {
+        let slip = began.0.saturating_sub(due.0);
+        self.counters.slips.fetch_add(1, Relaxed);
+        self.counters.slip_ns.fetch_add(slip, Relaxed);
     }
 }
 
@@ -204,15 +211,19 @@ mod tests {
         for (peer, bytes) in [(1, 100), (2, 10), (1, 1)] {
             let counters = tally.new_cluster();
             let edge = counters.edge(PeId(peer));
-            counters.round_begins();
+            let round = CounterObserver {
+                counters: &counters,
+                is_first: true,
+            };
+            round.begun();
             edge.received(bytes, true);
             edge.repeated(1000);
             edge.sent(7, false);
-            counters.moved(bytes as u64);
-            counters.holds(bytes as u64);
-            counters.started(Time(5), Time(7));
-            counters.started(Time(5), Time(4));
-            counters.round_done();
+            round.moved(bytes as u64);
+            round.holds(bytes as u64);
+            round.started(Time(5), Time(7));
+            round.started(Time(5), Time(4));
+            round.finished();
         }
         tally.failed("link");
         let counts = tally.counts();
@@ -226,10 +237,8 @@ mod tests {
         assert_eq!(counts.edges, [edge(1, 2101, 2), edge(2, 1010, 1)]);
         assert_eq!((counts.rounds_begun, counts.rounds_done), (3, 3));
         assert_eq!((counts.repeated_frames, counts.moved_bytes), (3, 1));
-        assert_eq!(
-            (counts.buffered_flits, counts.peak_buffered_flits),
-            (1, 100)
-        );
+        assert_eq!(counts.buffered_flits, 1);
+        assert_eq!(counts.peak_buffered_flits, 100);
         assert_eq!((counts.slips, counts.slip_ns), (6, 6));
         assert!(counts.resident_bytes > 100_000, "{counts:?}");
         assert_eq!(tally.errors(), BTreeMap::from([("link", 1)]));

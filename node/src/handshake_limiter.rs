@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -58,20 +58,16 @@ impl Lease {
 
     /// Extends the lease from now on, because the client has sent a valid message.
     pub fn renew(&self, time: Duration) {
-        self.set(Some(Instant::now() + time));
+        *self.end() = Some(Instant::now() + time);
     }
 
     /// Makes the lease endless, because the client's certificate is valid.
     pub fn settle(&self) {
-        self.set(None);
+        *self.end() = None;
     }
 
-    fn set(&self, end: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
-    }
-
-    fn end(&self) -> Option<Instant> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -203,16 +199,14 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         let most = callers.values().copied().max().unwrap_or(0);
         let ends = self.waiting.iter().enumerate().filter_map(|(place, one)| {
             let is_of_most = callers.get(&one.host) == Some(&most);
-            Some((is_of_most.then(|| one.lease.end())??, place))
+            Some((is_of_most.then(|| *one.lease.end())??, place))
         });
         let mut ends: Vec<(Instant, usize)> = ends.collect();
         ends.sort_unstable();
         let over = ends.iter().take_while(|(end, _)| *end <= now);
         // Only as many of one host as leave it with no fewer than others.
-        let mut places: Vec<usize> = over
-            .take(DISCONNECTED_AT_ONCE.min(most))
-            .map(|it| it.1)
-            .collect();
+        let over = over.take(DISCONNECTED_AT_ONCE.min(most));
+        let mut places: Vec<usize> = over.map(|(_, place)| *place).collect();
         if places.is_empty() {
             let first = ends.first().map(|(end, _)| *end);
             return first.unwrap_or(now + self.handshake);

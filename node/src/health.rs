@@ -28,10 +28,6 @@ impl Activity {
 /// Writes the activity to a file, again and again. Ends only if the first attempt fails, for
 /// example because the path is wrong. A later failure is logged once, and the PE continues without
 /// a current file.
-///
-/// # Errors
-///
-/// Returns an error if the first attempt fails.
 pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
     let part = path.with_extension("part");
     let write = || {
@@ -59,35 +55,16 @@ pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
 #[derive(Debug, Error)]
 pub enum HealthError {
     /// The file cannot be read.
-    #[error("{}: {source}; is this the file of `flitcast node --join .. --health FILE`?", path.display())]
-    Unreadable {
-        /// The path.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The file is not updated any more.
-    #[error("{}: not updated for {} s, so the PE is stuck, stopped or gone; its last state: {last}", path.display(), age.as_secs())]
-    Old {
-        /// The path.
-        path: PathBuf,
-        /// The time since the last update.
-        age: Duration,
-        /// The content of the file.
-        last: String,
-    },
+    #[error("{}: {}; is this the file of `flitcast node --join .. --health FILE`?", .0.display(), .1)]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// The file was last updated this time ago, with this content.
+    #[error("{}: not updated for {} s, so the PE is stuck, stopped or gone; its last state: {}", .0.display(), .1.as_secs(), .2)]
+    Old(PathBuf, Duration, String),
 }
 
-/// Returns the activity of the PE that writes this file.
-///
-/// # Errors
-///
-/// Returns an error if the file is missing or old.
+/// Returns the activity of the PE that writes this file, if it is not old.
 pub fn check(path: &Path) -> Result<String, HealthError> {
-    let unreadable = |source| HealthError::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
+    let unreadable = |error| HealthError::Unreadable(path.to_owned(), error);
     let file = regular::open_file(path).map_err(unreadable)?;
     let written = file.metadata().and_then(|metadata| metadata.modified());
     // A clock that was set back makes the file appear young.
@@ -98,11 +75,7 @@ pub fn check(path: &Path) -> Result<String, HealthError> {
     read.map_err(unreadable)?;
     let last = text.trim_end().to_owned();
     match age > ABANDONED_HEALTH_FILE {
-        true => Err(HealthError::Old {
-            path: path.to_owned(),
-            age,
-            last,
-        }),
+        true => Err(HealthError::Old(path.to_owned(), age, last)),
         false => Ok(last),
     }
 }

@@ -49,10 +49,6 @@ enum Frame {
 impl HeldMessages {
     /// Stores a frame as the next one of a message. If the memory limit is reached, the frame goes into
     /// a file in `folder`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be created or written.
     pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {
         let frames = self.messages.entry(message).or_default();
         frames.came += 1;
@@ -89,10 +85,6 @@ impl HeldMessages {
     }
 
     /// Returns a frame of a message by its index; `None` if it is not stored.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read.
     pub async fn frame(&self, message: MessageId, place: u64) -> io::Result<Option<Cow<'_, [u8]>>> {
         let held = self.messages.get(&message);
         let frame = held.and_then(|frames| {
@@ -206,19 +198,14 @@ mod tests {
         let found = held.frame(one, 3).await.unwrap();
         assert!(found.as_deref() == Some(&frame(6)[..]));
         held.hold(one, &frame(9), folder.path()).await.unwrap();
-        assert_eq!(
-            held.in_memory,
-            3 * HELD_IN_MEMORY / 4,
-            "there is room again"
-        );
+        let three = 3 * HELD_IN_MEMORY / 4;
+        assert_eq!(held.in_memory, three, "there is room again");
         let found = held.frame(one, 4).await.unwrap();
         assert!(found.as_deref() == Some(&frame(9)[..]));
         held.forget_to(one, u64::MAX);
         held.hold(one, &frame(9), folder.path()).await.unwrap();
-        assert!(
-            held.frame(one, 5).await.unwrap().is_none(),
-            "nobody needs it"
-        );
+        let unneeded = held.frame(one, 5).await.unwrap();
+        assert!(unneeded.is_none());
         held.forget_to(other, 4);
         assert_eq!((held.in_memory, held.file_bytes), (0, 0));
     }

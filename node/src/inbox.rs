@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::wire::control::{Assignment, Payload};
+use flitcast_proto::wire::control::{Assignment, Payload, Ready};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 use tokio::task::spawn_blocking;
@@ -17,20 +17,18 @@ use crate::payload::{
 };
 
 /// The places where messages become visible at this PE.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Inbox {
     /// The folders of those places, and the removal of leftovers; `None` without files, and in a
     /// dry run.
     swept: Option<(BTreeSet<PathBuf>, Sweep)>,
     /// The receipts of all messages with this PE as destination, in this cluster or an earlier one.
-    receipts: Vec<(DeliveryId, Receipt)>,
+    receipts: Vec<Receipt>,
     /// The places of messages that may arrive in this cluster or in the gather that follows.
     awaited: Vec<Awaited>,
     /// Whether the messages are dealt from one folder.
     is_dealt: bool,
-    /// Whether existing entries are replaced.
     replace: bool,
-    /// The job.
     job: u64,
 }
 
@@ -45,132 +43,105 @@ struct Awaited {
     is_sent: bool,
 }
 
-/// Entries at the places, and prefixes of messages.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// The deliveries that this job has made, and the digest of each.
-    pub delivered: Vec<DeliveryId>,
-    pub digests: Vec<Digest>,
-    /// The deliveries of which an earlier run has left a prefix, and the length of each in bytes.
-    pub prefixes: Vec<(DeliveryId, u64)>,
-    /// The deliveries whose places have other entries, which must not be replaced.
-    pub standing: Vec<DeliveryId>,
-    /// Length in bytes and digest of each of those entries, read as a message; zeros if it cannot
-    /// be read as one.
-    pub standing_versions: Vec<(u64, Digest)>,
-}
-
 impl Inbox {
     /// Returns the places of this PE in a run, without examining them.
     pub fn of(pe: PeId, run: u64, assignment: &Assignment) -> Inbox {
-        let Payload::Files {
-            output,
-            replace,
-            apart,
-            spread,
-            ..
-        } = &assignment.payload
-        else {
+        let Payload::Files(files) = &assignment.payload else {
             return Inbox::default();
         };
         let (collective, tree) = (assignment.collective, &assignment.tree);
-        let receipt = |output: &Path, message: MessageId, at| {
+        let job = assignment.job.id;
+        let place = |output: &Path, message: MessageId, at| {
             let delivery = collective.delivery(tree, message, at);
             let name = collective.delivery_name(tree, delivery);
-            let destination = delivered_at(output, name, *apart);
-            let receipt = Receipt::of(&destination, assignment.job.id);
-            (delivery, receipt)
+            let destination = delivered_at(output, name, files.apart);
+            (delivery, Receipt::of(&destination, job))
         };
-        let taken = collective.taken_by(tree, pe).into_iter();
-        let all: Vec<_> = taken.map(|id| receipt(output, id, pe)).collect();
-        let digest_of = |of: DeliveryId| {
-            let (message, _) = collective.delivered(tree, of)?;
-            let mut known = assignment.versions.iter();
-            known.find(|version| version.message == message.id)?.digest
-        };
-        let may_come = |(of, _): &&(DeliveryId, Receipt)| !assignment.left_out.contains(of);
-        let may_come = all.iter().filter(may_come).cloned();
-        let mut awaited: Vec<_> = may_come
-            .map(|(delivery, receipt)| Awaited {
-                delivery,
-                receipt,
-                known: digest_of(delivery),
-                is_sent: true,
-            })
-            .collect();
+        let (mut receipts, mut awaited) = (Vec::new(), Vec::new());
+        for id in collective.taken_by(tree, pe) {
+            let (delivery, receipt) = place(&files.output, id, pe);
+            receipts.push(receipt.clone());
+            if !assignment.left_out.contains(&delivery) {
+                awaited.push(Awaited {
+                    delivery,
+                    receipt,
+                    known: assignment.version(id).and_then(|version| version.digest),
+                    is_sent: true,
+                });
+            }
+        }
         // Messages sent from here return in the gather that follows.
         if let Some(later) = &assignment.job.later_output {
             let sent = collective.messages(tree);
             for message in sent.filter(|message| message.source == pe) {
-                let comes_back = message.ends(tree).map(|at| receipt(later, message.id, at));
-                awaited.extend(comes_back.map(|(delivery, receipt)| Awaited {
-                    delivery,
-                    receipt,
-                    known: None,
-                    is_sent: false,
-                }));
+                for at in message.ends(tree) {
+                    let (delivery, receipt) = place(later, message.id, at);
+                    awaited.push(Awaited {
+                        delivery,
+                        receipt,
+                        known: None,
+                        is_sent: false,
+                    });
+                }
             }
         }
-        let awaited_at = awaited.iter().map(|awaited| awaited.receipt.folder());
-        let folders = awaited_at.chain(all.iter().map(|(_, receipt)| receipt.folder()));
+        let all = awaited.iter().map(|awaited| &awaited.receipt);
+        let folders = all.chain(&receipts).map(Receipt::folder).collect();
         let sweep = Sweep {
             run,
             run_has_ended: false,
-            job: assignment.job.id,
+            job,
             is_exclusive: false,
         };
         Inbox {
-            swept: (!assignment.dry_run).then(|| (folders.collect(), sweep)),
-            receipts: all,
+            swept: (!assignment.dry_run).then_some((folders, sweep)),
+            receipts,
             awaited,
-            is_dealt: *spread,
-            replace: *replace,
-            job: assignment.job.id,
+            is_dealt: files.spread,
+            replace: files.replace,
+            job,
         }
     }
 
-    /// Removes leftovers of dead runs, and examines the existing entries. Entries in the way are
-    /// read; `pulse` receives the progress.
-    pub async fn look(&self, pulse: &Arc<ActivityMonitor>) -> Result<Found, PayloadError> {
-        let (awaited, replace, is_dealt) = (self.awaited.clone(), self.replace, self.is_dealt);
-        let job = self.job;
-        let pulse = pulse.clone();
-        let swept = self.swept.clone();
+    /// Removes leftovers of dead runs, and adds the existing entries and prefixes to `ready`. Entries
+    /// in the way are read; `pulse` receives the progress.
+    pub async fn look(
+        &self,
+        mut ready: Ready,
+        pulse: &Arc<ActivityMonitor>,
+    ) -> Result<Ready, PayloadError> {
+        let (inbox, pulse) = (self.clone(), pulse.clone());
         let looked = spawn_blocking(move || {
-            sweep_all(swept);
-            let mut found = Found::default();
-            for awaited in awaited {
-                let Awaited {
-                    delivery: of,
-                    receipt,
-                    known,
-                    is_sent,
-                } = awaited;
+            sweep_all(inbox.swept);
+            for awaited in inbox.awaited {
+                let (of, receipt) = (awaited.delivery, awaited.receipt);
                 receipt.check_reachable()?;
                 match receipt.look()? {
                     // A delivery of this job with another version is replaced by the known one.
                     DestinationState::Delivered(digest)
-                        if known.is_none_or(|known| known == digest) =>
+                        if awaited.known.is_none_or(|known| known == digest) =>
                     {
-                        found.delivered.push(of);
-                        found.digests.push(digest);
+                        ready.delivered.push(of);
+                        ready.delivered_digests.push(digest);
                     }
                     DestinationState::Delivered(_) => {}
-                    DestinationState::Another if !replace => {
+                    DestinationState::Another if !inbox.replace => {
                         let tell = || pulse.worked();
-                        let read = || payload::version_at(receipt.destination(), is_dealt, &tell);
-                        let version = is_sent.then(read).flatten();
-                        found.standing.push(of);
-                        found.standing_versions.push(version.unwrap_or_default());
+                        let place = &receipt.destination;
+                        let read = || payload::version_at(place, inbox.is_dealt, &tell);
+                        let version = awaited.is_sent.then(read).flatten();
+                        let (bytes, digest) = version.unwrap_or_default();
+                        ready.standing.push(of);
+                        ready.standing_bytes.push(bytes);
+                        ready.standing_digests.push(digest);
                     }
                     DestinationState::Nothing | DestinationState::Another => {
-                        let destination = receipt.destination().to_owned();
-                        let bytes = payload::prefix_bytes(destination, job);
-                        found.prefixes.extend((bytes > 0).then_some((of, bytes)));
+                        let bytes = payload::prefix_bytes(receipt.destination, inbox.job);
+                        ready.prefixes.extend((bytes > 0).then_some((of, bytes)));
                     }
                 }
             }
-            Ok(found)
+            Ok(ready)
         });
         joined(looked.await)
     }
@@ -179,11 +150,11 @@ impl Inbox {
     /// leftovers of dead runs.
     pub async fn clear(self) {
         let removed = spawn_blocking(move || {
-            for (_, receipt) in self.receipts {
+            for receipt in self.receipts {
                 if let Err(error) = receipt.remove() {
                     tracing::warn!(%error, "a receipt is left");
                 }
-                if let Err(error) = discard(receipt.destination(), self.job) {
+                if let Err(error) = discard(&receipt.destination, self.job) {
                     tracing::warn!(%error, "a part of a message is left");
                 }
             }

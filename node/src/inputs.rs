@@ -3,52 +3,44 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::{Address, Destination};
 use flitcast_proto::ops::Layout;
-use flitcast_proto::wire::control::Version;
+use flitcast_proto::wire::control::{FilePayload, Ready, Version};
 use flitcast_proto::{MessageId, PeId};
 
 use crate::payload::{self, Content, Others, Outgoing, PayloadError};
 
-/// The messages that a PE sends: their lengths and, for files, their content.
-#[derive(Debug, Default)]
-pub struct Sent {
-    /// Bytes of each.
-    pub bytes: Vec<u64>,
-    /// The content of each; empty if messages are synthetic.
-    pub made_of: Vec<MadeOf>,
-    /// The state of each one's files, as in a [`Version`]; empty if messages are synthetic.
-    pub states: Vec<u64>,
-}
+/// A message that a PE sends, whether it is still to be delivered, and its version, if known from
+/// earlier runs.
+pub type Sent = (Address, bool, Option<Version>);
 
 /// The input of one PE, before it is examined.
 pub struct Inputs {
-    /// The messages that the PE sends; whether each is still to be delivered; and its version, if
-    /// known from earlier runs.
-    pub sent: Vec<Address>,
-    pub owed: Vec<bool>,
-    pub known: Vec<Option<Version>>,
+    pub sent: Vec<Sent>,
     pub pe: PeId,
     pub layout: Layout,
-    pub root: PeId,
     pub others: Others,
-    /// The requested path, and the PE's own part of it.
-    pub input: PathBuf,
-    pub own: PathBuf,
-    /// Whether all files below the path are distributed.
-    pub spread: bool,
+    pub files: FilePayload,
 }
 
 impl Inputs {
+    /// Returns the PE's own part of the requested path.
+    fn own(&self) -> PathBuf {
+        match self.files.apart {
+            true => self.files.input.clone(),
+            false => payload::destination(&self.files.input, self.pe),
+        }
+    }
+
     /// Returns the content of each message, `None` where the input has nothing for it.
     fn contents(&self) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-        let (input, own) = (self.input.clone(), self.own.clone());
+        let (input, own) = (self.files.input.clone(), self.own());
         Ok(match self.layout {
             _ if self.sent.is_empty() => Vec::new(),
             Layout::ByDestination => {
-                let mut contents = payload::scatter_input(&input, self.spread, self.others)?;
-                contents.remove(self.root.index());
+                let spread = self.files.spread;
+                let mut contents = payload::scatter_input(&input, spread, self.others)?;
+                contents.remove(self.others.root.unwrap_or(PeId::ROOT).index());
                 contents
             }
             Layout::BySource | Layout::Shards => vec![payload::own_input(own).map_err(one)?],
@@ -57,7 +49,7 @@ impl Inputs {
                 contents.remove(self.pe.index());
                 contents
             }
-            Layout::Whole if self.owed == [false] => {
+            Layout::Whole if matches!(self.sent[..], [(_, false, _)]) => {
                 vec![payload::own_input(input).map_err(one)?]
             }
             Layout::Whole => vec![Some(payload::whole_input(input).map_err(one)?)],
@@ -65,18 +57,19 @@ impl Inputs {
     }
 
     /// Measures the messages that are to be delivered, and calls `tell` for each entry. All
-    /// existing messages must have the known version.
+    /// existing messages must have the known version. Returns the messages, and the lengths, the
+    /// content and the states of all.
     pub fn read(
         self,
         tell: &dyn Fn(),
-    ) -> Result<(BTreeMap<MessageId, Outgoing>, Sent), Vec<PayloadError>> {
+    ) -> Result<(BTreeMap<MessageId, Outgoing>, Ready), Vec<PayloadError>> {
         let contents = self.contents()?;
         let (mut all, mut faults) = (BTreeMap::new(), Vec::new());
-        let mut sent = Sent::default();
-        for (i, content) in contents.into_iter().enumerate() {
-            let owed = self.owed[i];
-            let measured = match self.measure(i, content, tell) {
-                Ok(outgoing) => outgoing.filter(|_| owed),
+        let mut ready = Ready::default();
+        for (sent, content) in self.sent.iter().zip(contents) {
+            let (message, owed, _) = sent;
+            let measured = match self.measure(sent, content, tell) {
+                Ok(outgoing) => outgoing.filter(|_| *owed),
                 // The file of a delivered message may have been removed since.
                 Err(fault) if !owed && fault.other_version().is_none() => None,
                 Err(fault) => {
@@ -84,15 +77,15 @@ impl Inputs {
                     None
                 }
             };
-            let of = measured.as_ref().map(|outgoing| outgoing.measured());
-            sent.bytes.push(of.map_or(0, |of| of.bytes));
-            sent.made_of
-                .push(of.map_or(MadeOf::default(), |of| of.made_of));
-            sent.states.push(of.map_or(0, |of| of.state));
-            all.extend(measured.map(|outgoing| (self.sent[i].id, outgoing)));
+            let of = measured.as_ref().map(|outgoing| outgoing.measured.clone());
+            let of = of.unwrap_or_default();
+            ready.message_bytes.push(of.bytes);
+            ready.made_of.push(of.made_of);
+            ready.states.push(of.state);
+            all.extend(measured.map(|outgoing| (message.id, outgoing)));
         }
         match faults.is_empty() {
-            true => Ok((all, sent)),
+            true => Ok((all, ready)),
             false => Err(faults),
         }
     }
@@ -100,21 +93,20 @@ impl Inputs {
     /// Measures one message, and compares it with the known version.
     fn measure(
         &self,
-        i: usize,
+        (message, owed, known): &Sent,
         content: Option<Content>,
         tell: &dyn Fn(),
     ) -> Result<Option<Outgoing>, PayloadError> {
-        let (owed, known) = (self.owed[i], &self.known[i]);
-        let Some(content) = content.filter(|_| owed || known.is_some()) else {
+        let Some(content) = content.filter(|_| *owed || known.is_some()) else {
             return match known {
-                Some(known) if owed => Err(payload::gone(self.path_of(i), known)),
+                Some(known) if *owed => Err(payload::gone(self.path_of(message), known)),
                 _ => Ok(None),
             };
         };
         let path = content.path().to_owned();
         let mut outgoing = Outgoing::measure(content, tell)?;
-        let files = outgoing.measured().left_out;
-        if owed && files > 0 {
+        let files = outgoing.measured.left_out;
+        if *owed && files > 0 {
             let path = path.display();
             tracing::warn!(%path, files, "not sent: the names .flitcast-* of these forms are Flitcast's own; rename a file of yours");
         }
@@ -128,17 +120,18 @@ impl Inputs {
         Ok(Some(outgoing))
     }
 
-    fn path_of(&self, i: usize) -> PathBuf {
-        let named = |folder: &PathBuf| match self.sent[i].destination {
-            Destination::One(pe) => payload::destination(folder, pe),
-            Destination::Others => folder.clone(),
+    fn path_of(&self, message: &Address) -> PathBuf {
+        let named = |folder: PathBuf| match message.destination {
+            Destination::One(pe) => payload::destination(&folder, pe),
+            Destination::Others => folder,
         };
+        let input = self.files.input.clone();
         match self.layout {
-            _ if self.spread => self.input.clone(),
-            Layout::ByDestination => named(&self.input),
-            Layout::Pieces => named(&self.own),
-            Layout::BySource | Layout::Shards => self.own.clone(),
-            Layout::Whole => self.input.clone(),
+            _ if self.files.spread => input,
+            Layout::ByDestination => named(input),
+            Layout::Pieces => named(self.own()),
+            Layout::BySource | Layout::Shards => self.own(),
+            Layout::Whole => input,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The I/O of a node's rounds: its connections, its files, the monotonic clock.
 
-mod counter_observer;
 mod outlet;
 mod reader;
 mod rounds_io;
@@ -35,33 +34,28 @@ use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
 use crate::system::retransmissions::Retransmissions;
 
-pub use counter_observer::CounterObserver;
 use outlet::Outlet;
 use reader::{Reader, Readers};
 
 /// The I/O of all rounds of one PE.
 pub struct NodeIo<'a> {
-    /// The PE.
     pub pe: PeId,
-    /// The common tree.
     pub tree: Arc<Tree>,
     /// The schedule of the PE for each round.
     pub schedule: PeSchedule,
-    /// Whether spans are recorded.
-    pub records_spans: bool,
-    /// The connections.
+    /// Maximum number of recorded spans.
+    pub spans: usize,
     pub neighbours: &'a mut Neighbours,
     /// The retransmissions of TCP on the connections.
     pub retransmissions: Retransmissions,
     /// The sources and destinations of messages.
-    pub store: &'a Store,
+    pub store: &'a Store<'a>,
     /// The alarm for actions that wait for a time.
     pub alarm: Alarm,
     /// The reported activity of the PE.
     pub pulse: &'a ActivityMonitor,
     /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
-    /// The state of the current round.
     pub state: RoundBuffers<'a>,
 }
 
@@ -116,16 +110,9 @@ impl RoundIo for NodeIo<'_> {
         packing: Packing,
     ) -> Result<SendProgress, RoundError> {
         let message = piece.message;
-        let RoundBuffers {
-            outbox,
-            readers,
-            prefix,
-            files_ns,
-            outlet,
-            ..
-        } = &mut self.state;
-        let reader = readers.turn_to(piece, to, || {
-            let outbox = outbox.as_mut().expect("it was prepared");
+        let state = &mut self.state;
+        let reader = state.readers.turn_to(piece, to, || {
+            let outbox = state.outbox.as_mut().expect("it was prepared");
             let flit_bytes = self.schedule.flit_bytes_of(message.id);
             Reader {
                 at: 0,
@@ -139,22 +126,20 @@ impl RoundIo for NodeIo<'_> {
         });
         // Coalesced frames do not wait for the disk.
         if matches!(reader.source, Source::Files(_)) {
-            outlet.flush(self.neighbours)?;
+            state.outlet.flush(self.neighbours)?;
         }
-        let payload = reader.read(piece.offset..piece.end(), files_ns).await;
+        let range = piece.offset..piece.end();
+        let payload = reader.read(range, &mut state.files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
-        prefix.clear();
-        round.put_prefix(clock::now(), payload, prefix);
-        let flit = Outgoing::flit(prefix, payload).joining(packing == Packing::Joins);
-        Ok(outlet.flit(self.neighbours, to, flit).await?)
+        state.prefix.clear();
+        round.put_prefix(clock::now(), payload, &mut state.prefix);
+        let flit = Outgoing::flit(&state.prefix, payload).joining(packing == Packing::Joins);
+        Ok(state.outlet.flit(self.neighbours, to, flit).await?)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
-        let RoundBuffers {
-            readers, prefix, ..
-        } = &self.state;
-        if let Some(payload) = readers.last() {
-            let flit = Outgoing::flit(prefix, payload);
+        if let Some(payload) = self.state.readers.last() {
+            let flit = Outgoing::flit(&self.state.prefix, payload);
             self.neighbours.get(to).send_frame(flit).await?;
         }
         Ok(())
@@ -173,16 +158,15 @@ impl RoundIo for NodeIo<'_> {
         }
         // All flits but the last are full.
         let flit_bytes = u64::from(self.schedule.flit_bytes);
-        let next = held
-            .frame(piece.message.id, piece.offset / flit_bytes)
-            .await;
+        let (message, place) = (piece.message.id, piece.offset / flit_bytes);
+        let next = held.frame(message, place).await;
         let next = next.map_err(|source| not_held(self.store.holds_in(), source))?;
         let Some(body) = next else {
             return Ok(SendProgress::Whole);
         };
         let flit = Outgoing::forwarded(&body).joining(packing == Packing::Joins);
         let sent = outlet.flit(self.neighbours, to, flit).await?;
-        held.forget_to(piece.message.id, later_from / flit_bytes);
+        held.forget_to(message, later_from / flit_bytes);
         Ok(sent)
     }
 
@@ -197,18 +181,15 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         payload: Range<usize>,
     ) -> Result<bool, RoundError> {
-        let RoundBuffers {
-            sink,
-            sinks,
-            files_ns,
-            ..
-        } = &mut self.state;
-        let (_, sink) = match sink {
-            Some((of, _)) if *of == message => sink.as_mut().expect("just looked at"),
-            _ => {
+        let state = &mut self.state;
+        let (_, sink) = match &mut state.sink {
+            Some(current) if current.0 == message => current,
+            sink => {
                 // An incomplete message continues later.
-                sinks.extend(sink.take().map(|(of, sink)| (of.id, sink)));
-                let begun = sinks.remove(&message.id);
+                state
+                    .sinks
+                    .extend(sink.take().map(|(of, sink)| (of.id, sink)));
+                let begun = state.sinks.remove(&message.id);
                 let begun = begun.unwrap_or_else(|| {
                     let part = self.parts.and_then(|(lane, parts)| {
                         parts.sink(message, lane, |whole| {
@@ -223,8 +204,8 @@ impl RoundIo for NodeIo<'_> {
         };
         let payload = &self.neighbours.get(from).body()[payload];
         let stored = match sink {
-            Place::Whole(sink) => sink.write(payload, files_ns).await,
-            Place::Part(part) => part.write(payload, files_ns).await,
+            Place::Whole(sink) => sink.write(payload, &mut state.files_ns).await,
+            Place::Part(part) => part.write(payload, &mut state.files_ns).await,
         };
         stored.map_err(|source| RoundError::Payload { message, source })
     }
@@ -273,25 +254,21 @@ impl RoundIo for NodeIo<'_> {
         round: &Round<impl Observer>,
         until: Option<Time>,
     ) -> Result<RoundEvent, RoundError> {
-        let RoundBuffers {
-            commits,
-            outlet,
-            last,
-            spins_before_sleep,
-            ..
-        } = &mut self.state;
-        outlet.flush(self.neighbours)?;
-        let sending = &mut outlet.in_progress;
+        let state = &mut self.state;
+        state.outlet.flush(self.neighbours)?;
+        let (commits, last) = (&mut state.commits, &mut state.last);
+        let sending = &mut state.outlet.in_progress;
         if round.is_duplex() && until.is_some() {
             // Other events are known after all other tasks have run.
             tokio::task::yield_now().await;
             last.ask_all_again();
         }
-        if *spins_before_sleep && until.is_none() && commits.is_empty() {
-            let heard = spin_for_event(round, self.neighbours, sending, last).await;
-            if let Some(heard) = heard {
-                return Ok(heard?);
-            }
+        if state.spins_before_sleep
+            && until.is_none()
+            && commits.is_empty()
+            && let Some(heard) = spin_for_event(round, self.neighbours, sending, last).await
+        {
+            return Ok(heard?);
         }
         let doing = match sending.first() {
             // The action waits on one tree, but perhaps not on another.
@@ -314,8 +291,9 @@ impl RoundIo for NodeIo<'_> {
 
     fn stream_changed(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
         if last.is_none() {
-            let readers = &mut self.state.readers;
-            readers.put_by(|message| round.goes_on_with(message));
+            self.state
+                .readers
+                .put_by(|message| round.goes_on_with(message));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
         if self.schedule.collective.direction() == Direction::Down || round.is_duplex() {

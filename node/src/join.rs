@@ -14,11 +14,10 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Join, ToPe, Welcome};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_WELCOME, frame_length};
-use thiserror::Error;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::NodeConfig;
@@ -30,7 +29,7 @@ use crate::health::Activity;
 use crate::limits::{self, Timeouts};
 use crate::permissions::{FileAccess, Permissions};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
-use crate::session::{entered_for_good, serve};
+use crate::session::{serve, until};
 use crate::timeout_stream::in_time;
 
 /// The settings of a PE that joins.
@@ -84,23 +83,12 @@ impl Credentials {
     }
 }
 
-/// A reason why a PE did not join, or ended early.
-#[derive(Debug, Error)]
-pub enum JoinError {
-    /// No coordinator listened, or the coordinator rejected the PE.
-    #[error("{0}")]
-    NotJoined(String),
-    /// The PE failed after it had joined.
-    #[error(transparent)]
-    Node(#[from] NodeError),
-}
-
 /// Returns whether another attempt makes sense, because the coordinator does not listen yet or any
 /// more.
 fn may_come(error: &NodeError) -> bool {
     match error {
-        NodeError::Coordinator { source, .. } => source.kind() != io::ErrorKind::InvalidData,
-        NodeError::Lookup { .. } => true,
+        NodeError::Coordinator(_, error) => error.kind() != io::ErrorKind::InvalidData,
+        NodeError::Lookup(..) => true,
         other => other.is_cut_off(),
     }
 }
@@ -116,24 +104,15 @@ pub fn join(
     config: JoinConfig,
     state: Activity,
     shutdown: CancellationToken,
-) -> Pin<Box<dyn Future<Output = Result<(), JoinError>>>> {
-    Box::pin(async move {
-        let _span = entered_for_good(config.pe);
-        tokio::select! {
-            result = live(&config, &state) => result,
-            () = shutdown.cancelled() => Ok(()),
-        }
-    })
+) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
+    Box::pin(async move { until(shutdown, config.pe, live(&config, &state)).await })
 }
 
-async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
+async fn live(config: &JoinConfig, state: &Activity) -> Result<(), NodeError> {
     let JoinConfig {
         pe, coordinator, ..
     } = config;
-    let own = match config.listen {
-        Some(address) => Some(bind(address)?),
-        None => None,
-    };
+    let own = config.listen.map(bind).transpose()?;
     let deadline = Instant::now() + config.wait;
     let mut pause = limits::FIRST_PAUSE;
     let mut complained = String::new();
@@ -144,34 +123,28 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
                 state.set(format!("{pe} has joined at {}", node.coordinator));
                 tracing::info!(coordinator = %node.coordinator, "joined");
                 (pause, complained) = (limits::FIRST_PAUSE, String::new());
-                let played = play(&node, own.as_ref(), &welcome, channel).await;
-                played.map_err(JoinError::Node)
+                play(&node, own.as_ref(), &welcome, channel).await
             }
-            Err(last) if may_come(&last) && !config.stays => {
+            Err(last) if may_come(&last) => {
                 tracing::debug!(%last, "cannot join yet");
-                if Instant::now() + pause >= deadline {
+                if !config.stays && Instant::now() + pause >= deadline {
                     let wait = config.wait.as_secs_f64();
-                    return Err(JoinError::NotJoined(format!(
+                    return Err(NodeError::NotJoined(format!(
                         "{pe} could not join at {coordinator} within {wait} s: {last}; is a command \
                          listening there, with [launch] kind = \"join\" in its cluster file? --wait \
                          waits longer, --stay as long as it takes"
                     )));
                 }
-                sleep_until(Instant::now() + pause).await;
-                pause = (2 * pause).min(limits::LONGEST_PAUSE);
+                pause = rest(pause, &config.called).await;
                 continue;
-            }
-            Err(last) if may_come(&last) => {
-                tracing::debug!(%last, "cannot join yet");
-                Ok(())
             }
             Err(error) => {
                 let why = match error {
-                    NodeError::Coordinator { source, .. } => source.to_string(),
-                    NodeError::Refused { reason, .. } => reason,
+                    NodeError::Coordinator(_, error) => error.to_string(),
+                    NodeError::Refused(_, reason) => reason,
                     other => other.to_string(),
                 };
-                Err(JoinError::NotJoined(format!(
+                Err(NodeError::NotJoined(format!(
                     "{pe} may not join at {coordinator}: {why}"
                 )))
             }
@@ -201,7 +174,7 @@ async fn rest(pause: Duration, called: &Notify) -> Duration {
 }
 
 fn bind(address: SocketAddr) -> Result<TcpListener, NodeError> {
-    listen(address).map_err(|source| NodeError::Listen { address, source })
+    listen(address).map_err(|error| NodeError::Listen(address, error))
 }
 
 /// Serves a cluster that it has joined.
@@ -215,9 +188,9 @@ async fn play(
     let listener = match own {
         Some(own) => own,
         None => {
-            let address: IpAddr = welcome.listen.parse().map_err(|_| NodeError::Unexpected {
-                kind: format!("{:?}", welcome.listen).chars().take(160).collect(),
-                when: "for the address to listen on",
+            let address: IpAddr = welcome.listen.parse().map_err(|_| {
+                let shown = format!("{:?}", welcome.listen).chars().take(160).collect();
+                NodeError::Unexpected(shown, "for the address to listen on")
             })?;
             listener = bind((address, 0).into())?;
             &listener
@@ -236,11 +209,11 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
     // The defaults, until the PE receives the cluster's.
     let timeouts = Timeouts::default();
     let (addr, mut stream) = call(config, &security, &timeouts).await?;
-    let failed = |source| NodeError::Coordinator { addr, source };
+    let failed = |error| NodeError::Coordinator(addr, error);
     let asked = in_time(timeouts.handshake, ask(config, &allowed, &mut stream)).await;
     let welcome = match asked.map_err(failed)? {
         ToPe::Welcome(welcome) => welcome,
-        ToPe::Refusal { reason } => return Err(NodeError::Refused { addr, reason }),
+        ToPe::Refusal { reason } => return Err(NodeError::Refused(addr, reason)),
         other => return Err(NodeError::unexpected(&other, "to one who wants to join")),
     };
     let node = NodeConfig {
@@ -264,10 +237,7 @@ async fn call(
     timeouts: &Timeouts,
 ) -> Result<(SocketAddr, Transport), NodeError> {
     let name = &config.coordinator;
-    let lookup = |source| NodeError::Lookup {
-        name: name.clone(),
-        source,
-    };
+    let lookup = |error| NodeError::Lookup(name.clone(), error);
     let found = in_time(limits::LOOKUP, lookup_host(name)).await;
     let found = found.map_err(lookup)?;
     let mut last = lookup(io::Error::other("there is no such host"));

@@ -10,7 +10,6 @@ mod error;
 mod sending;
 
 use std::io::{self};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -32,15 +31,14 @@ use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
 use crate::system::sockets;
-pub use error::LinkError;
+pub use error::{LinkError, Neighbour};
 pub use sending::Outgoing;
 use sending::PendingWrite;
 
 /// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {
-    peer: PeId,
-    addr: SocketAddr,
+    at: Neighbour,
     stream: Transport,
     reader: FrameReader,
     readiness: Readiness,
@@ -62,9 +60,9 @@ impl Link {
     /// Creates a link for frames with a payload of at most `flit_bytes`.
     pub fn new(peer: PeId, stream: Transport, flit_bytes: u32) -> io::Result<Link> {
         stream.socket().set_nodelay(true)?;
+        let addr = stream.socket().peer_addr()?;
         Ok(Link {
-            peer,
-            addr: stream.peer_addr()?,
+            at: Neighbour { peer, addr },
             stream,
             reader: FrameReader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
             readiness: Readiness::default(),
@@ -81,15 +79,15 @@ impl Link {
 
     /// Reports activity to `pulse` from now on.
     pub fn watch(&mut self, pulse: Arc<ActivityMonitor>) {
-        if let Ok(local) = self.stream.socket().local_addr() {
-            pulse.has_edge(self.peer, local, self.addr);
+        if let Ok(ends) = self.ends() {
+            pulse.has_edge(self.peer(), ends);
         }
         self.pulse = pulse;
     }
 
     /// Counts all frames in these counters from now on.
     pub fn count(&mut self, counters: &Counters) {
-        self.counter = counters.edge(self.peer);
+        self.counter = counters.edge(self.peer());
     }
 
     /// Shapes the link in both directions, from the next frame on. Its other end must do the same.
@@ -103,28 +101,19 @@ impl Link {
         self.pacer = pacer.filter(|_| self.shape.is_none());
     }
 
-    /// Returns the neighbour.
     pub fn peer(&self) -> PeId {
-        self.peer
+        self.at.peer
     }
 
     /// Returns the addresses of this end and of the other.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the operating system.
     pub fn ends(&self) -> io::Result<Ends> {
-        Ok((self.stream.socket().local_addr()?, self.addr))
+        Ok((self.stream.socket().local_addr()?, self.at.addr))
     }
 
-    /// Identifies the neighbour, which may send flits from now on.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the certificate has another name.
+    /// Identifies the neighbour, which may send flits from now on, if its certificate has that name.
     pub fn authenticate_peer(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
         self.stream.shown().is_of(Name::Pe(peer))?;
-        self.peer = peer;
+        self.at.peer = peer;
         self.set_max_flit_bytes(flit_bytes);
         Ok(())
     }
@@ -136,10 +125,9 @@ impl Link {
 
     /// Names this link in an error of the operating system.
     pub fn failed(&self, source: io::Error) -> LinkError {
-        let (peer, addr) = (self.peer, self.addr);
         match sockets::is_unreachable(&source) {
-            true => LinkError::Unreached { peer, addr, source },
-            false => LinkError::Io { peer, addr, source },
+            true => LinkError::Unreached(self.at, source),
+            false => LinkError::Io(self.at, source),
         }
     }
 
@@ -153,19 +141,20 @@ impl Link {
     /// Returns the error of a failed connection, which is not reported to a PE that does not read from
     /// it.
     pub fn look(&self) -> Result<(), LinkError> {
-        let failed = self.stream.socket().take_error();
-        failed
-            .and_then(|failed| failed.map_or(Ok(()), Err))
-            .map_err(|e| self.failed(e))
+        match self.stream.socket().take_error() {
+            Ok(None) => Ok(()),
+            Ok(Some(error)) | Err(error) => Err(self.failed(error)),
+        }
     }
 
     /// Names this link in an error about a received frame.
     pub fn wire(&self, source: WireError) -> LinkError {
-        LinkError::Wire {
-            peer: self.peer,
-            addr: self.addr,
-            source,
-        }
+        LinkError::Wire(self.at, source)
+    }
+
+    /// Returns the error that a received frame is not one that the protocol permits here.
+    pub fn malformed(&self, what: &str) -> LinkError {
+        self.wire(WireError::Malformed(what.to_owned()))
     }
 
     /// Returns the number of dropped duplicates since the last call.
@@ -248,20 +237,11 @@ impl Link {
 
     fn closed(&self) -> LinkError {
         match self.reader.progress() {
-            (0, _) => LinkError::Closed {
-                peer: self.peer,
-                addr: self.addr,
-            },
-            (got, expected) => LinkError::Truncated {
-                peer: self.peer,
-                addr: self.addr,
-                got,
-                expected,
-            },
+            (0, _) => LinkError::Closed(self.at),
+            (got, expected) => LinkError::Truncated(self.at, got, expected),
         }
     }
 
-    /// Waits for a complete frame.
     pub async fn next_frame(&mut self) -> Result<(), LinkError> {
         std::future::poll_fn(|cx| self.poll_frame(cx)).await
     }
@@ -319,4 +299,4 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,6 @@
 use std::io;
 use std::ops::Range;
 use std::task::Poll;
-use std::time::Duration;
 
 use flitcast_proto::cost::Edge;
 use flitcast_proto::ops::PeSchedule;
@@ -38,11 +37,6 @@ impl Neighbours {
         }
     }
 
-    /// Fails the connection to a neighbour whose host does not answer within the silence limit.
-    pub fn keep_alive(&mut self, silence: Duration) -> io::Result<()> {
-        self.all_mut().try_for_each(|link| link.keep_alive(silence))
-    }
-
     /// Returns the error of a failed connection from which the PE does not read. To be called after
     /// each event; the check itself runs once a second.
     pub fn look(&mut self, now: Time) -> Result<(), LinkError> {
@@ -58,7 +52,6 @@ impl Neighbours {
         self.links[..self.children.start].first_mut()
     }
 
-    /// Returns the connections to the children.
     pub fn children_mut(&mut self) -> &mut [Link] {
         &mut self.links[self.children.clone()]
     }
@@ -133,7 +126,6 @@ impl Neighbours {
         Poll::Pending
     }
 
-    /// Returns the connection to a child.
     pub fn child(&mut self, pe: PeId) -> Option<&mut Link> {
         let place = self.place_of_child(pe)?;
         self.links.get_mut(place)
@@ -163,14 +155,10 @@ impl Neighbours {
 
     fn place(&self, pe: PeId) -> usize {
         let above = self.links[..self.children.start].first();
-        match above.is_some_and(|link| link.peer() == pe) {
-            true => 0,
-            false => {
-                let below = self.place_of_child(pe);
-                let place = below.or_else(|| self.place_of_peer(pe));
-                place.unwrap_or_else(|| panic!("{pe} is no neighbour"))
-            }
-        }
+        let above = above.filter(|link| link.peer() == pe).map(|_| 0);
+        let place = above.or_else(|| self.place_of_child(pe));
+        let place = place.or_else(|| self.place_of_peer(pe));
+        place.unwrap_or_else(|| panic!("{pe} is no neighbour"))
     }
 
     fn place_of_child(&self, pe: PeId) -> Option<usize> {

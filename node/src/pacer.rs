@@ -26,10 +26,6 @@ struct Bucket {
 
 impl Pacer {
     /// Creates a full bucket, refilled at the rate of a link.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the system has no timer left.
     pub fn new(ns_per_byte: f64) -> io::Result<Pacer> {
         Ok(Pacer(Arc::new(Mutex::new(Bucket {
             ns_per_byte,

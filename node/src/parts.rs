@@ -80,11 +80,8 @@ impl Parts {
         let bytes = parts
             .iter()
             .fold(0, |sum: u64, part| sum.saturating_add(*part));
-        Some((
-            Message { id, bytes, ..part },
-            FlitInterleaver::new(flits),
-            lane + place,
-        ))
+        let message = Message { id, bytes, ..part };
+        Some((message, FlitInterleaver::new(flits), lane + place))
     }
 
     /// Returns the destination of a part on a tree; `None` if it is the whole message. `open` opens the
@@ -204,10 +201,6 @@ pub struct PartSink {
 impl PartSink {
     /// Takes the next flit of the part. Returns whether it and the stored flits that follow it are
     /// valid, as far as that can be checked without the digest.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error of the files.
     pub async fn write(
         &mut self,
         payload: &[u8],
@@ -218,11 +211,7 @@ impl PartSink {
     }
 
     /// Completes the part. Waits until all parts are complete and the message is visible; the last part
-    /// returns the digest of the written bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error of the files, or an error if the other parts do not arrive.
+    /// returns the digest of the written bytes. Fails if the other parts do not arrive.
     pub async fn commit(self) -> Result<Option<Digest>, PayloadError> {
         let mut assembly = self.assembly.lock().await;
         assembly.uncommitted -= 1;
@@ -243,13 +232,9 @@ impl PartSink {
             Some(mut done) => done.wait_for(|done| *done).await.is_ok(),
             None => false,
         };
-        match came {
-            true => Ok(None),
-            false => {
-                let gone = PayloadError::io("wait for the other parts in", &folder);
-                Err(gone(io::ErrorKind::UnexpectedEof))
-            }
-        }
+        let gone = PayloadError::io("wait for the other parts in", &folder);
+        let came = came.then_some(None);
+        came.ok_or_else(|| gone(io::ErrorKind::UnexpectedEof))
     }
 }
 
@@ -295,6 +280,11 @@ mod tests {
         (parts, lengths)
     }
 
+    fn sink(_: Message) -> (Sink, PathBuf) {
+        let synthetic = Sink::Synthetic(Synthetic::message(MESSAGE));
+        (synthetic, std::env::temp_dir())
+    }
+
     /// Returns the flits of a message on each tree, as its source sends them.
     fn sent(flits: &[u64], bytes: u64) -> Vec<Vec<Vec<u8>>> {
         let mut message = Synthetic::message(MESSAGE);
@@ -323,7 +313,6 @@ mod tests {
             let lanes = 0..flits.len();
             let mut sinks: Vec<Option<PartSink>> = lanes
                 .map(|lane| {
-                    let sink = |_| (Sink::Synthetic(Synthetic::message(MESSAGE)), std::env::temp_dir());
                     (flits[lane] > 0).then(|| parts.sink(part(lengths[lane]), lane, sink)).flatten()
                 })
                 .collect();
@@ -352,12 +341,6 @@ mod tests {
     #[tokio::test]
     async fn parts_that_do_not_come_are_waited_for_until_the_round_is_given_up() {
         let (parts, lengths) = parts(&[1, 1], 2 * FLIT);
-        let sink = |_| {
-            (
-                Sink::Synthetic(Synthetic::message(MESSAGE)),
-                std::env::temp_dir(),
-            )
-        };
         let mut first = parts.sink(part(lengths[0]), 0, sink).unwrap();
         let flit = sent(&[1, 1], 2 * FLIT)[0][0].clone();
         assert!(first.write(&flit, &mut 0).await.unwrap());

@@ -13,8 +13,8 @@
 use flitcast_proto::Time;
 use flitcast_proto::exchange::Exchange;
 use flitcast_proto::wire::edge::{EdgeFrame, Probe};
+use flitcast_proto::wire::flit;
 use flitcast_proto::wire::seal::SEAL_BYTES;
-use flitcast_proto::wire::{WireError, flit};
 
 use crate::link::{Link, LinkError, Outgoing};
 use crate::system::clock::{self, Alarm};
@@ -205,7 +205,7 @@ impl Prober<'_> {
                 answered_ns,
                 returned_ns: clock::now().0,
             }),
-            _ => Err(unexpected(self.link, "no end of the answer to a probe")),
+            _ => Err(self.link.malformed("no end of the answer to a probe")),
         }
     }
 }
@@ -226,31 +226,16 @@ fn shape(bytes: u32, flit_bytes: u32) -> (u32, u32) {
 /// Waits for the next frame of the upper end and answers it if it is a probe. Returns false if it is
 /// a control item of a round: the upper end is prepared for the rounds before this PE is, and the
 /// frame stays the next one of the link. `flit_bytes` bounds the length of requested flits.
-///
-/// # Errors
-///
-/// Returns an error if the connection fails, or for another frame.
 pub async fn answer_next(link: &mut Link, flit_bytes: u32) -> Result<bool, LinkError> {
     link.next_frame().await?;
-    let frame = EdgeFrame::parse(link.body()).map_err(|error| link.wire(error))?;
-    if let EdgeFrame::Control { .. } = frame {
-        return Ok(false);
-    }
-    link.consume();
-    answer(link, frame, flit_bytes).await?;
-    Ok(true)
-}
-
-/// Answers a probe of the upper end.
-async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Result<(), LinkError> {
-    let EdgeFrame::Probe(probe) = frame else {
-        return Err(unexpected(
-            link,
-            "a frame that is not a probe, before the rounds",
-        ));
+    let probe = match EdgeFrame::parse(link.body()).map_err(|error| link.wire(error))? {
+        EdgeFrame::Probe(probe) => probe,
+        EdgeFrame::Control { .. } => return Ok(false),
+        _ => return Err(link.malformed("a frame that is not a probe, before the rounds")),
     };
+    link.consume();
     if probe.flits.max(probe.reply_flits) > MAX_FLITS || probe.reply_flit_bytes > flit_bytes {
-        return Err(unexpected(link, "a probe of more than may be asked for"));
+        return Err(link.malformed("a probe of more than may be asked for"));
     }
     let payload = vec![0; probe.reply_flit_bytes as usize];
     let mut prefix = Vec::new();
@@ -262,7 +247,8 @@ async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Result<()
         received_ns,
         answered_ns,
     };
-    link.send_control(&reply).await
+    link.send_control(&reply).await?;
+    Ok(true)
 }
 
 /// Sends flits, and returns their length on the wire.
@@ -286,7 +272,7 @@ async fn take_flits(link: &mut Link, flits: u32) -> Result<u64, LinkError> {
     for _ in 0..flits {
         link.next_frame().await?;
         if !flit::is_flit(link.body()) {
-            return Err(unexpected(link, "no flit in the burst of a probe"));
+            return Err(link.malformed("no flit in the burst of a probe"));
         }
         bytes += link.frame_bytes() as u64;
         link.consume();
@@ -294,35 +280,22 @@ async fn take_flits(link: &mut Link, flits: u32) -> Result<u64, LinkError> {
     Ok(bytes)
 }
 
-fn unexpected(link: &Link, what: &str) -> LinkError {
-    link.wire(WireError::Malformed(what.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use flitcast_plan::calibration::clock::ClockOffset;
     use flitcast_plan::calibration::fit_edge;
+    use flitcast_proto::RoundId;
     use flitcast_proto::items::Control;
-    use flitcast_proto::{PeId, RoundId};
-    use tokio::net::{TcpListener, TcpStream};
 
-    use crate::security::Transport;
+    use crate::link::tests::connected;
 
     use super::*;
 
     const FLIT: u32 = 64 * 1024;
 
-    async fn edge() -> (Link, Link) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (below, above) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let link = |pe, stream| Link::new(PeId(pe), Transport::plain(stream), FLIT).unwrap();
-        (link(1, above.unwrap().0), link(0, below.unwrap()))
-    }
-
     /// Returns the exchanges with a lower end that answers correctly.
     async fn measured(budget_ns: u64) -> Vec<Exchange> {
-        let (mut above, mut below) = edge().await;
+        let (mut above, mut below) = connected(FLIT).await;
         let mut alarm = Alarm::new().unwrap();
         let answering = async {
             loop {
@@ -339,16 +312,11 @@ mod tests {
     async fn an_edge_can_be_fitted_to_what_is_exchanged() {
         let all = measured(5_000_000).await;
         assert!(all.len() <= 1024, "{}", all.len());
-        let small = all
-            .iter()
-            .filter(|e| e.down_bytes + e.up_bytes == 0)
-            .count();
-        assert!(small >= 6, "{small}");
+        let small = all.iter().filter(|e| e.down_bytes + e.up_bytes == 0);
+        assert!(small.count() >= 6, "{all:?}");
         let edge = fit_edge(&all, true).unwrap().values();
-        assert!(
-            edge.down.latency_ns > 0.0 && edge.up.latency_ns > 0.0,
-            "{edge:?}"
-        );
+        let latencies = [edge.down.latency_ns, edge.up.latency_ns];
+        assert!(latencies.iter().all(|ns| *ns > 0.0), "{edge:?}");
     }
 
     #[tokio::test]
@@ -356,43 +324,45 @@ mod tests {
         let all = measured(0).await;
         assert!(all.iter().all(|e| e.down_bytes + e.up_bytes == 0));
         let offset = ClockOffset::between(&all).unwrap();
-        assert!(
-            offset.offset_ns.unsigned_abs() <= offset.uncertainty_ns,
-            "{offset:?}"
-        );
+        let distance = offset.offset_ns.unsigned_abs();
+        assert!(distance <= offset.uncertainty_ns, "{offset:?}");
     }
 
+    /// Frames before the rounds: probes that ask for too much, a burst of anything but flits, and what
+    /// is not a probe.
     #[tokio::test]
-    async fn a_probe_that_asks_for_too_much_is_refused() {
-        for probe in [
-            Probe {
-                flits: MAX_FLITS + 1,
-                ..Probe::default()
-            },
-            Probe {
-                reply_flits: MAX_FLITS + 1,
-                ..Probe::default()
-            },
-            Probe {
-                reply_flit_bytes: FLIT + 1,
-                ..Probe::default()
-            },
+    async fn what_is_not_a_good_probe_is_refused() {
+        let probe = |flits, reply_flits, reply_flit_bytes| {
+            EdgeFrame::Probe(Probe {
+                flits,
+                reply_flits,
+                reply_flit_bytes,
+            })
+        };
+        let reply = EdgeFrame::ProbeReply {
+            received_ns: 1,
+            answered_ns: 2,
+        };
+        for (frame, why) in [
+            (probe(MAX_FLITS + 1, 0, 0), "more than may be"),
+            (probe(0, MAX_FLITS + 1, 0), "more than may be"),
+            (probe(0, 0, FLIT + 1), "more than may be"),
+            (probe(1, 0, 0), "no flit"),
+            (reply, "not a probe"),
         ] {
-            let (_above, mut below) = edge().await;
-            let refused = answer(&mut below, EdgeFrame::Probe(probe), FLIT).await;
-            assert!(
-                refused
-                    .unwrap_err()
-                    .to_string()
-                    .contains("more than may be")
-            );
+            let (mut above, mut below) = connected(FLIT).await;
+            for _ in 0..2 {
+                above.send_control(&frame).await.unwrap();
+            }
+            let refused = answer_next(&mut below, FLIT).await.unwrap_err();
+            assert!(refused.to_string().contains(why), "{refused}");
         }
     }
 
     /// A PE that is prepared calls its senders, of which some may not be prepared yet.
     #[tokio::test]
     async fn a_control_item_waits_for_the_rounds() {
-        let (mut above, mut below) = edge().await;
+        let (mut above, mut below) = connected(FLIT).await;
         let call = EdgeFrame::Control {
             round: RoundId(1),
             item: Control::Token,
@@ -402,30 +372,6 @@ mod tests {
             assert!(!answer_next(&mut below, FLIT).await.unwrap());
         }
         assert_eq!(below.next_control().await.unwrap(), call);
-    }
-
-    #[tokio::test]
-    async fn a_frame_that_is_not_expected_before_the_rounds_is_refused() {
-        let (mut above, mut below) = edge().await;
-        let reply = EdgeFrame::ProbeReply {
-            received_ns: 1,
-            answered_ns: 2,
-        };
-        above.send_control(&reply).await.unwrap();
-        let refused = answer_next(&mut below, FLIT).await.unwrap_err();
-        assert!(refused.to_string().contains("not a probe"), "{refused}");
-    }
-
-    #[tokio::test]
-    async fn a_burst_of_anything_but_flits_is_refused() {
-        let (mut above, mut below) = edge().await;
-        let probe = Probe {
-            flits: 1,
-            ..Probe::default()
-        };
-        above.send_control(&EdgeFrame::Probe(probe)).await.unwrap();
-        let refused = answer(&mut below, EdgeFrame::Probe(probe), FLIT).await;
-        assert!(refused.unwrap_err().to_string().contains("no flit"));
     }
 
     #[test]

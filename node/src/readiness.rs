@@ -64,10 +64,8 @@ impl Readiness {
     fn wakes(&mut self, task: &Waker) {
         if !self.task.will_wake(task) {
             self.task.clone_from(task);
-            let mut shared = self.shared.task.lock();
-            let shared = shared
-                .as_mut()
-                .unwrap_or_else(|poisoned| poisoned.get_mut());
+            let shared = self.shared.task.lock();
+            let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
             shared.clone_from(task);
         }
     }

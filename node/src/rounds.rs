@@ -1,6 +1,7 @@
 //! The rounds of one PE, in sequence, as the coordinator requests them.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::Poll;
 
@@ -83,9 +84,9 @@ where
         let mut begins_at = Time(0);
         if let Some(io) = lanes.first().filter(|io| io.is_triggered()) {
             match triggered(io, id, channel).await? {
-                Begin::At(at) => begins_at = at,
-                Begin::Stopped => return Ok(()),
-                Begin::Aborted => break,
+                ControlFlow::Continue(at) => begins_at = at,
+                ControlFlow::Break(RoundEnd::Stopped) => return Ok(()),
+                ControlFlow::Break(_) => break,
             }
         }
         // Created before the round, which would take longer otherwise.
@@ -134,22 +135,13 @@ where
     }
 }
 
-/// The answer to the wait for a trigger.
-enum Begin {
-    /// The round begins at this time.
-    At(Time),
-    /// The coordinator gave the round up.
-    Aborted,
-    /// The coordinator requests that the PE leaves.
-    Stopped,
-}
-
-/// Waits until the coordinator triggers a round, and reads the clock for it before.
+/// Waits until the coordinator triggers a round, and reads the clock for it before. Returns the time
+/// at which the round begins, or the round's end.
 async fn triggered<C: Channel>(
     io: &impl RoundsIo,
     id: RoundId,
     channel: &mut C,
-) -> Result<Begin, C::Error> {
+) -> Result<ControlFlow<RoundEnd, Time>, C::Error> {
     loop {
         return Ok(match channel.next_word().await? {
             ToPe::ReadClock => {
@@ -158,11 +150,11 @@ async fn triggered<C: Channel>(
                 continue;
             }
             ToPe::Trigger { round, at_ns } if round == id => match at_ns {
-                0 => Begin::At(io.now()),
-                at_ns => Begin::At(Time(at_ns)),
+                0 => ControlFlow::Continue(io.now()),
+                at_ns => ControlFlow::Continue(Time(at_ns)),
             },
-            ToPe::Stop { .. } => Begin::Stopped,
-            ToPe::Abort { .. } => Begin::Aborted,
+            ToPe::Stop { .. } => ControlFlow::Break(RoundEnd::Stopped),
+            ToPe::Abort { .. } => ControlFlow::Break(RoundEnd::Aborted),
             other => return Err(channel.unexpected(&other, "between rounds")),
         });
     }
@@ -248,6 +240,8 @@ async fn all_of<E>(
 mod tests {
     use std::collections::VecDeque;
 
+    use flitcast_proto::PeId;
+
     use super::*;
     use crate::error::NodeError;
     use crate::io::NodeIo;
@@ -271,20 +265,11 @@ mod tests {
         }
 
         fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
-            let said = word.kind().to_owned();
-            NodeError::Unexpected { kind: said, when }
+            NodeError::unexpected(word, when)
         }
 
         fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
-            Some(FromPe::Fault {
-                round,
-                peer: None,
-                reason: error.to_string(),
-                bad_input: false,
-                output_stands: false,
-                hung_up: false,
-                changed: Vec::new(),
-            })
+            Some(error.report(PeId::ROOT, round))
         }
     }
 

@@ -7,11 +7,8 @@ use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::control::{Assignment, Prepare};
 use flitcast_proto::{PeId, Tree};
 
-/// Returns the schedules of this PE, one for each tree. A round may use fewer trees than were assigned.
-///
-/// # Errors
-///
-/// Returns a description of the first mismatch with the assignment.
+/// Returns the schedules of this PE, one for each tree, or a description of the first mismatch with the
+/// assignment. A round may use fewer trees than were assigned.
 pub fn checked(
     pe: PeId,
     assignment: &Assignment,

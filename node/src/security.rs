@@ -9,6 +9,7 @@ mod read_ahead;
 mod revoked;
 mod transport;
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 use crate::handshake_limiter::Lease;
 use crate::limits::{CREDENTIALS_FILE_BYTES, ROUND_TRIP};
 use crate::system::{process, regular};
-use explain::{explained, explained_of, told, told_of};
+use explain::{explained, told};
 pub use name::Name;
 use peer_verifier::PeerVerifier;
 use read_ahead::ReadAhead;
@@ -39,55 +40,18 @@ pub const AUTHORITY_FILE: &str = "ca.pem";
 
 /// An error in credentials.
 #[derive(Debug, Error)]
-pub enum SecurityError {
-    /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The path.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// A file has an invalid content.
-    #[error("{}: {why}", path.display())]
-    Malformed {
-        /// The path.
-        path: PathBuf,
-        /// The error.
-        why: String,
-    },
-    /// Other users can read a private key.
-    #[error("{}: others can read this private key (mode {mode:03o}); chmod 600 it", path.display())]
-    Exposed {
-        /// The path.
-        path: PathBuf,
-        /// The file's permissions.
-        mode: u32,
-    },
-    /// A certificate is not valid for its purpose.
-    #[error("{what}: {why}")]
-    Unfit {
-        /// The certificate.
-        what: String,
-        /// The reason.
-        why: String,
-    },
-}
+#[error("{0}")]
+pub struct SecurityError(String);
 
 impl SecurityError {
-    fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> SecurityError {
-        let path = path.to_owned();
-        move |source| SecurityError::Unreadable { path, source }
+    /// Returns the error that a file or a certificate is at fault.
+    fn of(what: impl Display, why: impl Display) -> SecurityError {
+        SecurityError(format!("{what}: {why}"))
     }
 
-    fn malformed(path: &Path, why: &str) -> SecurityError {
-        let (path, why) = (path.to_owned(), why.to_owned());
-        SecurityError::Malformed { path, why }
-    }
-
-    fn unfit(what: &str, why: String) -> SecurityError {
-        let what = what.to_owned();
-        SecurityError::Unfit { what, why }
+    /// Returns a function for `map_err` that adds the path to an error of the operating system.
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> SecurityError {
+        move |error| SecurityError::of(path.display(), error)
     }
 }
 
@@ -119,7 +83,7 @@ impl Identity {
         let what = format!("the certificate of the authority that has issued that of {name}");
         // The authority lasts as long as a launch or a running cluster, and revokes nothing.
         let believed = PeerVerifier::new(authority, None, &provider());
-        let believed = believed.map_err(|error| SecurityError::unfit(&what, told(&error)))?;
+        let believed = believed.map_err(|error| SecurityError::of(what, told(&error, None)))?;
         let certificate = vec![CertificateDer::from(issued.certificate.to_vec())];
         let key = PrivatePkcs8KeyDer::from(issued.key.to_vec());
         let what = format!("the certificate issued for {name}");
@@ -142,10 +106,6 @@ impl Identity {
     }
 
     /// Reads a process's credentials in `folder`, to be sent to it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Identity::load`] for the same files.
     pub fn to_issue(folder: &Path, name: Name) -> Result<IssuedCredentials, SecurityError> {
         let first = |path: PathBuf| {
             let certificate = certificates(&path)?.into_iter().next();
@@ -168,7 +128,7 @@ impl Identity {
         name: Name,
         what: &str,
     ) -> Result<Identity, SecurityError> {
-        let refused = |error: rustls::Error| SecurityError::unfit(what, told_of(&error, name));
+        let refused = |error: rustls::Error| SecurityError::of(what, told(&error, Some(name)));
         believed.check(&certificate, name).map_err(refused)?;
         let provider = provider();
         let versions = &[&rustls::version::TLS13];
@@ -194,23 +154,19 @@ impl Identity {
     /// Checks that the authority's validity has not ended since this was loaded.
     fn lasts(&self) -> io::Result<()> {
         let invalid = |error| {
-            let why = format!("of the authority in ca.pem, {}", told(&error));
+            let why = format!("of the authority in ca.pem, {}", told(&error, None));
             io::Error::new(io::ErrorKind::InvalidData, why)
         };
         self.believed.lasts().map_err(invalid)
     }
 }
 
-/// Returns the end of validity of the authority whose certificate is in a folder.
-///
-/// # Errors
-///
-/// Returns an error if there is no valid one, or if its validity has ended.
+/// Returns the end of validity of the authority whose certificate is in a folder, if it has not ended.
 pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
     let ends = believed_in(folder)?.ends();
     ends.ok_or_else(|| {
-        let what = folder.join(AUTHORITY_FILE).display().to_string();
-        SecurityError::unfit(&what, "it does not say when it ends".to_owned())
+        let path = folder.join(AUTHORITY_FILE);
+        SecurityError::of(path.display(), "it does not say when it ends")
     })
 }
 
@@ -219,23 +175,11 @@ fn believed_in(folder: &Path) -> Result<PeerVerifier, SecurityError> {
     let path = folder.join(AUTHORITY_FILE);
     let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
     let believed = PeerVerifier::new(authority, revoked, &provider());
-    believed.map_err(|error| SecurityError::unfit(&path.display().to_string(), told(&error)))
+    believed.map_err(|error| SecurityError::of(path.display(), told(&error, None)))
 }
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
-}
-
-impl Identity {
-    async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
-        let hello = LazyConfigAcceptor::new(Acceptor::default(), ReadAhead::new(stream));
-        let hello = hello.await.map_err(explained)?;
-        lease.renew(ROUND_TRIP);
-        let secured = hello.into_stream(self.server.clone()).await;
-        let secured = secured.map_err(explained)?;
-        lease.settle();
-        Ok(Transport::tls(secured.into(), self.believed.clone()))
-    }
 }
 
 impl Security {
@@ -252,9 +196,8 @@ impl Security {
                 let connector = TlsConnector::from(identity.client.clone());
                 let stream = ReadAhead::new(stream);
                 let secured = connector.connect(to.on_certificates(), stream).await;
-                secured
-                    .map(|stream| Transport::tls(stream.into(), identity.believed.clone()))
-                    .map_err(|error| explained_of(error, to))
+                let secured = secured.map_err(|error| explained(error, Some(to)))?;
+                Ok(Transport::tls(secured.into(), identity.believed.clone()))
             }
         }
     }
@@ -273,7 +216,18 @@ impl Security {
                 identity.lasts()?;
                 // No memory is allocated for a client that sends nothing.
                 stream.peek(&mut [0]).await?;
-                Box::pin(identity.answer(stream, lease)).await
+                Box::pin(async {
+                    let unknown = |error| explained(error, None);
+                    let stream = ReadAhead::new(stream);
+                    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
+                    let hello = hello.await.map_err(unknown)?;
+                    lease.renew(ROUND_TRIP);
+                    let secured = hello.into_stream(identity.server.clone()).await;
+                    let secured = secured.map_err(unknown)?;
+                    lease.settle();
+                    Ok(Transport::tls(secured.into(), identity.believed.clone()))
+                })
+                .await
             }
         }
     }
@@ -282,36 +236,27 @@ impl Security {
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let text = read(path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match certificates {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err(SecurityError::malformed(
-            path,
-            "it is no certificate in PEM",
-        )),
-    }
+    let certificates = certificates.ok().filter(|all| !all.is_empty());
+    certificates.ok_or_else(|| SecurityError::of(path.display(), "it is no certificate in PEM"))
 }
 
 /// Reads a private key that only its owner can read. A user other than root may read one of root's
 /// through its group: orchestrators provide secrets in this way.
-///
-/// # Errors
-///
-/// Returns an error if the key cannot be read, or if others can read it.
 pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let metadata = std::fs::metadata(path).map_err(SecurityError::unreadable(path))?;
+    let metadata = std::fs::metadata(path).map_err(SecurityError::at(path))?;
     let mode = metadata.permissions().mode() & 0o777;
     let is_handed = metadata.uid() == 0 && !process::is_root();
     let others = if is_handed { 0o037 } else { 0o077 };
     if mode & others != 0 {
-        let path = path.to_owned();
-        return Err(SecurityError::Exposed { path, mode });
+        let why = format!("others can read this private key (mode {mode:03o}); chmod 600 it");
+        return Err(SecurityError::of(path.display(), why));
     }
     // The reason is not reported, because it may quote the key.
     PrivateKeyDer::from_pem_slice(&read(path)?)
-        .map_err(|_| SecurityError::malformed(path, "it is no private key in PEM"))
+        .map_err(|_| SecurityError::of(path.display(), "it is no private key in PEM"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SecurityError> {
-    regular::read_file(path, CREDENTIALS_FILE_BYTES).map_err(SecurityError::unreadable(path))
+    regular::read_file(path, CREDENTIALS_FILE_BYTES).map_err(SecurityError::at(path))
 }

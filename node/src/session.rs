@@ -1,19 +1,19 @@
 //! The life of a PE: register, connect, measure, run rounds, leave.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::{Layout, PeSchedule};
-use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
-use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Register, ToPe};
+use flitcast_proto::wire::{MAX_REPORT_SPANS, MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Interval, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::span::EnteredSpan;
 
 use crate::blocking::joined;
 use crate::config::NodeConfig;
@@ -27,7 +27,7 @@ use crate::neighbours::Neighbours;
 use crate::parts::Parts;
 use crate::payload::{self, file_system};
 use crate::rounds::{self, Channel};
-use crate::store::Store;
+use crate::store::{Store, output_folder};
 use crate::system::clock::Alarm;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
@@ -43,20 +43,22 @@ pub fn run(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
-    Box::pin(async move {
-        let _span = entered_for_good(config.pe);
-        tokio::select! {
-            result = live(config, listener) => result,
-            () = shutdown.cancelled() => Ok(()),
-        }
-    })
+    Box::pin(async move { until(shutdown, config.pe, live(config, listener)).await })
 }
 
-/// Enters the span of a PE for all that its thread does. Spans of tasks are entered at each poll, which
-/// would be for each frame.
-pub fn entered_for_good(pe: PeId) -> EnteredSpan {
-    // At the level of errors, so that no filter removes PE and round from a line.
-    tracing::error_span!("pe", %pe).entered()
+/// Waits for the end of a PE's life, or until `shutdown` is cancelled.
+pub(crate) async fn until<E>(
+    shutdown: CancellationToken,
+    pe: impl Display,
+    life: impl Future<Output = Result<(), E>>,
+) -> Result<(), E> {
+    // At the level of errors, so that no filter removes PE and round from a line. Entered once: a span
+    // of a task is entered at each poll, which would be for each frame.
+    let _span = tracing::error_span!("pe", %pe).entered();
+    tokio::select! {
+        result = life => result,
+        () = shutdown.cancelled() => Ok(()),
+    }
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
@@ -64,7 +66,7 @@ async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError
     loop {
         let mut channel = Coordinator::connect(&config).await?;
         let lived = serve(&config, &listener, &mut channel).await;
-        let heard = channel.has_spoken();
+        let heard = channel.has_spoken;
         channel.finish().await;
         calls += 1;
         match lived {
@@ -86,15 +88,15 @@ pub(crate) async fn serve(
     let assignment = loop {
         match channel.next_word().await? {
             ToPe::Assignment(assignment) => break assignment,
-            ToPe::Run(command) => match task::run(config, channel, command).await? {
-                true => {}
-                false => return Ok(()),
-            },
+            ToPe::Run(command) => {
+                if !task::run(config, channel, command).await? {
+                    return Ok(());
+                }
+            }
             ToPe::Clear { work } => task::clear(config, channel, work).await?,
             ToPe::Stop { .. } => return Ok(()),
             ToPe::Refusal { reason } => {
-                let addr = config.coordinator;
-                return Err(NodeError::Refused { addr, reason });
+                return Err(NodeError::Refused(config.coordinator, reason));
             }
             other => return Err(NodeError::unexpected(&other, "before an assignment")),
         }
@@ -116,7 +118,7 @@ pub(crate) async fn serve(
         Ok(()) => Ok(()),
         Err(error) => told(config, channel, round, error).await,
     };
-    if channel.is_over() || (channel.is_gone() && !recorded) {
+    if channel.is_over || (channel.is_gone && !recorded) {
         inbox.clear().await;
     }
     done
@@ -136,7 +138,7 @@ async fn told(
     // The coordinator decides for the other PEs. It may also have ended this PE already, and the error
     // is a consequence.
     tracing::debug!(%error, "cannot go on");
-    let fault = fault(config.pe, round, &error);
+    let fault = error.report(config.pe, round);
     if channel.say(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
             while !matches!(channel.next_word().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
@@ -171,11 +173,7 @@ async fn register(
 }
 
 /// Checks that an assignment is for this PE, and that its peers are other PEs of the tree, each once, by
-/// index.
-///
-/// # Errors
-///
-/// Returns a description of the mismatch.
+/// index. Returns a description of the mismatch.
 fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static str> {
     if !assignment.tree.contains(pe) {
         return Err("for a tree without this PE");
@@ -202,15 +200,17 @@ async fn work(
         return Err(NodeError::unexpected(&ToPe::Assignment(assignment), how));
     }
     // At the same time: neighbours do not have to wait for a large input to be read.
-    let pulse = channel.pulse().clone();
+    let pulse = channel.pulse.clone();
     let opening = async {
         let opened = Store::open(config, &assignment, &pulse).await;
         let (store, sent) = opened.map_err(NodeError::Payload)?;
-        let found = inbox.look(&pulse).await.map_err(NodeError::Output)?;
-        Ok((store, sent, found, files_on(config.pe, &assignment).await))
+        let looked = inbox.look(sent, &pulse).await;
+        let mut ready = looked.map_err(NodeError::Output)?;
+        ready.file_system = files_on(config.pe, &assignment).await;
+        Ok((store, ready))
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
-    let ((mut store, sent, found, file_system), mut neighbours) = tokio::select! {
+    let ((mut store, ready), mut neighbours) = tokio::select! {
         opened = opening => opened?,
         word = channel.next_word() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
@@ -218,23 +218,9 @@ async fn work(
         },
     };
     for link in neighbours.iter_mut().flat_map(Neighbours::all_mut) {
-        link.watch(channel.pulse().clone());
+        link.watch(pulse.clone());
     }
-    let (standing_bytes, standing_digests) = found.standing_versions.into_iter().unzip();
-    channel
-        .say(FromPe::Ready(Ready {
-            message_bytes: sent.bytes,
-            made_of: sent.made_of,
-            states: sent.states,
-            file_system,
-            delivered: found.delivered,
-            delivered_digests: found.digests,
-            standing: found.standing,
-            standing_bytes,
-            standing_digests,
-            prefixes: found.prefixes,
-        }))
-        .await?;
+    channel.say(FromPe::Ready(ready)).await?;
     let prepared = prepare(config, channel, &mut neighbours[0], &assignment, &mut store);
     let Some(prepare) = prepared.await? else {
         return Ok(());
@@ -257,28 +243,29 @@ async fn work(
 
 /// Returns the error for schedules that this PE cannot execute.
 fn unfit(when: &'static str) -> NodeError {
-    let kind = "Prepare".to_owned();
-    NodeError::Unexpected { kind, when }
+    NodeError::Unexpected("Prepare".to_owned(), when)
 }
 
 async fn play_rounds(
     config: &NodeConfig,
     channel: &mut Coordinator,
     neighbours: &mut [Neighbours],
-    store: &Store,
+    store: &Store<'_>,
     assignment: &Assignment,
     (schedules, rounds): (Vec<PeSchedule>, u64),
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
     let is_root = pe == assignment.tree.root();
-    let pulse = channel.pulse().clone();
+    let pulse = channel.pulse.clone();
     // A PE with schedules for several trees was assigned as many.
     let parts = Parts::of(&assignment.tree, &schedules);
     let parts = parts.ok_or_else(|| unfit("with parts of messages that are not contiguous"))?;
     let in_parts = schedules.len() > 1 || parts.are_any();
     let further = assignment.lanes.iter().map(|lane| &lane.tree);
     let trees = std::iter::once(&assignment.tree).chain(further);
+    let records = assignment.record_spans;
+    let spans = if records { MAX_REPORT_SPANS } else { 0 };
     let mut lanes = Vec::new();
     for (lane, ((tree, neighbours), schedule)) in trees.zip(neighbours).zip(schedules).enumerate() {
         // Not before: the measurement of edges does not belong to a round.
@@ -293,7 +280,7 @@ async fn play_rounds(
             pe,
             tree: tree.clone(),
             schedule,
-            records_spans: assignment.record_spans,
+            spans,
             retransmissions: Retransmissions::of(ends),
             neighbours,
             store,
@@ -339,7 +326,7 @@ impl Channel for RoundsChannel<'_> {
                 biased;
                 word = self.channel.next_word() => return word,
                 _ = self.tick.tick() => {
-                    let bytes = self.channel.pulse().counters().moved_bytes();
+                    let bytes = self.channel.pulse.counters().moved_bytes();
                     if std::mem::replace(&mut self.shown, bytes) != bytes {
                         self.channel.say(FromPe::Progress { round, bytes }).await?;
                     }
@@ -363,20 +350,7 @@ impl Channel for RoundsChannel<'_> {
         }
         self.config.tally.failed(error.kind());
         tracing::debug!(%error, "the round failed");
-        Some(fault(self.config.pe, round, error))
-    }
-}
-
-/// Returns the message that reports an error to the coordinator.
-fn fault(pe: PeId, round: RoundId, error: &NodeError) -> FromPe {
-    FromPe::Fault {
-        round,
-        peer: error.peer(),
-        reason: error.to_string(),
-        bad_input: error.is_bad_input(pe),
-        output_stands: error.is_standing_output(),
-        hung_up: error.is_hung_up(),
-        changed: error.other_versions(pe),
+        Some(error.report(self.config.pe, round))
     }
 }
 
@@ -387,7 +361,7 @@ async fn prepare(
     channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     assignment: &Assignment,
-    store: &mut Store,
+    store: &mut Store<'_>,
 ) -> Result<Option<Prepare>, NodeError> {
     let flit_bytes = assignment.flit_bytes;
     let mut alarm = Alarm::new().map_err(NodeError::io("an alarm"))?;
@@ -402,14 +376,13 @@ async fn prepare(
         tokio::select! {
             word = channel.next_word() => match word? {
                 ToPe::ProbeEdge { child, budget_ns } => {
-                    let link = neighbours.child(child).ok_or(NodeError::MissingCallers {
-                        missing: vec![child],
-                    })?;
+                    let missing = || NodeError::MissingCallers(vec![child]);
+                    let link = neighbours.child(child).ok_or_else(missing)?;
                     let budget_ns = budget_ns.min(limits::PROBE_BUDGET.as_nanos() as u64);
                     let measure = probe::measure(link, flit_bytes, budget_ns, &mut alarm);
                     let limit = limits::PROBE + Duration::from_nanos(budget_ns);
                     let measured = timeout(limit, measure).await;
-                    let exchanges = measured.map_err(|_| NodeError::SilentChild { child })??;
+                    let exchanges = measured.map_err(|_| NodeError::SilentChild(child))??;
                     channel.say(FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::MeasureFiles => {
@@ -443,23 +416,13 @@ async fn prepare(
 /// Returns a path in the file system that matters to a PE, and a path at which its costs can be
 /// measured, because nothing may be written to an input.
 fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
-    let Payload::Files {
-        input,
-        output,
-        apart,
-        ..
-    } = &assignment.payload
-    else {
+    let Payload::Files(files) = &assignment.payload else {
         return None;
     };
     let collective = assignment.collective;
-    // With one message the output is not a folder, but an entry of one.
-    let folder = match *apart && collective.layout() == Layout::Whole {
-        true => output.parent().unwrap_or(output),
-        false => output,
-    };
+    let folder = output_folder(collective, &assignment.payload)?;
     match collective.taken_by(&assignment.tree, pe).is_empty() {
-        true => Some((input, std::env::temp_dir())),
+        true => Some((&files.input, std::env::temp_dir())),
         false => Some((folder, folder.to_owned())),
     }
 }

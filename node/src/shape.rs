@@ -31,7 +31,6 @@ struct Both {
 }
 
 impl Ports {
-    /// Creates free ports.
     pub fn new() -> io::Result<Ports> {
         Ok(Ports(Arc::new(Mutex::new(Both {
             send: SendPort::default(),
@@ -154,7 +153,6 @@ impl Shape {
         ports.alarm.poll_until(cx, arrives)
     }
 
-    /// Releases the frame.
     pub fn consumed(&mut self) {
         self.incoming = None;
     }

@@ -13,10 +13,6 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use crate::limits::PARTS_OF_A_WAIT;
 
 /// Waits for an attempt, at most for `limit`; then it has failed with `TimedOut`.
-///
-/// # Errors
-///
-/// Returns the error of the attempt, or of the limit.
 pub async fn in_time<T>(
     limit: Duration,
     attempt: impl Future<Output = io::Result<T>>,
@@ -184,39 +180,30 @@ mod tests {
         write: Duration::from_secs(10),
     };
 
-    /// Runs a test on a virtual clock that skips waits.
-    fn on_a_virtual_clock(test: impl Future<Output = ()>) {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_time().start_paused(true).build();
-        runtime.expect("it can be built").block_on(test);
-    }
-
-    #[test]
-    fn any_byte_is_life_and_silence_is_not() {
-        on_a_virtual_clock(async {
-            let (ours, mut theirs) = duplex(64);
-            let mut ours = TimeoutStream::new(ours, PATIENCE);
-            let began = Instant::now();
-            let talk = async {
-                for pause in [29, 2, 2, 2] {
-                    sleep(Duration::from_secs(pause)).await;
-                    theirs.write_all(b"x").await.expect("it is open");
-                }
-                theirs
-            };
-            let listen = async {
-                for _ in 0..4 {
-                    ours.read_u8().await.expect("it lives");
-                }
-                ours.read_u8().await.expect_err("it is silent")
-            };
-            let (_open, error) = tokio::join!(talk, listen);
-            assert_eq!(error.to_string(), "has been silent for 3.0 s");
-            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-            let silent = IdleTimeout::Silent(PATIENCE.silence);
-            assert_eq!(IdleTimeout::of(&error), Some(silent));
-            assert_eq!(began.elapsed().as_secs(), 29 + 2 + 2 + 2 + 3);
-        });
+    #[tokio::test(start_paused = true)]
+    async fn any_byte_is_life_and_silence_is_not() {
+        let (ours, mut theirs) = duplex(64);
+        let mut ours = TimeoutStream::new(ours, PATIENCE);
+        let began = Instant::now();
+        let talk = async {
+            for pause in [29, 2, 2, 2] {
+                sleep(Duration::from_secs(pause)).await;
+                theirs.write_all(b"x").await.expect("it is open");
+            }
+            theirs
+        };
+        let listen = async {
+            for _ in 0..4 {
+                ours.read_u8().await.expect("it lives");
+            }
+            ours.read_u8().await.expect_err("it is silent")
+        };
+        let (_open, error) = tokio::join!(talk, listen);
+        assert_eq!(error.to_string(), "has been silent for 3.0 s");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let silent = IdleTimeout::Silent(PATIENCE.silence);
+        assert_eq!(IdleTimeout::of(&error), Some(silent));
+        assert_eq!(began.elapsed().as_secs(), 29 + 2 + 2 + 2 + 3);
     }
 
     /// Reads from a peer that answers 1 s after this reader was stopped for `gap`, if at all. Virtual
@@ -240,36 +227,32 @@ mod tests {
         read
     }
 
-    #[test]
-    fn the_other_end_is_not_blamed_for_a_standstill_of_this_process() {
-        on_a_virtual_clock(async {
-            for seconds in [2.9, 3.0, 3.2, 3.7, 20.0, 86_400.0] {
-                let gap = Duration::from_secs_f64(seconds);
-                let answered = answer_after(gap, true).await;
-                assert_eq!(answered.expect("it answers"), b'y', "{seconds} s");
-                let began = Instant::now();
-                answer_after(gap, false).await.expect_err("it is silent");
-                let waited = began.elapsed() - gap;
-                assert!(waited < PATIENCE.silence, "{waited:?} after {seconds} s");
-            }
-        });
+    #[tokio::test(start_paused = true)]
+    async fn the_other_end_is_not_blamed_for_a_standstill_of_this_process() {
+        for seconds in [2.9, 3.0, 3.2, 3.7, 20.0, 86_400.0] {
+            let gap = Duration::from_secs_f64(seconds);
+            let answered = answer_after(gap, true).await;
+            assert_eq!(answered.expect("it answers"), b'y', "{seconds} s");
+            let began = Instant::now();
+            answer_after(gap, false).await.expect_err("it is silent");
+            let waited = began.elapsed() - gap;
+            assert!(waited < PATIENCE.silence, "{waited:?} after {seconds} s");
+        }
     }
 
-    #[test]
-    fn what_takes_some_bytes_is_alive_and_what_takes_none_is_not() {
-        on_a_virtual_clock(async {
-            let (ours, mut theirs) = duplex(10);
-            let mut ours = TimeoutStream::new(ours, PATIENCE);
-            let take = async {
-                for _ in 0..3 {
-                    sleep(Duration::from_secs(9)).await;
-                    theirs.read_u8().await.expect("it is open");
-                }
-                theirs
-            };
-            let (_open, written) = tokio::join!(take, ours.write_all(&[0; 100]));
-            let error = written.expect_err("it is stalled");
-            assert_eq!(error.to_string(), "has taken no bytes for 10.0 s");
-        });
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_some_bytes_is_alive_and_what_takes_none_is_not() {
+        let (ours, mut theirs) = duplex(10);
+        let mut ours = TimeoutStream::new(ours, PATIENCE);
+        let take = async {
+            for _ in 0..3 {
+                sleep(Duration::from_secs(9)).await;
+                theirs.read_u8().await.expect("it is open");
+            }
+            theirs
+        };
+        let (_open, written) = tokio::join!(take, ours.write_all(&[0; 100]));
+        let error = written.expect_err("it is stalled");
+        assert_eq!(error.to_string(), "has taken no bytes for 10.0 s");
     }
 }

@@ -284,7 +284,7 @@ fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
     for target in ["/etc/passwd", "../p2"] {
         symlink(target, &odd)?;
         match Content::Entry(root.clone()).measure() {
-            Err(PayloadError::Refused { path, why }) => {
+            Err(PayloadError::Refused(path, why)) => {
                 assert_eq!(path, odd);
                 assert_eq!(why, Refusal::SymlinkLeaves(target.into()));
             }

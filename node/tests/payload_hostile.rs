@@ -54,7 +54,7 @@ fn assert_refused(entries: &[FileEntry], expected: Refusal) {
     let encoded = entries.iter().map(Message::encode_length_delimited_to_vec);
     let message: Vec<u8> = encoded.flatten().collect();
     match refusal_of(&message).expect("a temporary directory") {
-        PayloadError::Refused { why, .. } => assert_eq!(why, expected),
+        PayloadError::Refused(_, why) => assert_eq!(why, expected),
         other => panic!("{other}"),
     }
 }

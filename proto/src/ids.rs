@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The index of a PE in its tree; `PeId(0)`, written P0, is the root of every tree in the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeId(pub u32);
 
 impl PeId {
@@ -23,7 +23,7 @@ impl fmt::Display for PeId {
 }
 
 /// The number of a round; a cluster counts its rounds from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoundId(pub u64);
 
 impl fmt::Display for RoundId {
@@ -34,7 +34,7 @@ impl fmt::Display for RoundId {
 
 /// The number of a message in its round. In a scatter and a gather it is the number of the PE: i
 /// for M_i.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u64);
 
 impl MessageId {

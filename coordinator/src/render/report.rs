@@ -118,10 +118,10 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     out.push_str(&waiting(request, outcome));
     out.push_str(&preparation(request, outcome));
     out.push_str(&match &request.messages.payload {
-        Payload::Files { output, .. } => {
+        Payload::Files(files) => {
             format!(
                 "  verified     every digest matched; files are in {}\n",
-                output.display()
+                files.output.display()
             )
         }
         Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),

@@ -29,7 +29,6 @@ impl Outlet {
         }
     }
 
-    /// Sends a control frame.
     pub(super) async fn control(
         &mut self,
         neighbours: &mut Neighbours,

@@ -1,15 +1,15 @@
 //! The beginning and the end of each round of a node.
 
 use flitcast_proto::round::Round;
-use flitcast_proto::wire::MAX_REPORT_SPANS;
 use flitcast_proto::wire::control::{Begin, Doing, Report};
 use flitcast_proto::{RoundId, Time};
 use tokio::time::timeout;
 
 use super::outlet::Outlet;
 use super::reader::Readers;
-use super::{CounterObserver, NodeIo, RoundBuffers, committed};
+use super::{NodeIo, RoundBuffers, committed};
 use crate::activity_monitor::ActivityGuard;
+use crate::counters::CounterObserver;
 use crate::limits::OPENING;
 use crate::link::Link;
 use crate::round::Committed;
@@ -25,11 +25,8 @@ impl<'a> RoundsIo for NodeIo<'a> {
         if let Some((_, parts)) = self.parts {
             parts.forget();
         }
-        let mut outbox = Outbox::new(
-            self.store,
-            &self.schedule,
-            self.parts.map(|(_, parts)| parts),
-        );
+        let parts = self.parts.map(|(_, parts)| parts);
+        let mut outbox = Outbox::new(self.store, &self.schedule, parts);
         // A slower disk delays the round after its begin.
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
@@ -45,31 +42,22 @@ impl<'a> RoundsIo for NodeIo<'a> {
     }
 
     fn is_triggered(&self) -> bool {
-        let collective = self.schedule.collective;
-        collective.is_triggered(&self.tree, self.pe)
+        self.schedule.collective.is_triggered(&self.tree, self.pe)
     }
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {
-        let schedule = self.schedule.clone();
-        let counters = self.pulse.counters();
-        let tree = self.tree.clone();
+        let (tree, schedule) = (self.tree.clone(), self.schedule.clone());
         let told = CounterObserver {
-            counters,
+            counters: self.pulse.counters(),
             // The round begins and ends once.
             is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
         };
         let round = Round::observed(id, tree, self.pe, schedule, told);
-        let spans = match self.records_spans {
-            true => MAX_REPORT_SPANS,
-            false => 0,
-        };
-        let mut round = round.record_spans(spans);
+        let mut round = round.record_spans(self.spans);
         if self.is_triggered() {
             // Arrivals of a round are compared with its begin at P0.
-            self.state.started_ns = match self.pe == self.tree.root() {
-                true => at.0,
-                false => 0,
-            };
+            let is_root = self.pe == self.tree.root();
+            self.state.started_ns = if is_root { at.0 } else { 0 };
             round.handle_trigger(at);
         }
         round

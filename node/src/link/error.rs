@@ -1,5 +1,6 @@
 //! Errors of the connection to a neighbour.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
@@ -7,59 +8,39 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::WireError;
 use thiserror::Error;
 
+use crate::system::sockets::is_closed;
+
+/// A neighbour with its address.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbour {
+    pub peer: PeId,
+    pub addr: SocketAddr,
+}
+
+impl fmt::Display for Neighbour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.peer, self.addr)
+    }
+}
+
 /// An error of the connection to a neighbour.
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// The connection was closed between frames.
-    #[error("{peer} at {addr} closed the connection")]
-    Closed {
-        /// The neighbour.
-        peer: PeId,
-        /// The neighbour's address.
-        addr: SocketAddr,
-    },
-    /// The connection was closed inside a frame.
-    #[error("{peer} at {addr} closed the connection inside a frame, {got} of {expected} bytes")]
-    Truncated {
-        /// The neighbour.
-        peer: PeId,
-        /// The neighbour's address.
-        addr: SocketAddr,
-        /// Number of received bytes.
-        got: usize,
-        /// Length of the frame.
-        expected: usize,
-    },
+    #[error("{0} closed the connection")]
+    Closed(Neighbour),
+    /// The connection was closed inside a frame, after this number of its bytes.
+    #[error("{0} closed the connection inside a frame, {1} of {2} bytes")]
+    Truncated(Neighbour, usize, usize),
     /// An error of the operating system.
-    #[error("the connection to {peer} at {addr} failed: {source}")]
-    Io {
-        /// The neighbour.
-        peer: PeId,
-        /// The neighbour's address.
-        addr: SocketAddr,
-        /// The error.
-        source: io::Error,
-    },
+    #[error("the connection to {0} failed: {1}")]
+    Io(Neighbour, #[source] io::Error),
     /// The neighbour's host does not answer, or there is no route to it.
-    #[error("{peer} at {addr} cannot be reached any more: {source}")]
-    Unreached {
-        /// The neighbour.
-        peer: PeId,
-        /// The neighbour's address.
-        addr: SocketAddr,
-        /// The error.
-        source: io::Error,
-    },
+    #[error("{0} cannot be reached any more: {1}")]
+    Unreached(Neighbour, #[source] io::Error),
     /// The received frame violates the protocol.
-    #[error("from {peer} at {addr}: {source}")]
-    Wire {
-        /// The neighbour.
-        peer: PeId,
-        /// The neighbour's address.
-        addr: SocketAddr,
-        /// The violation.
-        source: WireError,
-    },
+    #[error("from {0}: {1}")]
+    Wire(Neighbour, #[source] WireError),
 }
 
 impl LinkError {
@@ -67,24 +48,19 @@ impl LinkError {
     /// valid.
     pub fn is_hung_up(&self) -> bool {
         match self {
-            LinkError::Closed { .. } | LinkError::Truncated { .. } => true,
-            LinkError::Io { source, .. } => {
-                use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-                let kind = source.kind();
-                matches!(kind, BrokenPipe | ConnectionReset | UnexpectedEof)
-            }
-            LinkError::Unreached { .. } | LinkError::Wire { .. } => false,
+            LinkError::Closed(_) | LinkError::Truncated(..) => true,
+            LinkError::Io(_, error) => is_closed(error),
+            LinkError::Unreached(..) | LinkError::Wire(..) => false,
         }
     }
 
-    /// Returns the neighbour.
     pub fn peer(&self) -> PeId {
         match self {
-            LinkError::Closed { peer, .. }
-            | LinkError::Truncated { peer, .. }
-            | LinkError::Io { peer, .. }
-            | LinkError::Unreached { peer, .. }
-            | LinkError::Wire { peer, .. } => *peer,
+            LinkError::Closed(at)
+            | LinkError::Truncated(at, ..)
+            | LinkError::Io(at, _)
+            | LinkError::Unreached(at, _)
+            | LinkError::Wire(at, _) => at.peer,
         }
     }
 }

@@ -122,7 +122,6 @@ impl PendingWrite {
 }
 
 impl Link {
-    /// Sends a control frame.
     pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let scratch = self.encoded(frame);
         let sent = self.send_frame(control(&scratch)).await;
@@ -151,7 +150,7 @@ impl Link {
         let stamp = poll_fn(|cx| self.poll_stamp(cx, message)).await;
         let mut frame = self.sealed(stamp.map_err(|e| self.failed(e))?, message.pieces);
         let pulse = self.pulse.clone();
-        let _waiting = pulse.doing(Doing::Sending(self.peer));
+        let _waiting = pulse.doing(Doing::Sending(self.at.peer));
         let written = poll_fn(|cx| self.poll_write(cx, message.kind, &mut frame)).await;
         written.map_err(|e| self.failed(e))
     }
@@ -296,10 +295,6 @@ impl Link {
     }
 
     /// Writes the coalesced frames, as far as the connection accepts them.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the connection has failed.
     pub fn flush_gathered(&mut self) -> Result<(), LinkError> {
         self.rest.gathers = false;
         match self.poll_sent(&mut Context::from_waker(Waker::noop())) {

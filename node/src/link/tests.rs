@@ -1,14 +1,17 @@
 //! Links over real sockets.
 
+use flitcast_proto::Time;
 use flitcast_proto::wire::LENGTH_BYTES;
+use flitcast_proto::wire::flit::put_prefix;
 use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
 /// A real connection: control frames and flits, each once, twice or three times.
 #[tokio::test]
 async fn what_comes_again_is_dropped_and_counted() {
-    let [mut sender, accepted] = connection().await;
+    let (mut sender, accepted) = sockets().await;
     let mut link = Link::new(PeId(1), Transport::plain(accepted), 1000).unwrap();
     let mut sealer = FrameSealer::default();
     let mut wire = Vec::new();
@@ -16,14 +19,13 @@ async fn what_comes_again_is_dropped_and_counted() {
     for place in 0..30u8 {
         let mut frame = Vec::new();
         match place % 2 {
-            0 => EdgeFrame::Departed {
-                at: flitcast_proto::Time(place.into()),
-                joins: false,
+            0 => {
+                let (at, joins) = (Time(place.into()), false);
+                EdgeFrame::Departed { at, joins }.put(&mut frame);
             }
-            .put(&mut frame),
             _ => {
                 let payload = vec![place; 30 * usize::from(place)];
-                flitcast_proto::wire::flit::put_prefix(None, None, payload.len(), &mut frame);
+                put_prefix(None, None, payload.len(), &mut frame);
                 frame.extend(payload);
             }
         }
@@ -50,33 +52,34 @@ async fn what_comes_again_is_dropped_and_counted() {
 }
 
 /// Returns both ends of a connection.
-async fn connection() -> [tokio::net::TcpStream; 2] {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+async fn sockets() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (caller, accepted) =
-        tokio::join!(tokio::net::TcpStream::connect(address), listener.accept());
-    [caller.unwrap(), accepted.unwrap().0]
+    let (caller, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+    (caller.unwrap(), accepted.unwrap().0)
+}
+
+/// Returns the two ends of a connection: P0's and P1's.
+pub(crate) async fn connected(flit_bytes: u32) -> (Link, Link) {
+    let (above, below) = sockets().await;
+    let link = |peer, stream| Link::new(PeId(peer), Transport::plain(stream), flit_bytes).unwrap();
+    (link(1, above), link(0, below))
 }
 
 /// Short frames are coalesced, and written on request or when there are too many of them; all arrive
 /// complete and in order.
 #[tokio::test]
 async fn short_frames_go_together() {
-    let ends = connection().await.map(Transport::plain);
-    let mut links = ends.map(|end| Link::new(PeId(1), end, 20_000).unwrap());
-    let [sender, receiver] = &mut links;
+    let (mut sender, mut receiver) = connected(20_000).await;
     let mut sent = Vec::new();
     let mut waits = Vec::new();
     sender.gather();
     for bytes in [100, 0, 1000, 15_000, 500, 20_000, 10] {
         let payload = vec![bytes as u8; bytes];
         let mut prefix = Vec::new();
-        flitcast_proto::wire::flit::put_prefix(None, None, bytes, &mut prefix);
-        assert!(
-            sender
-                .begin_frame(Outgoing::flit(&prefix, &payload))
-                .unwrap()
-        );
+        put_prefix(None, None, bytes, &mut prefix);
+        let flit = Outgoing::flit(&prefix, &payload);
+        assert!(sender.begin_frame(flit).unwrap());
         waits.push(sender.rest.bytes.len() / 100);
         sent.push([&prefix[LENGTH_BYTES..], &payload].concat());
     }

@@ -40,7 +40,6 @@ impl Cursor {
         })
     }
 
-    /// Returns the current directory.
     pub fn here(&self) -> BorrowedFd<'_> {
         self.here.as_fd()
     }

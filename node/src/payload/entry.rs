@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use bytes::Bytes;
 use flitcast_proto::wire::pb;
 use prost::Message;
+use rustix::fs::Stat;
 
 use super::error::PayloadError;
 use super::extents::Extents;
@@ -60,33 +61,33 @@ impl Entry {
         self.path.as_os_str().is_empty()
     }
 
-    /// Returns the length of a regular file, its holes included; 0 for anything else.
-    pub(super) fn size(&self) -> u64 {
-        match self.kind {
-            EntryKind::File { size, .. } => size,
-            EntryKind::Directory | EntryKind::Symlink { .. } => 0,
+    /// Returns the length and the extents of a regular file.
+    fn file(&self) -> Option<(u64, &Extents)> {
+        match &self.kind {
+            EntryKind::File { size, extents } => Some((*size, extents)),
+            EntryKind::Directory | EntryKind::Symlink { .. } => None,
         }
     }
 
+    /// Returns the length of a regular file, its holes included; 0 for anything else.
+    pub(super) fn size(&self) -> u64 {
+        self.file().map_or(0, |(size, _)| size)
+    }
+
     pub(super) fn is_file(&self) -> bool {
-        matches!(self.kind, EntryKind::File { .. })
+        self.file().is_some()
     }
 
     /// Returns the begin and the length of each part of a regular file that is data.
     pub(super) fn data(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let data = match &self.kind {
-            EntryKind::File { size, extents } => Some(extents.data(*size)),
-            EntryKind::Directory | EntryKind::Symlink { .. } => None,
-        };
+        let data = self.file().map(|(size, extents)| extents.data(size));
         data.into_iter().flatten()
     }
 
     /// Returns the bytes that follow the entry: the data of a regular file.
     pub(super) fn content_bytes(&self) -> u64 {
-        match &self.kind {
-            EntryKind::File { size, extents } => extents.data_bytes(*size),
-            EntryKind::Directory | EntryKind::Symlink { .. } => 0,
-        }
+        self.file()
+            .map_or(0, |(size, extents)| extents.data_bytes(size))
     }
 
     /// Checks the path and the link target of an entry, at the sender as at the receiver.
@@ -121,7 +122,8 @@ impl Entry {
 
     /// Decodes the result of [`Self::encode`] without its length prefix, and checks the entry.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
-        let malformed = |path: &Path, what| PayloadError::refused(path, Refusal::Malformed(what));
+        let malformed =
+            |path: &Path, what| PayloadError::Refused(path.to_owned(), Refusal::Malformed(what));
         let mut wire = pb::FileEntry::decode(bytes)
             .map_err(|_| malformed(Path::new("an entry"), "not a FileEntry"))?;
         let path = to_path(&wire.path);
@@ -154,7 +156,17 @@ impl Entry {
         }
         match entry.check() {
             Ok(()) => Ok(entry),
-            Err(why) => Err(PayloadError::refused(&entry.path, why)),
+            Err(why) => Err(PayloadError::Refused(entry.path, why)),
+        }
+    }
+
+    /// Returns the entry that a `stat` call has found.
+    pub(super) fn of(found: &Stat, path: PathBuf, kind: EntryKind) -> Self {
+        Self {
+            path,
+            kind,
+            mode: found.st_mode & 0o777,
+            mtime: Mtime::of(found),
         }
     }
 
@@ -173,10 +185,9 @@ impl Entry {
             mtime_nanos: self.mtime.nanos,
             size: self.size(),
             target,
-            extents: match &self.kind {
-                EntryKind::File { extents, .. } => extents.lengths().to_vec(),
-                EntryKind::Directory | EntryKind::Symlink { .. } => Vec::new(),
-            },
+            extents: self
+                .file()
+                .map_or(Vec::new(), |(_, extents)| extents.0.clone()),
         }
     }
 }
@@ -187,6 +198,15 @@ impl Mtime {
         seconds: 0,
         nanos: 0,
     };
+
+    /// Returns the time in the result of a `stat` call.
+    pub(super) fn of(found: &Stat) -> Self {
+        Self {
+            seconds: found.st_mtime,
+            // The kernel keeps it below 10^9.
+            nanos: found.st_mtime_nsec as u32,
+        }
+    }
 }
 
 fn check_path(path: &[u8]) -> Result<(), Refusal> {
@@ -198,10 +218,10 @@ fn check_path(path: &[u8]) -> Result<(), Refusal> {
     }
     // Split by bytes, since `Path::components` accepts `a//b` and `a/./b`.
     let plain = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&0);
-    if !path.split(|&byte| byte == b'/').all(plain) {
-        return Err(Refusal::PathNotPlain);
+    match path.split(|&byte| byte == b'/').all(plain) {
+        true => Ok(()),
+        false => Err(Refusal::PathNotPlain),
     }
-    Ok(())
 }
 
 /// Returns whether a link can be followed without leaving the message, whatever other links are in
@@ -247,34 +267,27 @@ mod tests {
     }
 
     #[test]
-    fn links_that_stay_inside() {
-        for (link, target) in [
-            ("l", "a"),
-            ("l", "./a/b"),
-            ("d/l", ".."),
-            ("d/l", "../a"),
-            ("d/e/l", "../../a"),
-        ] {
-            assert_eq!(symlink(link, target).check(), Ok(()), "{link} -> {target}");
-        }
-    }
-
-    #[test]
-    fn links_that_could_leave() {
-        for (link, target) in [
-            ("l", ".."),
-            ("l", "/etc"),
-            ("d/l", "../.."),
-            ("d/l", "../../etc"),
+    fn links_stay_inside_or_could_leave() {
+        for (link, target, stays) in [
+            ("l", "a", true),
+            ("l", "./a/b", true),
+            ("d/l", "..", true),
+            ("d/l", "../a", true),
+            ("d/e/l", "../../a", true),
+            ("l", "..", false),
+            ("l", "/etc", false),
+            ("d/l", "../..", false),
+            ("d/l", "../../etc", false),
             // With `d/e/a -> ../..` this leads outside, though it seems to stay inside.
-            ("d/e/l", "a/../x"),
-            ("l", ""),
-            ("l", "a\0b"),
+            ("d/e/l", "a/../x", false),
+            ("l", "", false),
+            ("l", "a\0b", false),
         ] {
-            let refused = symlink(link, target).check();
+            let leaves = || Refusal::SymlinkLeaves(target.into());
+            let expected = if stays { Ok(()) } else { Err(leaves()) };
             assert_eq!(
-                refused,
-                Err(Refusal::SymlinkLeaves(target.into())),
+                symlink(link, target).check(),
+                expected,
                 "{link} -> {target}"
             );
         }

@@ -22,55 +22,33 @@ pub enum PayloadError {
         /// The error of the system.
         source: io::Error,
     },
-    /// An entry that no message may contain; at the receiver it is a fault of the sender.
-    #[error("{} is refused: {why}", shown(.path))]
-    Refused {
-        /// At the sender the path of the file, at the receiver the path inside the message.
-        path: PathBuf,
-        /// The reason of the refusal.
-        why: Refusal,
-    },
-    /// The input no longer matches its measurement, or was written to while it was read.
-    #[error("{} changed while it was being read: leave the input alone during a run", shown(.path))]
-    Changed {
-        /// The file, or the whole input if no single file is at fault.
-        path: PathBuf,
-    },
-    /// The input is not the version that an earlier run of the job has read.
+    /// An entry that no message may contain; at the receiver it is a fault of the sender. The path is
+    /// that of the file at the sender, and the one inside the message at the receiver.
+    #[error("{} is refused: {}", shown(.0), .1)]
+    Refused(PathBuf, Refusal),
+    /// The input no longer matches its measurement, or was written to while it was read: this file,
+    /// or the whole input if no single file is at fault.
+    #[error("{} changed while it was being read: leave the input alone during a run", shown(.0))]
+    Changed(PathBuf),
+    /// The entry of this message is not the version that an earlier run of the job has read.
     #[error(
-        "{}: {why}; put the version back that the run began with, \
+        "{}: {}; put the version back that the run began with, \
          or send this one to all with `flitcast resume RECORD --force`",
-        shown(.path)
+        shown(.0), .2
     )]
-    OtherVersion {
-        /// The entry.
-        path: PathBuf,
-        /// The message of the entry.
-        message: MessageId,
-        /// The difference.
-        why: String,
-    },
+    OtherVersion(PathBuf, MessageId, String),
     /// The message is longer than 2^64 - 1 bytes, which sparse files can cause.
-    #[error("the message is longer than a message can be at {}: send less", shown(.path))]
-    TooLong {
-        /// The entry at which the count overflowed.
-        path: PathBuf,
-    },
+    #[error("the message is longer than a message can be at {}: send less", shown(.0))]
+    TooLong(PathBuf),
     /// An input or a destination that no message can be read from or written to.
     #[error("{0}")]
     Unusable(String),
     /// The destination exists and must not be replaced.
-    #[error("{} exists already: move it away, or ask for it to be replaced", shown(.path))]
-    Exists {
-        /// The destination.
-        path: PathBuf,
-    },
+    #[error("{} exists already: move it away, or ask for it to be replaced", shown(.0))]
+    Exists(PathBuf),
     /// The message ended inside an entry or before its first one, or was refused.
-    #[error("the message for {} is not whole; nothing was delivered", shown(.destination))]
-    Incomplete {
-        /// The destination of the message.
-        destination: PathBuf,
-    },
+    #[error("the message for {} is not whole; nothing was delivered", shown(.0))]
+    Incomplete(PathBuf),
 }
 
 impl PayloadError {
@@ -89,7 +67,7 @@ impl PayloadError {
     /// Returns the message whose version differs from the one that the run began with, if any.
     pub fn other_version(&self) -> Option<MessageId> {
         match self {
-            Self::OtherVersion { message, .. } => Some(*message),
+            Self::OtherVersion(_, message, _) => Some(*message),
             _ => None,
         }
     }
@@ -103,36 +81,22 @@ impl PayloadError {
     pub fn entry(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }
-            | Self::Refused { path, .. }
-            | Self::Changed { path }
-            | Self::TooLong { path } => Some(path),
+            | Self::Refused(path, _)
+            | Self::Changed(path)
+            | Self::TooLong(path) => Some(path),
             _ => None,
-        }
-    }
-
-    pub(super) fn refused(path: &Path, why: Refusal) -> Self {
-        Self::Refused {
-            path: path.to_owned(),
-            why,
-        }
-    }
-
-    pub(super) fn changed(path: &Path) -> Self {
-        Self::Changed {
-            path: path.to_owned(),
         }
     }
 }
 
 fn is_out_of_descriptors(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE))
 }
 
 fn advice(error: &io::Error) -> String {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    match (errno, file_size_limit()) {
-        _ if is_out_of_descriptors(error) => ": raise the limit with `ulimit -n`".to_owned(),
+    match (Errno::from_io_error(error), file_size_limit()) {
+        (Some(Errno::MFILE | Errno::NFILE), _) => ": raise the limit with `ulimit -n`".to_owned(),
         (Some(Errno::FBIG), Some(bytes)) => {
             format!(": the limit of a file's size is {bytes} bytes; raise it with `ulimit -f`")
         }
@@ -149,11 +113,8 @@ mod tests {
         let fault = |errno: Errno| PayloadError::io("read", Path::new("a"))(errno);
         let told = fault(Errno::MFILE);
         assert!(told.lacks_descriptors());
-        assert!(
-            told.to_string()
-                .ends_with("raise the limit with `ulimit -n`"),
-            "{told}"
-        );
+        let advice = "raise the limit with `ulimit -n`";
+        assert!(told.to_string().ends_with(advice), "{told}");
         assert!(!fault(Errno::ACCESS).lacks_descriptors());
     }
 }

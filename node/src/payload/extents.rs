@@ -23,7 +23,7 @@ const BLOCK_BYTES: u64 = 512;
 /// Alternating lengths of the holes and of the data of a sparse file in bytes, a hole first; empty
 /// for a file without holes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Extents(Vec<u64>);
+pub(super) struct Extents(pub Vec<u64>);
 
 impl Extents {
     /// Returns the holes that the file system reports for a file of `size` bytes.
@@ -85,10 +85,6 @@ impl Extents {
         let is_plain = lengths.iter().skip(1).all(|bytes| *bytes > 0);
         let describes = lengths.is_empty() || sum == Some(size);
         (is_bounded && is_plain && describes).then_some(Extents(lengths))
-    }
-
-    pub fn lengths(&self) -> &[u64] {
-        &self.0
     }
 
     /// Returns the begin and the length of each part of a file of `size` bytes that is data.
@@ -161,7 +157,7 @@ mod tests {
             let extents = Extents::of(&file, MIB)?;
             let bytes: u64 = expected.iter().map(|(_, bytes)| bytes).sum();
             assert_eq!(extents.data_bytes(MIB), bytes);
-            let lengths = extents.lengths().to_vec();
+            let lengths = extents.0.clone();
             assert_eq!(Extents::parse(lengths, MIB), Some(extents));
         }
         // A file without holes has one part, and an empty file has none.

@@ -16,18 +16,14 @@ use super::content::Content;
 use super::leftovers::unlocked;
 use super::removal::remove;
 use super::{Packer, PayloadError, Target, Unpacker};
-use crate::activity_monitor::ActivityMonitor;
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::system::{clock, memory, process};
 use crate::tuning::gauge::{AT_ONCE, FILES, HAND_OVERS, LONG_BYTES, SHORT_BYTES, SYNCING_NS};
 
 /// Returns the path itself if it is a directory, or else the nearest directory above it.
 fn standing(place: &Path) -> PathBuf {
-    let is_there = |at: &&Path| fs::metadata(at).is_ok_and(|found| found.is_dir());
-    let here = || Path::new(".");
-    let found = place.ancestors().find(is_there);
-    let found = found.filter(|at| !at.as_os_str().is_empty());
-    found.unwrap_or_else(here).to_owned()
+    let found = place.ancestors().find(|at| at.is_dir());
+    found.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Returns a number, never 0, that identifies the file system of an existing or future path among
@@ -41,10 +37,6 @@ pub fn file_system(place: &Path) -> u64 {
 /// Measures the costs of files at an existing or future path, and removes all files that it creates
 /// there. `name` must be unique among the processes of all hosts that measure there at the same
 /// time. Takes some tenths of a second, more on a very slow disk.
-///
-/// # Errors
-///
-/// Returns an error if nothing can be written there.
 pub fn measure_files(place: &Path, name: &str) -> io::Result<FileCosts> {
     // If this process crashes, the folder is unlocked and the next run removes it.
     let folder = standing(place).join(format!(".flitcast-measuring-{name}"));
@@ -65,15 +57,15 @@ struct Took {
     waited: f64,
 }
 
-fn timed<T>(work: impl FnOnce() -> Result<T, PayloadError>) -> Result<(T, Took), PayloadError> {
-    let (began, core_began, queued_before) =
-        (clock::now(), clock::of_thread_ns(), process::queued_ns());
-    let done = work()?;
+fn timed<T>(work: impl FnOnce() -> Result<T, PayloadError>) -> Result<Took, PayloadError> {
+    let (began, core_began) = (clock::now(), clock::of_thread_ns());
+    let queued_before = process::queued_ns();
+    work()?;
     let core = (clock::of_thread_ns() - core_began) as f64;
     let whole = (clock::now().0 - began.0) as f64;
     let queued = process::queued_ns().saturating_sub(queued_before) as f64;
     let waited = (whole - core - queued).max(0.0);
-    Ok((done, Took { core, waited }))
+    Ok(Took { core, waited })
 }
 
 struct Gauge<'a> {
@@ -105,10 +97,8 @@ impl Gauge<'_> {
         let many_took = write("m", &many_message)?;
         let long_took = write("l", &long_message)?;
         drop(long_message);
-        let mut slowest_ns = [0.0; 3];
-        for (time, slowest_ns) in slowest_ns.iter_mut().enumerate() {
-            *slowest_ns = self.write_at_once(time, &many_message)?;
-        }
+        let at_once = |time| self.write_at_once(time, &many_message);
+        let mut slowest_ns = [at_once(0)?, at_once(1)?, at_once(2)?];
         slowest_ns.sort_by(f64::total_cmp);
 
         let (entries, long_bytes) = ((files + 1) as f64, LONG_BYTES as f64);
@@ -160,21 +150,17 @@ impl Gauge<'_> {
     /// Delivers a message under a name, and returns the time it took.
     fn write(&self, name: &str, message: &[u8]) -> Result<Took, PayloadError> {
         let destination = self.folder.join(name);
-        let written = timed(|| {
+        timed(|| {
             let target = Target {
                 destination,
-                replace: false,
-                run: 0,
-                job: 0,
-                is_kept: false,
+                ..Target::default()
             };
-            let mut unpacker = Unpacker::create(target, Arc::new(ActivityMonitor::default()))?;
+            let mut unpacker = Unpacker::create(target, Arc::default())?;
             // In blocks, as a round does.
             let mut blocks = message.chunks(DISK_BLOCK_BYTES);
             blocks.try_for_each(|block| unpacker.write(block))?;
             unpacker.commit()
-        });
-        Ok(written?.1)
+        })
     }
 
     /// Delivers a message `AT_ONCE` times at once, and returns the longest time in nanoseconds.
@@ -257,7 +243,7 @@ fn read(content: &Content) -> Result<(Vec<u8>, Took), PayloadError> {
 /// Reads a message of `bytes` bytes block by block, as a round does; returns the time of reading
 /// it.
 fn read_measured(content: &Content, bytes: u64) -> Result<Took, PayloadError> {
-    let read = timed(|| {
+    timed(|| {
         let mut packer = Packer::open(content, bytes)?;
         let mut blocks = [(); 2].map(|()| vec![0; DISK_BLOCK_BYTES.min(bytes as usize).max(1)]);
         let mut left = bytes as usize;
@@ -267,8 +253,7 @@ fn read_measured(content: &Content, bytes: u64) -> Result<Took, PayloadError> {
             left -= packer.fill(&mut blocks[0][..length])?.max(1).min(left);
         }
         Ok(())
-    });
-    Ok(read?.1)
+    })
 }
 
 /// Measures three times, and returns the middle one.

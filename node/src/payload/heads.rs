@@ -7,7 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 
@@ -16,7 +16,7 @@ use super::removal::remove;
 /// The file with the heads of one partial message.
 #[derive(Debug)]
 pub(super) struct Heads {
-    path: PathBuf,
+    pub path: PathBuf,
     /// The open file; `None` until it has been created.
     file: Option<File>,
     /// Heads that have not been written yet.
@@ -33,20 +33,12 @@ impl Heads {
         }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Adds an encoded head, which [`Heads::flush`] writes.
     pub fn push(&mut self, head: &[u8]) {
         self.pending.extend_from_slice(head);
     }
 
-    /// Writes the heads that were added.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be written, or if another process has created it.
+    /// Writes the heads that were added. Fails if another process has created the file.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -66,10 +58,6 @@ impl Heads {
 
     /// Opens the file that an earlier run has left, for reading from its beginning and for
     /// appending.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be opened.
     pub fn open(&mut self) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut options = OpenOptions::new();
@@ -80,21 +68,11 @@ impl Heads {
     }
 
     /// Removes what the file has behind its first `bytes` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be written.
     pub fn truncate(&self, bytes: u64) -> io::Result<()> {
-        self.file
-            .as_ref()
-            .map_or(Ok(()), |file| file.set_len(bytes))
+        let file = self.file.as_ref();
+        file.map_or(Ok(()), |file| file.set_len(bytes))
     }
 
-    /// Removes the file, if it exists.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
         remove(&self.path)
     }

@@ -28,31 +28,17 @@ const ID_DIGITS: usize = 16;
 /// A hidden name, by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HiddenName<'a> {
-    /// `.flitcast-ID-ENTRY.partial`: a message that is not complete.
-    Partial {
-        /// The run that stages the message, or its job if a later run can continue it.
-        id: u64,
-        /// The entry that the message becomes.
-        entry: &'a OsStr,
-    },
+    /// `.flitcast-ID-ENTRY.partial`: a message that is not complete and becomes this entry. The number
+    /// is that of the run that stages it, or of its job if a later run can continue it.
+    Partial(u64, &'a OsStr),
     /// `.flitcast-JOB-ENTRY.heads`: the heads of the entries in a partial message, with which a
     /// later run of the job continues it.
-    Heads {
-        /// The job.
-        job: u64,
-        /// The entry that the message becomes.
-        entry: &'a OsStr,
-    },
+    Heads(u64, &'a OsStr),
     /// `.flitcast-RUN-ENTRY.replaced`: an entry that was moved aside; after a crash it may be the
     /// only copy.
     Replaced,
     /// `.flitcast-JOB-ENTRY.receipt`: the proof that a job delivered an entry.
-    Receipt {
-        /// The job.
-        job: u64,
-        /// The entry.
-        entry: &'a OsStr,
-    },
+    Receipt(u64, &'a OsStr),
     /// `.flitcast-round-JOB.toml`: the record of a round that failed.
     Record,
     /// `.flitcast-map-ID` or `.flitcast-map-kept-ID`: a working folder of `flitcast map`.
@@ -95,11 +81,9 @@ impl HiddenName<'_> {
     /// Returns whether the file belongs to a message that becomes the entry `pN`.
     pub fn is_beside(self, pe: PeId) -> bool {
         match self {
-            HiddenName::Partial { entry, .. }
-            | HiddenName::Heads { entry, .. }
-            | HiddenName::Receipt { entry, .. } => {
-                entry.as_bytes() == format!("p{}", pe.0).as_bytes()
-            }
+            HiddenName::Partial(_, entry)
+            | HiddenName::Heads(_, entry)
+            | HiddenName::Receipt(_, entry) => pe_of(entry) == Some(pe.index()),
             _ => false,
         }
     }
@@ -110,16 +94,11 @@ fn beside_entry(id: u64, rest: &[u8]) -> Option<HiddenName<'_>> {
         let entry = rest.strip_suffix(suffix.as_bytes())?;
         (!entry.is_empty()).then(|| OsStr::from_bytes(entry))
     };
-    if let Some(entry) = entry(PARTIAL) {
-        return Some(HiddenName::Partial { id, entry });
-    }
-    if let Some(entry) = entry(HEADS) {
-        return Some(HiddenName::Heads { job: id, entry });
-    }
-    if let Some(entry) = entry(RECEIPT) {
-        return Some(HiddenName::Receipt { job: id, entry });
-    }
-    entry(REPLACED).map(|_| HiddenName::Replaced)
+    let partial = entry(PARTIAL).map(|entry| HiddenName::Partial(id, entry));
+    let heads = || entry(HEADS).map(|entry| HiddenName::Heads(id, entry));
+    let receipt = || entry(RECEIPT).map(|entry| HiddenName::Receipt(id, entry));
+    let replaced = || entry(REPLACED).map(|_| HiddenName::Replaced);
+    partial.or_else(heads).or_else(receipt).or_else(replaced)
 }
 
 /// Parses an id in a hidden name: 16 hexadecimal digits in lower case.
@@ -174,31 +153,21 @@ mod tests {
     #[test]
     fn the_names_that_are_made_are_read() {
         let (copy, p3) = (OsStr::new("a copy.partial"), OsStr::new("p3"));
-        let partial = partial_name(0xab, copy);
-        let of_copy = HiddenName::Partial {
-            id: 0xab,
-            entry: copy,
-        };
-        assert_eq!(partial, ".flitcast-00000000000000ab-a copy.partial.partial");
-        assert_eq!(HiddenName::parse(&partial), Some(of_copy));
-        let receipt = receipt_name(u64::MAX, p3);
-        let of_p3 = HiddenName::Receipt {
-            job: u64::MAX,
-            entry: p3,
-        };
-        assert_eq!(receipt, ".flitcast-ffffffffffffffff-p3.receipt");
-        assert_eq!(HiddenName::parse(&receipt), Some(of_p3));
+        let of_p3 = HiddenName::Receipt(u64::MAX, p3);
+        let of_copy = HiddenName::Partial(0xab, copy);
         assert!(of_p3.is_beside(PeId(3)) && !of_p3.is_beside(PeId(33)));
         assert!(!of_copy.is_beside(PeId(3)));
-        let heads = heads_name(0xab, p3);
-        assert_eq!(heads, ".flitcast-00000000000000ab-p3.heads");
-        let of_p3 = HiddenName::Heads {
-            job: 0xab,
-            entry: p3,
-        };
-        assert_eq!(HiddenName::parse(&heads), Some(of_p3));
-        assert_eq!(parsed(&record_name(7)), Some(HiddenName::Record));
+        let partial = ".flitcast-00000000000000ab-a copy.partial.partial";
+        let heads = ".flitcast-00000000000000ab-p3.heads";
+        let receipt = ".flitcast-ffffffffffffffff-p3.receipt";
+        assert_eq!(partial_name(0xab, copy), partial);
+        assert_eq!(heads_name(0xab, p3), heads);
+        assert_eq!(receipt_name(u64::MAX, p3), receipt);
         for (name, is) in [
+            (partial, of_copy),
+            (heads, HiddenName::Heads(0xab, p3)),
+            (receipt, of_p3),
+            (&record_name(7), HiddenName::Record),
             (
                 ".flitcast-00000000000000ab-p3.replaced",
                 HiddenName::Replaced,

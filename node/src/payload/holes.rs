@@ -18,21 +18,12 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Wraps a file that has just been created and is empty.
-    pub fn new(file: File) -> Self {
+    /// Wraps a file that is new, or of which an earlier run has written the first `written` bytes.
+    pub fn new(file: File, written: u64) -> Self {
         Self {
             file,
             at: 0,
-            written: 0,
-        }
-    }
-
-    /// Wraps a file of which an earlier run has written the first `bytes` bytes.
-    pub fn existing(file: File, bytes: u64) -> Self {
-        Self {
-            file,
-            at: 0,
-            written: bytes,
+            written,
         }
     }
 
@@ -109,7 +100,7 @@ mod tests {
 
     /// Writes `content` in pieces of these lengths to a new file.
     fn written(content: &[u8], pieces: &[usize]) -> io::Result<File> {
-        let mut file = NewFile::new(tempfile::tempfile()?);
+        let mut file = NewFile::new(tempfile::tempfile()?, 0);
         let mut rest = content;
         for &piece in pieces.iter().cycle() {
             let (head, tail) = rest.split_at(piece.min(rest.len()));

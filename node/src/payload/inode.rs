@@ -13,7 +13,6 @@ pub(super) struct Inode {
 }
 
 impl Inode {
-    /// Returns the inode in the result of a `stat` call.
     pub fn of(found: &Stat) -> Inode {
         Inode {
             number: found.st_ino,

@@ -29,21 +29,16 @@ pub struct OutputLock {
 }
 
 impl OutputLock {
-    /// Locks an output that exists.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if another run has locked the output.
+    /// Locks an output that exists. Fails if another run has locked it.
     pub fn take(output: &Path) -> io::Result<OutputLock> {
         let folder = File::open(output)?;
         let folder = match try_lock(&folder, Lock::Exclusive) {
             Ok(()) => Some(folder),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let output = shown(output);
-                return Err(io::Error::new(
-                    io::ErrorKind::WouldBlock,
-                    format!("{output}: another run is writing to it; wait until that has ended"),
-                ));
+                let why =
+                    format!("{output}: another run is writing to it; wait until that has ended");
+                return Err(io::Error::new(error.kind(), why));
             }
             Err(error) => {
                 tracing::debug!(%error, "the output cannot be locked");
@@ -85,13 +80,16 @@ enum Use {
 impl Sweep {
     /// Determines the use of a hidden file.
     fn use_of(&self, folder: &Path, name: &OsStr) -> Use {
-        let dead_if = |is_dead| match is_dead {
-            true => Use::Dead(None),
-            false => Use::Needed,
+        let dead_if = |is_dead| {
+            if is_dead {
+                Use::Dead(None)
+            } else {
+                Use::Needed
+            }
         };
         match HiddenName::parse(name) {
-            Some(HiddenName::Partial { id, .. }) if id == self.run => dead_if(self.run_has_ended),
-            Some(HiddenName::Partial { id: job, entry }) => {
+            Some(HiddenName::Partial(id, _)) if id == self.run => dead_if(self.run_has_ended),
+            Some(HiddenName::Partial(job, entry)) => {
                 let is_resumable = (job == self.job && !self.run_has_ended)
                     || (is_there(&folder.join(heads_name(job, entry))) && has_record(folder, job));
                 match is_resumable {
@@ -99,7 +97,7 @@ impl Sweep {
                     false => dead_if_unlocked(&folder.join(name)),
                 }
             }
-            Some(HiddenName::Heads { job, entry }) => {
+            Some(HiddenName::Heads(job, entry)) => {
                 let partial = partial_name(job, entry);
                 match is_there(&folder.join(&partial)) {
                     true => self.use_of(folder, &partial),
@@ -107,7 +105,7 @@ impl Sweep {
                 }
             }
             Some(HiddenName::Measuring) => dead_if_unlocked(&folder.join(name)),
-            Some(HiddenName::Receipt { job, entry }) => {
+            Some(HiddenName::Receipt(job, entry)) => {
                 let proves = || Receipt::of(&folder.join(entry), job).look();
                 // The record may be on another host, so only the entry counts.
                 let says_nothing =
@@ -155,10 +153,6 @@ pub(super) fn has_heads(destination: &Path, job: u64) -> bool {
 }
 
 /// Removes the partial message that a job has left for a destination, unless a process writes it.
-///
-/// # Errors
-///
-/// Returns an error if it cannot be removed.
 pub fn discard(destination: &Path, job: u64) -> io::Result<()> {
     let name = destination.file_name().unwrap_or_default();
     let at = |hidden: OsString| destination.with_file_name(hidden);
@@ -171,12 +165,8 @@ pub fn discard(destination: &Path, job: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the dead hidden files of a folder.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be listed, or a file of the run cannot be removed. A file
-/// of another run that cannot be removed is logged.
+/// Removes the dead hidden files of a folder. A file of another run that cannot be removed is
+/// logged.
 pub fn sweep(folder: &Path, sweep: &Sweep) -> Result<(), PayloadError> {
     for name in names_in(folder)? {
         let Use::Dead(_lock) = sweep.use_of(folder, &name) else {
@@ -185,7 +175,7 @@ pub fn sweep(folder: &Path, sweep: &Sweep) -> Result<(), PayloadError> {
         let path = folder.join(&name);
         match (remove(&path), HiddenName::parse(&name)) {
             (Ok(()), _) => tracing::debug!(path = %path.display(), "removed: its run has ended"),
-            (Err(error), Some(HiddenName::Partial { id, .. })) if id == sweep.run => {
+            (Err(error), Some(HiddenName::Partial(id, _))) if id == sweep.run => {
                 return Err(PayloadError::io("remove", &path)(error));
             }
             (Err(error), _) => {
@@ -198,25 +188,19 @@ pub fn sweep(folder: &Path, sweep: &Sweep) -> Result<(), PayloadError> {
 
 /// Removes the dead hidden files of an output and, if it has a folder of messages for each PE, of
 /// those.
-///
-/// # Errors
-///
-/// As [`sweep`].
 pub fn sweep_output(output: &Path, has_rows: bool, how: &Sweep) -> Result<(), PayloadError> {
     sweep(output, how)?;
-    let rows = rows_of(output).filter(|_| has_rows);
-    rows.into_iter()
-        .flatten()
-        .try_for_each(|row| sweep(&row, how))
+    let names = names_in(output).unwrap_or_default().into_iter();
+    let rows = names.filter(|name| has_rows && pe_of(name).is_some());
+    let mut rows = rows
+        .map(|name| output.join(name))
+        .filter(|row| row.is_dir());
+    rows.try_for_each(|row| sweep(&row, how))
 }
 
 /// Returns an entry of an output that is in the way of a run, if there is one. Entries named after
 /// one of `pes` PEs, records with their files, and dead hidden files are not. An output that
 /// `has_rows` has a folder of entries for each PE. The caller must have locked the output.
-///
-/// # Errors
-///
-/// Returns an error if a folder cannot be listed.
 pub fn in_the_way(
     output: &Path,
     has_rows: bool,
@@ -232,8 +216,8 @@ pub fn in_the_way(
         let path = output.join(&name);
         let is_entry = pe_of(&name).is_some_and(|pe| pe < pes);
         match HiddenName::parse(&name) {
-            Some(HiddenName::Record | HiddenName::Receipt { .. }) => {}
-            Some(HiddenName::Partial { id: job, .. } | HiddenName::Heads { job, .. })
+            Some(HiddenName::Record | HiddenName::Receipt(..)) => {}
+            Some(HiddenName::Partial(job, _) | HiddenName::Heads(job, _))
                 if has_record(output, job) => {}
             Some(_) if matches!(sweep.use_of(output, &name), Use::Dead(_)) => {}
             None if is_entry && has_rows && path.is_dir() => {
@@ -249,22 +233,10 @@ pub fn in_the_way(
 }
 
 /// Returns the records in a folder.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be listed.
 pub fn records_in(folder: &Path) -> Result<Vec<PathBuf>, PayloadError> {
     let names = names_in(folder)?.into_iter();
     let names = names.filter(|name| matches!(HiddenName::parse(name), Some(HiddenName::Record)));
     Ok(names.map(|name| folder.join(name)).collect())
-}
-
-/// Returns the folders of an output that are named after PEs.
-fn rows_of(output: &Path) -> Option<Vec<PathBuf>> {
-    let names = names_in(output).ok()?.into_iter();
-    let rows = names.filter(|name| pe_of(name).is_some());
-    let rows = rows.map(|name| output.join(name));
-    Some(rows.filter(|row| row.is_dir()).collect())
 }
 
 /// Returns the names in a folder; none if it does not exist.
@@ -313,11 +285,9 @@ mod tests {
     fn a_partial_message_is_swept_when_its_run_has_ended() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let at = |name: &str| dir.path().join(name);
-        fs::create_dir_all(at(&partial(8, "p1")).join("d"))?;
-        fs::set_permissions(
-            at(&partial(8, "p1")).join("d"),
-            fs::Permissions::from_mode(0o500),
-        )?;
+        let locked = at(&partial(8, "p1")).join("d");
+        fs::create_dir_all(&locked)?;
+        fs::set_permissions(locked, fs::Permissions::from_mode(0o500))?;
         for name in [partial(RUN, "p2"), partial(8, "a copy"), partial(6, "p3")] {
             fs::write(at(&name), "")?;
         }
@@ -326,12 +296,9 @@ mod tests {
         let lock = unlocked(&at(&partial(6, "p3")));
         assert!(lock.is_some());
         sweep(dir.path(), &sweep_of(false, false)).expect("all is removable");
+        // One is locked, and one belongs to a run that continues.
         let left = [partial(6, "p3"), partial(RUN, "p2"), "p1".to_owned()];
-        assert_eq!(
-            names(dir.path()),
-            left,
-            "one is locked, one of a run that goes on"
-        );
+        assert_eq!(names(dir.path()), left);
         drop(lock);
         sweep(dir.path(), &sweep_of(true, false)).expect("all is removable");
         assert_eq!(names(dir.path()), ["p1"]);
@@ -359,10 +326,8 @@ mod tests {
         fs::write(at(&record_name(11)), "")?;
         // A record on another host may need the proof of this receipt.
         fs::write(at("p5"), "")?;
-        let proof = Receipt::of(&at("p5"), 14);
-        proof
-            .write(&at("p5"), 1, &[7; 16])
-            .expect("it can be written");
+        let proof = Receipt::of(&at("p5"), 14).write(&at("p5"), 1, &[7; 16]);
+        proof.expect("it can be written");
         sweep_output(dir.path(), true, &sweep_of(false, false)).expect("all is removable");
         let records = [record_name(10), record_name(11)];
         let kept = [receipt(9, "p3"), receipt(10, "p3")];
@@ -403,8 +368,7 @@ mod tests {
         assert_eq!(way, None);
         discard(&at("p1"), 10)?;
         assert_eq!(names(dir.path()), records);
-        discard(&at("p1"), 10)?;
-        Ok(())
+        discard(&at("p1"), 10)
     }
 
     #[test]
@@ -417,10 +381,8 @@ mod tests {
             ".flitcast-round-0000000000000007.toml",
             "p3",
         ];
-        for name in kept
-            .iter()
-            .chain(&[".flitcast-held-17", ".flitcast-unfinished-x"])
-        {
+        let swept = [".flitcast-held-17", ".flitcast-unfinished-x"];
+        for name in kept.iter().chain(&swept) {
             fs::write(dir.path().join(name), "")?;
         }
         sweep(dir.path(), &sweep_of(true, true)).expect("all is removable");
@@ -440,10 +402,8 @@ mod tests {
         fs::write(at("p2").join(partial(8, "p1")), "")?;
         fs::write(at("p2/p1"), "")?;
         assert_eq!((way(false), way(true)), (None, None));
-        assert_eq!(
-            records_in(dir.path()).expect("it can be listed"),
-            [at(&record_name(8))]
-        );
+        let records = records_in(dir.path()).expect("it can be listed");
+        assert_eq!(records, [at(&record_name(8))]);
         fs::write(at("p2/p3"), "")?;
         assert_eq!((way(false), way(true)), (None, Some(at("p2/p3"))));
         for name in [".flitcast-notes", "p03", "p3"] {
@@ -460,12 +420,9 @@ mod tests {
         let first = OutputLock::take(dir.path())?;
         assert!(first.is_exclusive());
         let why = OutputLock::take(dir.path()).expect_err("it is locked");
-        assert!(
-            why.to_string().contains("another run is writing to it"),
-            "{why}"
-        );
+        let why = why.to_string();
+        assert!(why.contains("another run is writing to it"), "{why}");
         drop(first);
-        OutputLock::take(dir.path())?;
-        Ok(())
+        OutputLock::take(dir.path()).map(drop)
     }
 }

@@ -14,11 +14,8 @@ use super::error::PayloadError;
 use super::scan::Walk;
 
 impl Content {
-    /// Returns the exact length of the message in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a part of the message cannot be read or must not be sent.
+    /// Returns the exact length of the message in bytes, unless a part of it cannot be read or must
+    /// not be sent.
     pub fn measure(&self) -> Result<u64, PayloadError> {
         self.measure_telling(&|| {}).map(|measured| measured.bytes)
     }
@@ -46,7 +43,7 @@ impl Content {
                 .entry
                 .message_bytes()
                 .and_then(|more| bytes.checked_add(more))
-                .ok_or(PayloadError::TooLong { path: found.source })?;
+                .ok_or(PayloadError::TooLong(found.source))?;
             tell();
         }
         Ok(Measured {

@@ -14,7 +14,8 @@ use super::scan::{FoundEntry, Walk};
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     content: Content,
-    measured: Measured,
+    /// The measurement of the message.
+    pub measured: Measured,
     /// The open file, and its inode, of a message that is one file and kept open. Another file may
     /// then be renamed over it.
     file: Option<(Arc<File>, Inode)>,
@@ -51,11 +52,6 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Returns the measurement of the message.
-    pub fn measured(&self) -> &Measured {
-        &self.measured
-    }
-
     pub(super) fn path(&self) -> &Path {
         self.content.path()
     }
@@ -71,7 +67,7 @@ impl Outgoing {
     pub(super) fn check(&self, place: usize, found: &FoundEntry) -> Result<(), PayloadError> {
         match self.measured.entries.get(place) {
             Some(state) if *state == found.state() as u32 => Ok(()),
-            _ => Err(PayloadError::changed(&found.source)),
+            _ => Err(PayloadError::Changed(found.source.clone())),
         }
     }
 }

@@ -59,7 +59,7 @@ impl Packer {
     /// Opens a message that must still be the version that was measured.
     pub fn of(message: &Outgoing) -> Result<Self, PayloadError> {
         let path = message.path().to_owned();
-        let bytes = message.measured().bytes;
+        let bytes = message.measured.bytes;
         Self::begin(message.walk(), path, bytes, Some(message.clone()))
     }
 
@@ -96,10 +96,7 @@ impl Packer {
                 filled += self.fill_from_head(rest);
             } else if let Some(body) = &mut self.body {
                 filled += body.fill(rest)?;
-                if body.is_done() {
-                    body.check_unchanged()?;
-                    self.body = None;
-                }
+                self.end_body()?;
             } else if !self.begin_entry()? {
                 break;
             }
@@ -108,10 +105,6 @@ impl Packer {
     }
 
     /// Skips the next bytes of the message, without reading any content.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the message is shorter, or has changed since it was measured.
     pub fn skip(&mut self, mut bytes: u64) -> Result<(), PayloadError> {
         while bytes > 0 {
             let head = (self.head.len() - self.head_sent) as u64;
@@ -124,15 +117,18 @@ impl Packer {
                 body.at += skipped;
                 body.left -= skipped;
                 bytes -= skipped;
-                if body.is_done() {
-                    body.check_unchanged()?;
-                    self.body = None;
-                }
+                self.end_body()?;
             } else if !self.begin_entry()? {
-                return Err(PayloadError::changed(&self.content));
+                return Err(PayloadError::Changed(self.content.clone()));
             }
         }
         Ok(())
+    }
+
+    /// Ends the current file, if all of it was read.
+    fn end_body(&mut self) -> Result<(), PayloadError> {
+        let done = self.body.take_if(|body| body.is_done());
+        done.map_or(Ok(()), |body| body.check_unchanged())
     }
 
     fn fill_from_head(&mut self, buf: &mut [u8]) -> usize {
@@ -147,7 +143,7 @@ impl Packer {
     fn begin_entry(&mut self) -> Result<bool, PayloadError> {
         let Some(found) = self.walk.next() else {
             if self.begun_bytes < self.expected_bytes {
-                return Err(PayloadError::changed(&self.content));
+                return Err(PayloadError::Changed(self.content.clone()));
             }
             return Ok(false);
         };
@@ -166,7 +162,7 @@ impl Packer {
             .message_bytes()
             .and_then(|bytes| self.begun_bytes.checked_add(bytes))
             .filter(|&begun| begun <= self.expected_bytes)
-            .ok_or_else(|| PayloadError::changed(&self.content))?;
+            .ok_or_else(|| PayloadError::Changed(self.content.clone()))?;
         self.head = entry.encode();
         self.head_sent = 0;
         if let Some(file) = file {
@@ -208,7 +204,7 @@ impl SourceFile {
         let most = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
         loop {
             match self.file.read_at(&mut buf[..most], self.at) {
-                Ok(0) => return Err(PayloadError::changed(&self.source)),
+                Ok(0) => return Err(PayloadError::Changed(self.source.clone())),
                 Ok(bytes) => {
                     self.at += bytes as u64;
                     self.left -= bytes as u64;
@@ -228,10 +224,9 @@ impl SourceFile {
             && found.st_size as u64 == self.entry.size()
             && Mtime::of(&found) == self.entry.mtime
             && self.inode.is_still(&found);
-        if unchanged {
-            Ok(())
-        } else {
-            Err(PayloadError::changed(&self.source))
+        match unchanged {
+            true => Ok(()),
+            false => Err(PayloadError::Changed(self.source.clone())),
         }
     }
 }
@@ -245,7 +240,7 @@ fn as_change(error: PayloadError) -> PayloadError {
                 Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
             ) =>
         {
-            PayloadError::Changed { path }
+            PayloadError::Changed(path)
         }
         error => error,
     }

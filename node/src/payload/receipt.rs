@@ -10,7 +10,6 @@
 //!
 //! A receipt is removed when its job has ended, or when a record of the job contains the delivery.
 
-use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -42,7 +41,8 @@ pub enum DestinationState {
 #[derive(Clone, Debug)]
 pub struct Receipt {
     path: PathBuf,
-    destination: PathBuf,
+    /// The path at which the message becomes visible.
+    pub destination: PathBuf,
 }
 
 impl Receipt {
@@ -50,12 +50,6 @@ impl Receipt {
     pub fn of(destination: &Path, job_id: u64) -> Receipt {
         let parent = destination.parent().unwrap_or(Path::new(""));
         let name = destination.file_name().unwrap_or_default();
-        Receipt::named(parent, name, destination, job_id)
-    }
-
-    /// Returns the receipt, in `parent`, of the message for `destination` with the file name
-    /// `name`.
-    pub(super) fn named(parent: &Path, name: &OsStr, destination: &Path, job_id: u64) -> Receipt {
         Receipt {
             path: parent.join(receipt_name(job_id, name)),
             destination: destination.to_owned(),
@@ -67,16 +61,7 @@ impl Receipt {
         above(&self.path).unwrap_or(&self.path).to_owned()
     }
 
-    /// Returns the path at which the message becomes visible.
-    pub fn destination(&self) -> &Path {
-        &self.destination
-    }
-
     /// Determines the state of the destination.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the destination or the receipt cannot be read.
     pub fn look(&self) -> Result<DestinationState, PayloadError> {
         let standing = match identity(&self.destination) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -98,12 +83,8 @@ impl Receipt {
         Ok(digest.map_or(DestinationState::Another, DestinationState::Delivered))
     }
 
-    /// Checks that the message can be renamed to the destination.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a folder on the path is a symlink to a path that does not exist, or if
-    /// the destination is a mount point.
+    /// Checks that the message can be renamed to the destination: that no folder on the path is a
+    /// symlink to a path that does not exist, and that the destination is not a mount point.
     pub fn check_reachable(&self) -> Result<(), PayloadError> {
         for folder in self.destination.ancestors().skip(1) {
             let is_link = fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink());
@@ -114,13 +95,8 @@ impl Receipt {
                 )));
             }
         }
-        let found = statx(
-            CWD,
-            &self.destination,
-            AtFlags::SYMLINK_NOFOLLOW,
-            StatxFlags::BASIC_STATS,
-        );
-        match found {
+        let (at, how) = (&self.destination, AtFlags::SYMLINK_NOFOLLOW);
+        match statx(CWD, at, how, StatxFlags::BASIC_STATS) {
             Ok(found) if found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) => {
                 Err(PayloadError::Unusable(format!(
                     "{}: a mount point, which cannot be replaced; unmount it, or choose an output below it",
@@ -159,16 +135,11 @@ impl Receipt {
     pub fn remove(&self) -> Result<(), PayloadError> {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(()),
-            // There is no receipt below a regular file.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(PayloadError::io("remove the receipt", &self.path)(error)),
+            Err(error) => match error.kind() {
+                // There is no receipt below a regular file.
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
+                _ => Err(PayloadError::io("remove the receipt", &self.path)(error)),
+            },
         }
     }
 }
@@ -229,11 +200,8 @@ mod tests {
         fs::create_dir(&staged)?;
         assert_eq!(standing(output), DestinationState::Nothing);
         write(&receipt(output), &staged);
-        assert!(
-            output
-                .join(".flitcast-00000000000000ab-p3.receipt")
-                .exists()
-        );
+        let note = output.join(".flitcast-00000000000000ab-p3.receipt");
+        assert!(note.exists());
 
         // A crash happens before the rename; then another entry is created and changed.
         assert_eq!(standing(output), DestinationState::Nothing);
@@ -249,10 +217,8 @@ mod tests {
         fs::write(there.join("file"), "")?;
         assert_eq!(standing(output), DELIVERED);
         let other = Receipt::of(&there, 0xac).look();
-        assert_eq!(
-            other.expect("it can be looked at"),
-            DestinationState::Another
-        );
+        let other = other.expect("it can be looked at");
+        assert_eq!(other, DestinationState::Another);
         receipt(output).remove().expect("it is there");
         receipt(output).remove().expect("it need not be");
         assert_eq!(standing(output), DestinationState::Another);

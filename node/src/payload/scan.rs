@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::content::Content;
@@ -115,18 +115,18 @@ impl Walk {
             Content::Entry(_) => None,
             Content::Dealt { files, .. } => Some(files.clone()),
         };
-        Self {
-            base: content.path().to_owned(),
-            state: WalkState::Begun(files),
-            left_out: 0,
-        }
+        Self::at(content.path(), WalkState::Begun(files))
     }
 
     /// Walks over a message that is one open file, which had this inode when it was opened.
     pub fn of_open(path: &Path, file: Arc<File>, inode: Inode) -> Self {
+        Self::at(path, WalkState::Open(file, inode, false))
+    }
+
+    fn at(path: &Path, state: WalkState) -> Self {
         Self {
             base: path.to_owned(),
-            state: WalkState::Open(file, inode, false),
+            state,
             left_out: 0,
         }
     }
@@ -134,17 +134,12 @@ impl Walk {
     /// Returns the entry of the open file as it is now.
     fn entry(&self, file: &File, inode: Inode) -> Result<FoundEntry, PayloadError> {
         let found = fstat(file).map_err(PayloadError::io("read", &self.base))?;
-        let entry = Entry {
-            path: PathBuf::new(),
-            kind: EntryKind::File {
-                size: found.st_size as u64,
-                extents: Extents::default(),
-            },
-            mode: found.st_mode & 0o777,
-            mtime: Mtime::of(&found),
+        let kind = EntryKind::File {
+            size: found.st_size as u64,
+            extents: Extents::default(),
         };
         Ok(FoundEntry {
-            entry,
+            entry: Entry::of(&found, PathBuf::new(), kind),
             source: self.base.clone(),
             inode: match inode.is_still(&found) {
                 true => inode,
@@ -156,26 +151,22 @@ impl Walk {
     fn begin(&mut self, files: Option<Arc<[PathBuf]>>) -> Result<FoundEntry, PayloadError> {
         let base = self.base.clone();
         let unread = || PayloadError::io("read", &self.base);
-        let root = match files.is_some() {
-            true => FoundEntry {
+        if let Some(files) = files {
+            let cursor = Cursor::open(&self.base).map_err(unread())?;
+            self.state = WalkState::Dealt(cursor, files, 0);
+            return Ok(FoundEntry {
                 entry: Entry::dealt_root(),
                 source: base,
                 inode: Inode::default(),
-            },
-            false => examine(base, PathBuf::new())?,
-        };
-        self.state = match (files, &root.entry.kind) {
-            (Some(files), _) => {
-                let cursor = Cursor::open(&self.base).map_err(unread())?;
-                WalkState::Dealt(cursor, files, 0)
-            }
-            (None, EntryKind::Directory) => {
-                let cursor = Cursor::open(&self.base).map_err(unread())?;
-                let listing = cursor.list().map_err(unread())?;
-                WalkState::Below(cursor, vec![listing])
-            }
-            (None, _) => WalkState::AtFile,
-        };
+            });
+        }
+        let root = examine(base, PathBuf::new())?;
+        self.state = WalkState::AtFile;
+        if root.entry.kind == EntryKind::Directory {
+            let cursor = Cursor::open(&self.base).map_err(unread())?;
+            let listing = cursor.list().map_err(unread())?;
+            self.state = WalkState::Below(cursor, vec![listing]);
+        }
         Ok(root)
     }
 
@@ -205,10 +196,8 @@ pub(super) fn open_regular(
     source: &Path,
 ) -> Result<File, PayloadError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = openat(directory, path, flags, Mode::empty());
-    opened
-        .map(File::from)
-        .map_err(PayloadError::io("read", source))
+    let opened = openat(directory, path, flags, Mode::empty()).map(File::from);
+    opened.map_err(PayloadError::io("read", source))
 }
 
 fn next_below(
@@ -260,12 +249,11 @@ fn next_dealt(
         *next += 1;
         return Some(step(base, cursor, file.file_name()?));
     };
-    Some(
-        step(base, cursor, name).and_then(|found| match found.entry.kind {
-            EntryKind::Directory => Ok(found),
-            _ => Err(PayloadError::changed(&found.source)),
-        }),
-    )
+    let found = step(base, cursor, name).and_then(|found| match found.entry.kind {
+        EntryKind::Directory => Ok(found),
+        _ => Err(PayloadError::Changed(found.source)),
+    });
+    Some(found)
 }
 
 /// Examines the entry `name` of the cursor's directory, and enters it if it is a directory.
@@ -280,11 +268,8 @@ fn step(base: &Path, cursor: &mut Cursor, name: &OsStr) -> Result<FoundEntry, Pa
 }
 
 fn leave(base: &Path, cursor: &mut Cursor) -> Result<(), PayloadError> {
-    let left = cursor.leave();
-    let above = left.map_err(|error| (base.join(cursor.path()), error));
-    above
-        .map(drop)
-        .map_err(|(path, error)| PayloadError::io("read", &path)(error))
+    let left = cursor.leave().map(drop);
+    left.map_err(|error| PayloadError::io("read", &base.join(cursor.path()))(error))
 }
 
 /// Examines the entry at `source`; returns an error if it cannot be sent.
@@ -302,7 +287,7 @@ fn look(
 ) -> Result<FoundEntry, PayloadError> {
     let unread = || PayloadError::io("read", &source);
     let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(unread())?;
-    let refused = |why| PayloadError::refused(&source, why);
+    let refused = |why| PayloadError::Refused(source.clone(), why);
     let kind = match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => EntryKind::File {
             // Never negative.
@@ -321,28 +306,13 @@ fn look(
         FileType::Socket => return Err(refused(Refusal::Special("a socket"))),
         _ => return Err(refused(Refusal::Special("a device"))),
     };
-    let entry = Entry {
-        path,
-        kind,
-        mode: found.st_mode & 0o777,
-        mtime: Mtime::of(&found),
-    };
+    let (entry, inode) = (Entry::of(&found, path, kind), Inode::of(&found));
     match entry.check() {
         Ok(()) => Ok(FoundEntry {
             entry,
             source,
-            inode: Inode::of(&found),
+            inode,
         }),
         Err(why) => Err(refused(why)),
-    }
-}
-
-impl Mtime {
-    pub(super) fn of(found: &Stat) -> Self {
-        Self {
-            seconds: found.st_mtime,
-            // The kernel keeps it below 10^9.
-            nanos: found.st_mtime_nsec as u32,
-        }
     }
 }

@@ -25,15 +25,12 @@ use crate::system::lock::{Lock, try_lock};
 #[derive(Debug)]
 pub(super) struct Staging {
     path: PathBuf,
-    /// The run, which names the staging place of a message that is not kept.
-    run: u64,
-    /// The job, which names the staging place of a message that is kept.
-    job: u64,
     /// The heads of the message's entries; `None` if the message is not kept when incomplete.
     heads: Option<Heads>,
     parent: PathBuf,
-    destination: PathBuf,
-    /// The receipt of the message.
+    /// The destination. The job names the staging place of a message that is kept, the run that of
+    /// any other one.
+    target: Target,
     receipt: Receipt,
     /// Whether the file or folder at `path` belongs to this run, which removes it.
     claimed: bool,
@@ -44,27 +41,21 @@ pub(super) struct Staging {
 impl Staging {
     /// Chooses the staging name of a message; nothing is created.
     pub fn beside(target: Target) -> Result<Self, PayloadError> {
-        let Target {
-            destination,
-            run,
-            job,
-            is_kept,
-            ..
-        } = target;
-        let (Some(name), Some(parent)) = (destination.file_name(), above(&destination)) else {
-            let path = shown(&destination);
+        let Target { run, job, .. } = target;
+        let place = &target.destination;
+        let (Some(name), Some(parent)) = (place.file_name(), above(place)) else {
+            let path = shown(place);
             let why = format!("{path} cannot be a destination: it has no file name");
             return Err(PayloadError::Unusable(why));
         };
-        let id = if is_kept { job } else { run };
+        let heads = || Heads::at(parent.join(heads_name(job, name)));
+        let id = if target.is_kept { job } else { run };
         Ok(Self {
             path: parent.join(partial_name(id, name)),
-            run,
-            job,
-            heads: is_kept.then(|| Heads::at(parent.join(heads_name(job, name)))),
-            receipt: Receipt::named(parent, name, &destination, job),
+            heads: target.is_kept.then(heads),
+            receipt: Receipt::of(place, job),
             parent: parent.to_owned(),
-            destination,
+            target,
             claimed: false,
             lock: None,
         })
@@ -80,7 +71,7 @@ impl Staging {
         if let Some(heads) = &mut self.heads
             && let Err(error) = heads.flush()
         {
-            let path = heads.path().display();
+            let path = heads.path.display();
             tracing::info!(%path, %error, "an incomplete message cannot be continued later");
             self.forgo();
         }
@@ -92,7 +83,7 @@ impl Staging {
             && self.claimed
             && let Err(error) = heads.remove()
         {
-            tracing::warn!(path = %heads.path().display(), %error, "leftover could not be removed");
+            tracing::warn!(path = %heads.path.display(), %error, "leftover could not be removed");
         }
     }
 
@@ -102,13 +93,14 @@ impl Staging {
         if self.heads.is_none() || is_used {
             return;
         }
-        let discarded = discard(&self.destination, self.job);
+        let Target { run, job, .. } = self.target;
+        let discarded = discard(self.destination(), job);
         if discarded.is_ok() && is_free(&self.path).unwrap_or(false) {
             return;
         }
         self.heads = None;
-        let name = self.destination.file_name().unwrap_or_default();
-        self.path = self.parent.join(partial_name(self.run, name));
+        let name = self.destination().file_name().unwrap_or_default();
+        self.path = self.parent.join(partial_name(run, name));
     }
 
     pub fn path(&self) -> &Path {
@@ -116,14 +108,11 @@ impl Staging {
     }
 
     pub fn destination(&self) -> &Path {
-        &self.destination
+        &self.target.destination
     }
 
     /// Takes over the open file or folder at the staging name, and locks it until this is dropped.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the descriptor cannot be duplicated, or another run has the lock.
+    /// Fails if another run has the lock.
     pub fn claim(&mut self, made: BorrowedFd<'_>) -> io::Result<()> {
         self.claimed = true;
         let made = File::from(made.try_clone_to_owned()?);
@@ -139,21 +128,16 @@ impl Staging {
     }
 
     /// Moves the message, of `bytes` bytes with this digest, to its destination, and returns when
-    /// that is durable. An existing entry is replaced if this job has delivered it, or if `replace`
-    /// is set.
-    pub fn publish(
-        mut self,
-        replace: bool,
-        bytes: u64,
-        digest: &Digest,
-    ) -> Result<(), PayloadError> {
+    /// that is durable. An existing entry is replaced if this job has delivered it, or if the target
+    /// requests that.
+    pub fn publish(mut self, bytes: u64, digest: &Digest) -> Result<(), PayloadError> {
         self.forgo();
-        let gives_way = replace || matches!(self.receipt.look()?, DestinationState::Delivered(_));
+        let is_delivered = |state| matches!(state, DestinationState::Delivered(_));
+        let gives_way = self.target.replace || is_delivered(self.receipt.look()?);
         self.receipt.write(&self.path, bytes, digest)?;
-        let moved = if gives_way {
-            self.exchange()
-        } else {
-            self.move_to_free()
+        let moved = match gives_way {
+            true => self.exchange(),
+            false => self.move_to_free(),
         };
         if let Err(error) = moved {
             // Without the entry, the receipt is useless.
@@ -162,7 +146,7 @@ impl Staging {
             }
             return Err(match error.kind() {
                 io::ErrorKind::AlreadyExists => self.exists(),
-                _ => PayloadError::io("move the finished message to", &self.destination)(error),
+                _ => PayloadError::io("move the finished message to", self.destination())(error),
             });
         }
         File::open(&self.parent)
@@ -170,26 +154,20 @@ impl Staging {
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
-    /// Returns an error if the destination has an entry that this job has not delivered.
-    pub fn check_free(&self) -> Result<(), PayloadError> {
-        match self.receipt.look()? {
-            DestinationState::Nothing | DestinationState::Delivered(_) => Ok(()),
-            DestinationState::Another => Err(self.exists()),
-        }
-    }
-
-    /// Returns an error if the directory of the destination does not exist.
-    pub fn check_parent(&self) -> Result<(), PayloadError> {
+    /// Returns an error if the directory of the destination does not exist, or if the destination has
+    /// an entry that is not to be replaced.
+    pub fn check(&self) -> Result<(), PayloadError> {
         // With a slash at its end the path means a directory, or a symlink to one.
-        fs::metadata(self.parent.join(""))
-            .map(|_| ())
-            .map_err(PayloadError::io("write to the directory", &self.parent))
+        let found = fs::metadata(self.parent.join(""));
+        found.map_err(PayloadError::io("write to the directory", &self.parent))?;
+        match self.target.replace || self.receipt.look()? != DestinationState::Another {
+            true => Ok(()),
+            false => Err(self.exists()),
+        }
     }
 
     fn exists(&self) -> PayloadError {
-        PayloadError::Exists {
-            path: self.destination.clone(),
-        }
+        PayloadError::Exists(self.destination().to_owned())
     }
 
     fn move_to_free(&self) -> io::Result<()> {
@@ -197,10 +175,10 @@ impl Staging {
             Err(error) if lacks_flags(error) => {
                 // Another process could create the destination between the check and the rename;
                 // such a file system has nothing better.
-                if !is_free(&self.destination)? {
+                if !is_free(self.destination())? {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
-                fs::rename(&self.path, &self.destination)
+                fs::rename(&self.path, self.destination())
             }
             moved => Ok(moved?),
         }
@@ -215,7 +193,7 @@ impl Staging {
     }
 
     fn exchange_in_steps(&self) -> io::Result<()> {
-        if is_free(&self.destination)? {
+        if is_free(self.destination())? {
             return self.move_to_free();
         }
         // Not a staging name: after a crash here it is the only copy of the old entry, which no
@@ -224,16 +202,16 @@ impl Staging {
         if !is_free(&aside)? {
             return Err(io::Error::other(format!("{} is in the way", shown(&aside))));
         }
-        fs::rename(&self.destination, &aside)?;
-        if let Err(error) = fs::rename(&self.path, &self.destination) {
-            fs::rename(&aside, &self.destination)?;
+        fs::rename(self.destination(), &aside)?;
+        if let Err(error) = fs::rename(&self.path, self.destination()) {
+            fs::rename(&aside, self.destination())?;
             return Err(error);
         }
         fs::rename(&aside, &self.path)
     }
 
     fn rename(&self, flags: RenameFlags) -> rustix::io::Result<()> {
-        renameat_with(CWD, &self.path, CWD, &self.destination, flags)
+        renameat_with(CWD, &self.path, CWD, self.destination(), flags)
     }
 }
 
@@ -276,10 +254,9 @@ mod tests {
     fn target(destination: &Path) -> Target {
         Target {
             destination: destination.to_owned(),
-            replace: false,
             run: 7,
             job: 8,
-            is_kept: false,
+            ..Target::default()
         }
     }
 
@@ -293,16 +270,9 @@ mod tests {
     }
 
     fn names(dir: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(dir)
-            .expect("the directory is there")
-            .map(|entry| {
-                entry
-                    .expect("it is listed")
-                    .file_name()
-                    .display()
-                    .to_string()
-            })
-            .collect();
+        let entries = fs::read_dir(dir).expect("the directory is there");
+        let names = entries.map(|entry| entry.expect("it is listed").file_name());
+        let mut names: Vec<String> = names.map(|name| name.display().to_string()).collect();
         names.sort();
         names
     }
@@ -323,8 +293,9 @@ mod tests {
         }
     }
 
+    /// Without flags of `rename`. An entry that was moved aside before a crash is kept.
     #[test]
-    fn without_flags_of_rename_the_old_entry_is_replaced_in_steps() -> io::Result<()> {
+    fn an_old_entry_is_replaced_in_steps() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let destination = dir.path().join("p3");
         fs::create_dir(&destination)?;
@@ -332,18 +303,13 @@ mod tests {
         staged(dir.path()).exchange_in_steps()?;
         assert_eq!(fs::read(&destination)?, b"new");
         assert_eq!(names(dir.path()), ["p3"]);
-        Ok(())
-    }
 
-    #[test]
-    fn what_was_moved_aside_before_a_crash_is_kept() -> io::Result<()> {
-        let dir = tempfile::tempdir()?;
         let aside = ".flitcast-0000000000000007-p3.replaced";
         fs::write(dir.path().join(aside), "only copy")?;
-        fs::write(dir.path().join("p3"), "old")?;
+        fs::write(&destination, "old")?;
         assert!(staged(dir.path()).exchange_in_steps().is_err());
         assert_eq!(names(dir.path()), [aside, "p3"]);
-        assert_eq!(fs::read(dir.path().join("p3"))?, b"old");
+        assert_eq!(fs::read(&destination)?, b"old");
         Ok(())
     }
 }

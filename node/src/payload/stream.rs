@@ -72,7 +72,7 @@ pub struct FileSource {
 impl FileSource {
     /// Starts to read a message behind its first `skipped` bytes, in blocks of whole flits.
     pub fn open(message: Outgoing, flit_bytes: u32, skipped: u64) -> FileSource {
-        let bytes = message.measured().bytes.saturating_sub(skipped);
+        let bytes = message.measured.bytes.saturating_sub(skipped);
         // A block has whole flits, so no flit spans two blocks.
         let flit = flit_bytes as usize;
         let block = (DISK_BLOCK_BYTES / flit).max(1) * flit;
@@ -247,10 +247,8 @@ pub fn delivered_at(output: &Path, delivery: DeliveryName, apart: bool) -> PathB
 pub fn output_fault(output: &Path, last: PeId) -> Option<String> {
     let target = Target {
         destination: destination(output, last),
-        replace: false,
-        run: 0,
-        job: 0,
         is_kept: true,
+        ..Target::default()
     };
     match Staging::beside(target) {
         Ok(staged) if staged.path().as_os_str().len() <= PATH_BYTES_MAX => None,

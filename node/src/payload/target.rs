@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The place of an incoming message, and the rules for what is there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Target {
     /// The path at which the complete message becomes visible. Its parent directory must exist, and
     /// each path has one message at a time.

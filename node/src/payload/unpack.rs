@@ -10,10 +10,10 @@
 mod replay;
 mod staged_file;
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,7 +45,6 @@ const PREFIX_BYTES_MAX: usize = 3;
 /// incomplete message is kept.
 pub struct Unpacker {
     staging: Staging,
-    replace: bool,
     /// The record of progress: each complete entry counts.
     pulse: Arc<ActivityMonitor>,
     /// The entries that exist in the staging place.
@@ -83,23 +82,14 @@ struct Attributes {
 }
 
 impl Unpacker {
-    /// Creates the writer of a message. No file is created before its first bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the target has no name or no parent directory, or if its place is taken
-    /// and not to be replaced.
+    /// Creates the writer of a message. No file is created before its first bytes. Fails if the
+    /// target has no name or no parent directory, or if its place is taken and not to be replaced.
     pub fn create(target: Target, pulse: Arc<ActivityMonitor>) -> Result<Self, PayloadError> {
-        let replace = target.replace;
         let staging = Staging::beside(target)?;
-        staging.check_parent()?;
-        if !replace {
-            // Also checked at commit; an error here costs no round.
-            staging.check_free()?;
-        }
+        // Also checked at commit; an error here costs no round.
+        staging.check()?;
         Ok(Self {
             staging,
-            replace,
             pulse,
             existing: Existing::Nothing,
             broken: false,
@@ -133,26 +123,28 @@ impl Unpacker {
         let Some(body) = &self.body else {
             return Ok(());
         };
-        let look = || match body.file.file().metadata()?.nlink() {
+        let look = || {
             // Not all file systems count links; on those the name is checked.
-            0 => match (&self.root, body.entry.path.file_name()) {
-                (Root::Directory(open), Some(name)) => {
-                    let found = statat(open.cursor.here(), name, AtFlags::SYMLINK_NOFOLLOW);
-                    found.map(|_| ()).map_err(io::Error::from)
+            if body.file.file().metadata()?.nlink() == 0 {
+                match (&self.root, body.entry.path.file_name()) {
+                    (Root::Directory(open), Some(name)) => {
+                        statat(open.cursor.here(), name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    }
+                    _ => {
+                        fs::symlink_metadata(self.staging.path())?;
+                    }
                 }
-                _ => fs::symlink_metadata(self.staging.path()).map(|_| ()),
-            },
-            _ => Ok(()),
+            }
+            Ok(())
         };
         look().map_err(|error| self.io("write", &body.entry.path, error))
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), PayloadError> {
         while !bytes.is_empty() {
-            bytes = if self.body.is_some() {
-                self.write_body(bytes)?
-            } else {
-                self.read_head(bytes)?
+            bytes = match self.body.is_some() {
+                true => self.write_body(bytes)?,
+                false => self.read_head(bytes)?,
             };
         }
         Ok(())
@@ -162,9 +154,7 @@ impl Unpacker {
     pub fn commit(mut self) -> Result<Digest, PayloadError> {
         let mid_entry = self.body.is_some() || !self.head.is_empty();
         if self.broken || mid_entry || matches!(self.root, Root::Awaited) {
-            return Err(PayloadError::Incomplete {
-                destination: self.staging.destination().to_owned(),
-            });
+            return Err(self.incomplete());
         }
         while let Root::Directory(open) = &self.root
             && !open.entries.is_empty()
@@ -172,8 +162,12 @@ impl Unpacker {
             self.leave()?;
         }
         let digest = self.hash.digest128().to_be_bytes();
-        self.staging.publish(self.replace, self.bytes, &digest)?;
+        self.staging.publish(self.bytes, &digest)?;
         Ok(digest)
+    }
+
+    fn incomplete(&self) -> PayloadError {
+        PayloadError::Incomplete(self.staging.destination().to_owned())
     }
 
     /// Writes to the current file, and returns the part of `bytes` behind its content.
@@ -184,15 +178,19 @@ impl Unpacker {
         let remaining = body.end - body.file.bytes();
         let most = usize::try_from(remaining).map_or(bytes.len(), |left| left.min(bytes.len()));
         let (content, rest) = bytes.split_at(most);
-        body.file
-            .write(content)
-            .map_err(|error| self.io("write", &body.entry.path, error))?;
-        if body.is_done() {
-            self.finish_file(body)?;
-        } else {
-            self.body = Some(body);
-        }
+        let written = body.file.write(content);
+        written.map_err(|error| self.io("write", &body.entry.path, error))?;
+        self.go_on(body)?;
         Ok(rest)
+    }
+
+    /// Finishes a file if it is complete; otherwise its content comes next.
+    fn go_on(&mut self, mut body: StagedFile) -> Result<(), PayloadError> {
+        if body.is_done() {
+            return self.finish_file(body);
+        }
+        self.body = Some(body);
+        Ok(())
     }
 
     /// Reads the head of the next entry, and returns the part of `bytes` behind it.
@@ -222,7 +220,7 @@ impl Unpacker {
     fn head_length(head: &[u8]) -> Result<Option<usize>, PayloadError> {
         let malformed = || {
             let why = Refusal::Malformed("longer than any entry can be");
-            PayloadError::refused(Path::new("an entry"), why)
+            PayloadError::Refused("an entry".into(), why)
         };
         let Some(prefix) = head.iter().position(|byte| byte & 0x80 == 0) else {
             return match head.len() {
@@ -237,7 +235,7 @@ impl Unpacker {
     }
 
     fn begin(&mut self, entry: Entry) -> Result<(), PayloadError> {
-        let refused = |why| Err(PayloadError::refused(&entry.path, why));
+        let refused = |why| Err(PayloadError::Refused(entry.path.clone(), why));
         match (&self.root, entry.is_root()) {
             (Root::Awaited, true) => self.begin_root(entry),
             (Root::Awaited, false) => refused(Refusal::BeforeRoot),
@@ -256,25 +254,18 @@ impl Unpacker {
         let create = || PayloadError::io("create", &staged);
         match entry.kind {
             EntryKind::File { .. } => {
-                let file = match self.existing.is_replay() {
-                    true => replay::open_file(CWD, &staged, self.existing).map_err(create())?,
-                    false => {
-                        let mut made = OpenOptions::new();
-                        let made = made.write(true).create_new(true).mode(0o600);
-                        NewFile::new(made.open(&staged).map_err(create())?)
-                    }
-                };
+                let file = open_file(CWD, &staged, self.existing).map_err(create())?;
                 let claimed = self.staging.claim(file.file().as_fd());
                 claimed.map_err(create())?;
                 self.root = Root::File;
-                self.begin_body(file, entry)
+                self.go_on(StagedFile::of(file, entry))
             }
             // `Entry::decode` has refused a symlink.
             EntryKind::Directory | EntryKind::Symlink { .. } => {
                 // Writable until it is finished, whatever its final mode is.
                 if !self.existing.is_replay() {
-                    let made = DirBuilder::new().mode(0o700).create(&staged);
-                    made.map_err(create())?;
+                    let made = mkdirat(CWD, &staged, Mode::RWXU);
+                    made.map_err(io::Error::from).map_err(create())?;
                 }
                 let cursor = Cursor::open(&staged).map_err(create())?;
                 self.staging.claim(cursor.here()).map_err(create())?;
@@ -294,7 +285,7 @@ impl Unpacker {
             && open.cursor.path() != parent
         {
             if open.cursor.is_at_root() || parent.starts_with(open.cursor.path()) {
-                return Err(PayloadError::refused(path, Refusal::NoParent));
+                return Err(PayloadError::Refused(path.to_owned(), Refusal::NoParent));
             }
             self.leave()?;
         }
@@ -304,7 +295,7 @@ impl Unpacker {
     /// Creates an entry in the current directory.
     fn begin_here(&mut self, entry: Entry) -> Result<(), PayloadError> {
         let (Root::Directory(open), Some(name)) = (&mut self.root, entry.path.file_name()) else {
-            return Err(PayloadError::refused(&entry.path, Refusal::BeforeRoot));
+            return Err(PayloadError::Refused(entry.path, Refusal::BeforeRoot));
         };
         let (here, existing) = (open.cursor.here(), self.existing);
         // An entry behind a prefix may have been created by the run that left the prefix.
@@ -317,17 +308,9 @@ impl Unpacker {
         };
         match &entry.kind {
             EntryKind::File { .. } => {
-                let file = match existing.is_replay() {
-                    true => replay::open_file(here, Path::new(name), existing),
-                    false => make_way().and_then(|()| {
-                        let flags =
-                            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                        let made = openat(here, name, flags, Mode::RUSR | Mode::WUSR)?;
-                        Ok(NewFile::new(made.into()))
-                    }),
-                };
+                let file = make_way().and_then(|()| open_file(here, Path::new(name), existing));
                 let file = file.map_err(|error| self.not_made(&entry.path, error))?;
-                self.begin_body(file, entry)
+                self.go_on(StagedFile::of(file, entry))
             }
             EntryKind::Directory => {
                 let made = match existing.is_replay() {
@@ -353,25 +336,17 @@ impl Unpacker {
                     let checked = replay::check_symlink(here, name, target);
                     return checked.map_err(|error| self.io("read", &entry.path, error));
                 }
-                let made = make_way().and_then(|()| Ok(symlinkat(target, here, name)?));
-                made.map_err(|error| self.not_made(&entry.path, error))?;
-                self.finish_symlink(&entry)
+                let times = timestamps(entry.mtime);
+                let made = make_way().and_then(|()| {
+                    symlinkat(target, here, name)?;
+                    Ok(utimensat(here, name, &times, AtFlags::SYMLINK_NOFOLLOW))
+                });
+                let timed = made.map_err(|error| self.not_made(&entry.path, error))?;
+                timed.map_err(|error| self.io("finish", &entry.path, error.into()))?;
+                self.pulse.worked();
+                Ok(())
             }
         }
-    }
-
-    fn begin_body(&mut self, file: NewFile, entry: Entry) -> Result<(), PayloadError> {
-        let mut body = StagedFile {
-            file,
-            end: 0,
-            rest: Box::new(entry.data()),
-            entry,
-        };
-        if body.is_done() {
-            return self.finish_file(body);
-        }
-        self.body = Some(body);
-        Ok(())
     }
 
     fn finish_file(&self, mut body: StagedFile) -> Result<(), PayloadError> {
@@ -388,16 +363,6 @@ impl Unpacker {
             file.sync_all()
         };
         finish().map_err(|error| self.io("finish", &body.entry.path, error))?;
-        self.pulse.worked();
-        Ok(())
-    }
-
-    fn finish_symlink(&self, entry: &Entry) -> Result<(), PayloadError> {
-        if let (Root::Directory(open), Some(name)) = (&self.root, entry.path.file_name()) {
-            let (here, times) = (open.cursor.here(), timestamps(entry.mtime));
-            utimensat(here, name, &times, AtFlags::SYMLINK_NOFOLLOW)
-                .map_err(|error| self.io("finish", &entry.path, error.into()))?;
-        }
         self.pulse.worked();
         Ok(())
     }
@@ -423,10 +388,7 @@ impl Unpacker {
         let finished = match open.cursor.is_at_root() {
             true => finish(open.cursor.here()),
             // Left first, since its mode may deny access to `..`.
-            false => open
-                .cursor
-                .leave()
-                .and_then(|left: OwnedFd| finish(left.as_fd())),
+            false => open.cursor.leave().and_then(|left| finish(left.as_fd())),
         };
         finished.map_err(|error| self.io("finish", &path, error))?;
         self.pulse.worked();
@@ -436,7 +398,9 @@ impl Unpacker {
     /// Converts an error of creating an entry: if the entry exists, the message is at fault.
     fn not_made(&self, path: &Path, error: io::Error) -> PayloadError {
         match error.kind() {
-            io::ErrorKind::AlreadyExists => PayloadError::refused(path, Refusal::Duplicate),
+            io::ErrorKind::AlreadyExists => {
+                PayloadError::Refused(path.to_owned(), Refusal::Duplicate)
+            }
             _ => self.io("create", path, error),
         }
     }
@@ -465,6 +429,16 @@ impl Attributes {
         }
         Ok(fchmod(of, Mode::from_raw_mode(self.mode))?)
     }
+}
+
+/// Opens a file of a prefix, or creates a new one.
+fn open_file(directory: BorrowedFd<'_>, name: &Path, existing: Existing) -> io::Result<NewFile> {
+    if existing.is_replay() {
+        return replay::open_file(directory, name, existing);
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let made = openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+    Ok(NewFile::new(made.into(), 0))
 }
 
 /// Joins two paths, without the slash that an empty `path` would add.

@@ -23,7 +23,7 @@ pub fn check_version(
     known: &Version,
     tell: &dyn Fn(),
 ) -> Result<(), PayloadError> {
-    let Measured { bytes, state, .. } = *message.measured();
+    let Measured { bytes, state, .. } = message.measured;
     let why = match known.digest {
         _ if (bytes, state) == (known.bytes, known.state) => return Ok(()),
         _ if bytes != known.bytes => {
@@ -32,23 +32,17 @@ pub fn check_version(
         }
         // A time or an inode differs.
         None => "changed since the run began, or was written anew".to_owned(),
-        Some(digest) if digest == digest_of(message, tell)? => return Ok(()),
+        Some(digest) if digest == prefix_digest(message, u64::MAX, tell)? => return Ok(()),
         Some(_) => "changed since the run began: the content is not what was delivered".to_owned(),
     };
-    Err(PayloadError::OtherVersion {
-        path: message.path().to_owned(),
-        message: known.message,
-        why,
-    })
+    let path = message.path().to_owned();
+    Err(PayloadError::OtherVersion(path, known.message, why))
 }
 
 /// Returns the error of a message that was known to be at `path` and no longer exists.
 pub fn gone(path: PathBuf, known: &Version) -> PayloadError {
-    PayloadError::OtherVersion {
-        path,
-        message: known.message,
-        why: "it was there when the run began, and is gone".to_owned(),
-    }
+    let why = "it was there when the run began, and is gone".to_owned();
+    PayloadError::OtherVersion(path, known.message, why)
 }
 
 /// Reads the entry at `path` as a message, dealt from a folder if it `is_dealt`, and returns its
@@ -59,30 +53,18 @@ pub fn version_at(path: &Path, is_dealt: bool, tell: &dyn Fn()) -> Option<(u64, 
     }
     let content = match is_dealt {
         true => {
-            let one = Others {
-                root: Some(PeId::ROOT),
-                pes: 2,
-            };
-            deal(path, one).ok()?.pop().flatten()?
+            let root = Some(PeId::ROOT);
+            deal(path, Others { root, pes: 2 }).ok()?.pop().flatten()?
         }
         false => Content::Entry(path.to_owned()),
     };
     let message = Outgoing::measure(content, tell).ok()?;
-    let digest = digest_of(&message, tell).ok()?;
-    Some((message.measured().bytes, digest))
-}
-
-/// Reads a whole message, and returns its digest.
-fn digest_of(message: &Outgoing, tell: &dyn Fn()) -> Result<Digest, PayloadError> {
-    prefix_digest(message, u64::MAX, tell)
+    let digest = prefix_digest(&message, u64::MAX, tell).ok()?;
+    Some((message.measured.bytes, digest))
 }
 
 /// Reads the first `bytes` bytes of a message, or all of a shorter one, and returns their XXH3-128;
 /// calls `tell` for each block.
-///
-/// # Errors
-///
-/// Returns an error if the message cannot be read, or has changed since it was measured.
 pub fn prefix_digest(
     message: &Outgoing,
     bytes: u64,

@@ -6,64 +6,51 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
-use super::{Name, REVOKED_FILE};
+use super::Name;
+use super::revoked::{NO_LIST, REVOKED_FILE};
 
-/// Rewrites an error of a connection for users.
-pub fn explained(error: io::Error) -> io::Error {
-    explained_by(error, told)
-}
-
-/// Rewrites an error of a connection to `name` for users.
-pub fn explained_of(error: io::Error, name: Name) -> io::Error {
-    explained_by(error, |tls| told_of(tls, name))
-}
-
-fn explained_by(error: io::Error, told: impl Fn(&Error) -> String) -> io::Error {
+/// Rewrites an error of a connection, to a process that may be known, for users.
+pub fn explained(error: io::Error, of: Option<Name>) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
-        Some(tls) => io::Error::new(error.kind(), told(tls)),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => io::Error::new(
-            error.kind(),
-            "it closed the connection while TLS was being agreed on",
-        ),
+        Some(tls) => io::Error::new(error.kind(), told(tls, of)),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let why = "it closed the connection while TLS was being agreed on";
+            io::Error::new(error.kind(), why)
+        }
         None => error,
     }
 }
 
-/// Explains an error of TLS in a connection to `name`, or in a check of its certificate.
-pub fn told_of(error: &Error, name: Name) -> String {
-    match error {
-        Error::InvalidCertificate(CertificateError::Revoked) => {
-            format!("the certificate of {name} was revoked")
+/// Explains an error of TLS in a connection to a process, or in a check of its certificate.
+pub fn told(error: &Error, of: Option<Name>) -> String {
+    let why = match error {
+        Error::InvalidCertificate(why) => return about_certificate(why, of),
+        Error::AlertReceived(alert) => {
+            return format!("the other end refuses us: {}", heard(*alert));
         }
-        other => told(other),
-    }
+        Error::InvalidCertRevocationList(_) => {
+            return format!("{REVOKED_FILE} beside it {NO_LIST}");
+        }
+        Error::NoCertificatesPresented => "it shows no certificate",
+        Error::InconsistentKeys(_) => "its private key belongs to another certificate",
+        Error::InvalidMessage(_) => {
+            "what came is not TLS: the other end is no process of this cluster, or was told to do \
+             without"
+        }
+        Error::DecryptError => "what came was changed on the way: it cannot be decrypted",
+        Error::PeerIncompatible(_) => "the other end does not speak TLS 1.3 with us",
+        other => return other.to_string(),
+    };
+    why.to_owned()
 }
 
-/// Explains an error of TLS.
-pub fn told(error: &Error) -> String {
+fn about_certificate(error: &CertificateError, of: Option<Name>) -> String {
     match error {
-        Error::InvalidCertificate(why) => about_certificate(why),
-        Error::NoCertificatesPresented => "it shows no certificate".to_owned(),
-        Error::InvalidCertRevocationList(_) => format!(
-            "{REVOKED_FILE} beside it is no list of certificates that the authority in ca.pem has revoked"
-        ),
-        Error::InconsistentKeys(_) => "its private key belongs to another certificate".to_owned(),
-        Error::AlertReceived(alert) => format!("the other end refuses us: {}", heard(*alert)),
-        Error::InvalidMessage(_) => "what came is not TLS: the other end is no process of this \
-             cluster, or was told to do without"
-            .to_owned(),
-        Error::DecryptError => {
-            "what came was changed on the way: it cannot be decrypted".to_owned()
-        }
-        Error::PeerIncompatible(_) => "the other end does not speak TLS 1.3 with us".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn about_certificate(error: &CertificateError) -> String {
-    match error {
-        CertificateError::Revoked => "the certificate was revoked".to_owned(),
+        CertificateError::Revoked => match of {
+            Some(name) => format!("the certificate of {name} was revoked"),
+            None => "the certificate was revoked".to_owned(),
+        },
         CertificateError::Expired => "the certificate has expired".to_owned(),
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("the certificate expired on {}", date(*not_after))
@@ -81,8 +68,10 @@ fn about_certificate(error: &CertificateError) -> String {
             presented,
         } => {
             let expected = owner(&expected.to_str());
-            let presented: Vec<String> = presented.iter().map(|name| presented_as(name)).collect();
-            let presented = presented.join(", ");
+            // Each in rustls' form `DnsName("p3.flitcast.internal")`.
+            let presented = presented.iter();
+            let hosts = presented.map(|name| name.split('"').nth(1).unwrap_or(name));
+            let presented = hosts.map(owner).collect::<Vec<_>>().join(", ");
             format!("the certificate is for {presented}, not for {expected}")
         }
         CertificateError::BadEncoding => "what should be a certificate is none".to_owned(),
@@ -90,31 +79,26 @@ fn about_certificate(error: &CertificateError) -> String {
     }
 }
 
-/// Extracts the name from rustls' form `DnsName("p3.flitcast.internal")`.
-fn presented_as(name: &str) -> String {
-    let host = name.split('"').nth(1).unwrap_or(name);
-    owner(host)
-}
-
 fn owner(host: &str) -> String {
     Name::of_host(host).map_or(host.to_owned(), |name| name.to_string())
 }
 
 fn heard(alert: AlertDescription) -> String {
-    match alert {
+    let why = match alert {
         AlertDescription::CertificateExpired => {
-            "our certificate has expired, or is not valid yet by its clock".to_owned()
+            "our certificate has expired, or is not valid yet by its clock"
         }
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
-            "our certificate was issued by another authority".to_owned()
+            "our certificate was issued by another authority"
         }
-        AlertDescription::BadRecordMac => "what we sent was changed on the way".to_owned(),
-        AlertDescription::CertificateRevoked => "our certificate was revoked".to_owned(),
-        AlertDescription::CertificateRequired => "we showed no certificate".to_owned(),
-        AlertDescription::BadCertificate => "our certificate is for somebody else".to_owned(),
-        AlertDescription::ProtocolVersion => "it does not speak TLS 1.3".to_owned(),
-        other => format!("{other:?}"),
-    }
+        AlertDescription::BadRecordMac => "what we sent was changed on the way",
+        AlertDescription::CertificateRevoked => "our certificate was revoked",
+        AlertDescription::CertificateRequired => "we showed no certificate",
+        AlertDescription::BadCertificate => "our certificate is for somebody else",
+        AlertDescription::ProtocolVersion => "it does not speak TLS 1.3",
+        other => return format!("{other:?}"),
+    };
+    why.to_owned()
 }
 
 fn date(time: UnixTime) -> String {

@@ -67,10 +67,6 @@ impl PeerVerifier {
 
     /// Checks that the authority is valid now: the library checks the dates of certificates, but not
     /// those of their authority.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it is not valid yet or any more.
     pub(super) fn lasts(&self) -> Result<(), Error> {
         let mut all = self.authority.iter();
         all.try_for_each(|it| self.dated(it, UnixTime::now()))
@@ -79,16 +75,15 @@ impl PeerVerifier {
     /// Returns the end of the authority's validity.
     pub(super) fn ends(&self) -> Option<SystemTime> {
         let never = UnixTime::since_unix_epoch(NEVER);
-        let ends = self
-            .authority
-            .iter()
-            .filter_map(|it| match self.dated(it, never) {
-                Err(Error::InvalidCertificate(CertificateError::ExpiredContext {
-                    not_after,
-                    ..
-                })) => Some(UNIX_EPOCH + Duration::from_secs(not_after.as_secs())),
-                _ => None,
-            });
+        let ends = self.authority.iter().filter_map(|it| {
+            let Err(Error::InvalidCertificate(why)) = self.dated(it, never) else {
+                return None;
+            };
+            let CertificateError::ExpiredContext { not_after, .. } = why else {
+                return None;
+            };
+            Some(UNIX_EPOCH + Duration::from_secs(not_after.as_secs()))
+        });
         ends.min()
     }
 
@@ -97,10 +92,10 @@ impl PeerVerifier {
     fn dated(&self, authority: &CertificateDer<'_>, at: UnixTime) -> Result<(), Error> {
         use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
         let name = Name::Coordinator.on_certificates();
-        match self
+        let checked = self
             .servers
-            .verify_server_cert(authority, &[], &name, &[], at)
-        {
+            .verify_server_cert(authority, &[], &name, &[], at);
+        match checked {
             Err(Error::InvalidCertificate(
                 why @ (Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }),
             )) => Err(why.into()),
@@ -110,16 +105,12 @@ impl PeerVerifier {
 
     /// Checks that a certificate, with the intermediate ones, is valid now, has the name `name`, and is
     /// not revoked.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it is not.
     pub(super) fn check(&self, shown: &[CertificateDer<'_>], name: Name) -> Result<(), Error> {
         let (own, between) = shown.split_first().ok_or(Error::NoCertificatesPresented)?;
         let (name, now) = (name.on_certificates(), UnixTime::now());
-        let checked = self
-            .servers
-            .verify_server_cert(own, between, &name, &[], now);
-        checked.map(drop)
+        let servers = &self.servers;
+        servers
+            .verify_server_cert(own, between, &name, &[], now)
+            .map(drop)
     }
 }

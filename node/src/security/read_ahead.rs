@@ -40,12 +40,10 @@ impl ReadAhead {
         self.buffer = vec![0; READ_AHEAD].into();
     }
 
-    /// Returns the socket.
     pub fn socket(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Returns the number of bytes read ahead.
     pub fn held_bytes(&self) -> usize {
         self.held.len()
     }

@@ -13,6 +13,10 @@ use super::{Name, SecurityError, certificates, read};
 /// The list's file, in a folder of credentials.
 pub const REVOKED_FILE: &str = "revoked.pem";
 
+/// The fault of a list that is not from the authority.
+pub(super) const NO_LIST: &str =
+    "is no list of certificates that the authority in ca.pem has revoked";
+
 /// A certificate on the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revoked {
@@ -23,10 +27,6 @@ pub struct Revoked {
 }
 
 /// Returns the entries of the list in a folder.
-///
-/// # Errors
-///
-/// Returns an error if the list cannot be read or parsed.
 pub fn revoked(folder: &Path) -> Result<Vec<Revoked>, SecurityError> {
     let Some(list) = list(folder)? else {
         return Ok(Vec::new());
@@ -43,23 +43,18 @@ pub fn revoked(folder: &Path) -> Result<Vec<Revoked>, SecurityError> {
 }
 
 /// Returns the serial number of a process's certificate in a folder, if there is one.
-///
-/// # Errors
-///
-/// Returns an error if the certificate cannot be read or parsed.
 pub fn serial(folder: &Path, name: Name) -> Result<Option<Vec<u8>>, SecurityError> {
     let path = folder.join(name.certificate_file());
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
-    let own = certificates(&path)?.into_iter().next();
-    let own = own
-        .as_ref()
+    let all = certificates(&path)?;
+    let own = all
+        .first()
         .and_then(|own| EndEntityCert::try_from(own).ok());
-    match own {
-        Some(own) => Ok(Some(own.serial().to_vec())),
-        None => Err(SecurityError::malformed(&path, "it is no certificate")),
-    }
+    let serial = own.map(|own| own.serial().to_vec());
+    let malformed = || SecurityError::of(path.display(), "it is no certificate");
+    serial.ok_or_else(malformed).map(Some)
 }
 
 /// Returns the list in a folder, if there is one.
@@ -75,7 +70,7 @@ pub(super) fn list(
 }
 
 /// Returns the error for a list that is not from the authority.
-pub(super) fn malformed(folder: &Path) -> SecurityError {
-    let why = "it is no list of certificates that the authority in ca.pem has revoked";
-    SecurityError::malformed(&folder.join(REVOKED_FILE), why)
+fn malformed(folder: &Path) -> SecurityError {
+    let why = format!("it {NO_LIST}");
+    SecurityError::of(folder.join(REVOKED_FILE).display(), why)
 }

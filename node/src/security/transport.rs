@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use super::Name;
-use super::explain::{explained, told_of};
+use super::explain::{explained, told};
 use super::peer_verifier::PeerVerifier;
 use super::read_ahead::ReadAhead;
 use crate::system::sockets;
@@ -83,16 +83,12 @@ pub struct PeerCertificate(Option<(Vec<CertificateDer<'static>>, Arc<PeerVerifie
 impl PeerCertificate {
     /// Checks that the certificate has the name `name` and was not revoked. On a plain connection, the
     /// secret of the launch has to suffice.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error that contains the actual name, or that the certificate was revoked.
     pub fn is_of(&self, name: Name) -> Result<(), String> {
         match &self.0 {
             None => Ok(()),
             Some((chain, believed)) => {
                 let checked = believed.check(chain, name);
-                checked.map_err(|error| told_of(&error, name))
+                checked.map_err(|error| told(&error, Some(name)))
             }
         }
     }
@@ -110,7 +106,7 @@ impl AsyncRead for Transport {
                 // A process that dies does not end TLS properly. Lengths and receipts show that frames
                 // and a round are complete.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
-                read => Poll::Ready(read.map_err(explained)),
+                read => Poll::Ready(read.map_err(|error| explained(error, None))),
             },
         }
     }

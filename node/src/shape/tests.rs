@@ -6,11 +6,10 @@ use flitcast_proto::items::{Control, Message};
 use flitcast_proto::wire::seal::SEAL_BYTES;
 use flitcast_proto::wire::{LENGTH_BYTES, flit};
 use flitcast_proto::{PeId, RoundId, Time};
-use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::link::tests::connected;
 use crate::link::{Link, LinkError, Outgoing};
-use crate::security::Transport;
 
 const FLIT_BYTES: u32 = 65_536;
 
@@ -26,20 +25,16 @@ fn wire(latency_ns: f64) -> Wire {
     }
 }
 
-/// Returns the two ends of a connection: P0's and P1's.
-async fn connected() -> (Link, Link) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let above = TcpStream::connect(listener.local_addr().unwrap());
-    let (above, below) = tokio::join!(above, listener.accept());
-    let link = |peer, stream| Link::new(PeId(peer), Transport::plain(stream), FLIT_BYTES).unwrap();
-    (link(1, above.unwrap()), link(0, below.unwrap().0))
+/// Returns a shape with separate ports.
+fn shape_of(wire: Wire) -> Shape {
+    Shape::new(wire, wire, Ports::new().unwrap())
 }
 
 /// Returns the two ends of a shaped connection, each with its own ports.
 async fn shaped(wire: Wire) -> (Link, Link) {
-    let (mut above, mut below) = connected().await;
-    above.shape(Shape::new(wire, wire, Ports::new().unwrap()));
-    below.shape(Shape::new(wire, wire, Ports::new().unwrap()));
+    let (mut above, mut below) = connected(FLIT_BYTES).await;
+    above.shape(shape_of(wire));
+    below.shape(shape_of(wire));
     (above, below)
 }
 
@@ -51,9 +46,8 @@ fn token(round: u64) -> EdgeFrame {
 }
 
 fn payload(seed: usize) -> Vec<u8> {
-    (0..FLIT_BYTES as usize)
-        .map(|i| (i * 31 + seed) as u8)
-        .collect()
+    let bytes = 0..FLIT_BYTES as usize;
+    bytes.map(|i| (i * 31 + seed) as u8).collect()
 }
 
 fn flit_prefix() -> Vec<u8> {
@@ -82,10 +76,9 @@ async fn frames_come_whole_and_in_order_and_not_before_their_time() {
     let send = async {
         for round in 0..10 {
             above.send_control(&token(round)).await.unwrap();
-            above
-                .send_frame(Outgoing::flit(&flit_prefix(), &payload(round as usize)))
-                .await
-                .unwrap();
+            let (prefix, payload) = (flit_prefix(), payload(round as usize));
+            let flit = Outgoing::flit(&prefix, &payload);
+            above.send_frame(flit).await.unwrap();
         }
     };
     let receive = async {
@@ -112,9 +105,9 @@ async fn both_ports_take_one_frame_at_a_time() {
     let mut above = Vec::new();
     let mut below = Vec::new();
     for _ in 0..2 {
-        let (mut upper, mut lower) = connected().await;
+        let (mut upper, mut lower) = connected(FLIT_BYTES).await;
         upper.shape(Shape::new(wire(0.0), wire(0.0), ports.clone()));
-        lower.shape(Shape::new(wire(0.0), wire(0.0), Ports::new().unwrap()));
+        lower.shape(shape_of(wire(0.0)));
         above.push(upper);
         below.push(lower);
     }
@@ -160,10 +153,8 @@ async fn frames_that_were_held_are_stamped_one_by_one() {
     for round in 0..5 {
         let mut frame = Vec::new();
         token(round).put(&mut frame);
-        above
-            .send_frame(Outgoing::forwarded(&frame[LENGTH_BYTES..]))
-            .await
-            .unwrap();
+        let frame = Outgoing::forwarded(&frame[LENGTH_BYTES..]);
+        above.send_frame(frame).await.unwrap();
     }
     for round in 0..5 {
         assert_eq!(below.next_control().await.unwrap(), token(round));
@@ -190,26 +181,16 @@ async fn what_is_still_on_the_wire_does_not_wait() {
 
 #[tokio::test]
 async fn a_neighbour_without_a_shape_or_with_another_clock_is_refused() {
-    let ports = || Ports::new().unwrap();
-    let (mut above, mut below) = connected().await;
-    below.shape(Shape::new(wire(0.0), wire(0.0), ports()));
-    above.send_control(&token(1)).await.unwrap();
-    let refused = below.next_frame().await.unwrap_err();
-    assert!(matches!(refused, LinkError::Wire { .. }));
-    assert!(
-        refused
-            .to_string()
-            .contains("without its time of departure"),
-        "{refused}"
-    );
-
-    let (mut above, mut below) = connected().await;
-    below.shape(Shape::new(wire(0.0), wire(0.0), ports()));
-    let at = Time(u64::MAX);
-    above
-        .send_control(&EdgeFrame::Departed { at, joins: false })
-        .await
-        .unwrap();
-    let refused = below.next_frame().await.unwrap_err();
-    assert!(refused.to_string().contains("another host's"), "{refused}");
+    let (at, joins) = (Time(u64::MAX), false);
+    for (frame, why) in [
+        (token(1), "without its time of departure"),
+        (EdgeFrame::Departed { at, joins }, "another host's"),
+    ] {
+        let (mut above, mut below) = connected(FLIT_BYTES).await;
+        below.shape(shape_of(wire(0.0)));
+        above.send_control(&frame).await.unwrap();
+        let refused = below.next_frame().await.unwrap_err();
+        assert!(matches!(refused, LinkError::Wire(..)), "{refused}");
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::process::Child;
 
+use flitcast_proto::wire::control::End;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process, kill_process_group,
@@ -15,15 +16,6 @@ pub const PROGRAM: &str = "/proc/self/exe";
 /// A child process that was not reaped, so its number is unique.
 #[derive(Clone, Copy, Debug)]
 pub struct Started(Pid);
-
-/// The end of a process: one of the two.
-#[derive(Clone, Copy, Debug)]
-pub struct Ending {
-    /// The exit status.
-    pub exit_status: Option<i32>,
-    /// The signal that killed it.
-    pub signal: Option<i32>,
-}
 
 impl Started {
     /// Returns the handle of this child.
@@ -55,15 +47,11 @@ impl Started {
     }
 
     /// Reaps the process, which has ended.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it was reaped before.
-    pub fn reap(self) -> io::Result<Option<Ending>> {
+    pub fn reap(self) -> io::Result<Option<End>> {
         let status = waitid(WaitId::Pid(self.0), WaitIdOptions::EXITED)?;
-        Ok(status.map(|status| Ending {
-            exit_status: status.exit_status(),
-            signal: status.terminating_signal(),
+        Ok(status.and_then(|status| {
+            let killed = || status.terminating_signal().map(End::Signalled);
+            status.exit_status().map(End::Exited).or_else(killed)
         }))
     }
 
@@ -104,19 +92,11 @@ fn is_left(id: impl Fn() -> WaitId<'static>) -> bool {
 }
 
 /// Makes descendants whose parents end children of this process from now on.
-///
-/// # Errors
-///
-/// Returns an error if the kernel does not support it.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// Kills this process when its parent ends, from now on. The setting survives `exec`.
-///
-/// # Errors
-///
-/// Returns an error if the kernel refuses.
 pub fn be_killed_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
@@ -126,10 +106,6 @@ pub fn be_killed_with_parent() -> io::Result<()> {
 ///
 /// The system itself continues stopped orphans only if every thread has stopped already, and not if
 /// the process that adopts them is in their session, as the first process of a container can be.
-///
-/// # Errors
-///
-/// Returns an error if the kernel refuses.
 pub fn continue_when_parent_ends() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::CONT))?)
 }

@@ -23,10 +23,6 @@ pub fn raised_to(wanted: u64) -> u64 {
 }
 
 /// Makes processes that are started from here inherit this descriptor.
-///
-/// # Errors
-///
-/// Returns an error if it is closed.
 pub fn hand_down(descriptor: impl AsFd) -> io::Result<()> {
     Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
 }

@@ -11,7 +11,6 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
 use rustix::io::Errno;
-use thiserror::Error;
 
 /// The folder in which the kernel lists a process's descriptors.
 const DESCRIPTORS: &str = "/proc/self/fd";
@@ -24,50 +23,13 @@ pub struct LentFolder {
     names: [PathBuf; 2],
 }
 
-/// A reason why a path cannot be used.
-#[derive(Debug, PartialEq, Eq, Error)]
-pub enum LentError {
-    /// The path is not below any of the folders.
-    #[error(
-        "`{}`: outside of the folders that this PE lends, {}; name a path below them, or start the PE with another `--files DIR`",
-        path.display(),
-        folders.iter().map(|it| format!("`{}`", it.display())).collect::<Vec<_>>().join(", ")
-    )]
-    Outside {
-        /// The path.
-        path: PathBuf,
-        /// The folders.
-        folders: Vec<PathBuf>,
-    },
-    /// The path leads through a symlink, or is one.
-    #[error(
-        "`{}`: a symlink, which could lead out of the folder that this PE lends; name the path that it leads to",
-        .0.display()
-    )]
-    Symlink(PathBuf),
-    /// The path cannot be looked at.
-    #[error("`{}`: {why}", path.display())]
-    Unseen {
-        /// The path.
-        path: PathBuf,
-        /// The answer of the operating system.
-        why: Errno,
-    },
-}
-
 impl LentFolder {
-    /// Opens a folder.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it is not a folder, or if there is no `/proc`.
+    /// Opens a folder. Fails if it is not one, or if there is no `/proc`.
     pub fn open(path: &Path) -> io::Result<LentFolder> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let held = open(path, flags, Mode::empty())?;
-        let names = [
-            std::path::absolute(path)?,
-            std::fs::read_link(name_of(&held))?,
-        ];
+        let real = std::fs::read_link(name_of(&held))?;
+        let names = [std::path::absolute(path)?, real];
         Ok(LentFolder { held, names })
     }
 
@@ -80,17 +42,14 @@ impl LentFolder {
     }
 
     /// Walks down as far as the names exist.
-    fn walk(&self, below: &Path) -> Result<(), LentError> {
+    fn walk(&self, below: &Path) -> Result<(), String> {
         let mut here = None::<OwnedFd>;
         let mut walked = self.names[0].clone();
         for name in below.components() {
             walked.push(name);
             let from = here.as_ref().unwrap_or(&self.held).as_fd();
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let unseen = |why| LentError::Unseen {
-                path: walked.clone(),
-                why,
-            };
+            let unseen = |why: Errno| format!("`{}`: {why}", walked.display());
             here = match openat(from, name.as_os_str(), flags, Mode::empty()) {
                 // The later read or write reports it.
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
@@ -100,22 +59,28 @@ impl LentFolder {
             let found = found.map_err(unseen)?;
             let mode = found.map_or(0, |found| found.st_mode);
             if FileType::from_raw_mode(mode) == FileType::Symlink {
-                return Err(LentError::Symlink(walked));
+                return Err(format!(
+                    "`{}`: a symlink, which could lead out of the folder that this PE lends; name the path that it leads to",
+                    walked.display()
+                ));
             }
         }
         Ok(())
     }
 }
 
-/// Returns a path below one of the folders, as this process reaches it.
-///
-/// # Errors
-///
-/// Returns an error if the path is not below any of them, or leads through a symlink.
-pub fn below(folders: &[LentFolder], path: &Path) -> Result<PathBuf, LentError> {
-    let outside = || LentError::Outside {
-        path: path.to_owned(),
-        folders: folders.iter().map(|it| it.names[0].clone()).collect(),
+/// Returns a path below one of the folders, as this process reaches it, or the reason why it cannot
+/// be used: it is not below any of them, or leads through a symlink.
+pub fn below(folders: &[LentFolder], path: &Path) -> Result<PathBuf, String> {
+    let outside = || {
+        let names = folders
+            .iter()
+            .map(|it| format!("`{}`", it.names[0].display()));
+        format!(
+            "`{}`: outside of the folders that this PE lends, {}; name a path below them, or start the PE with another `--files DIR`",
+            path.display(),
+            names.collect::<Vec<_>>().join(", ")
+        )
     };
     let absolute = std::path::absolute(path).map_err(|_| outside())?;
     let mut candidates = folders.iter();
@@ -196,19 +161,14 @@ mod tests {
             PathBuf::from("relative"),
             PathBuf::new(),
         ] {
-            let refused = below(&folders, &path);
-            assert!(
-                matches!(refused, Err(LentError::Outside { .. })),
-                "{refused:?}"
-            );
+            let refused = below(&folders, &path).expect_err("it is outside");
+            let why = format!("`{}`: outside of the folders", path.display());
+            assert!(refused.starts_with(&why), "{refused}");
         }
-        for path in [
-            lent.join("out"),
-            lent.join("out/p1"),
-            lent.join("out/new/p1"),
-        ] {
-            let refused = below(&folders, &path);
-            assert_eq!(refused, Err(LentError::Symlink(lent.join("out"))));
+        let why = format!("`{}`: a symlink", lent.join("out").display());
+        for path in ["out", "out/p1", "out/new/p1"] {
+            let refused = below(&folders, &lent.join(path)).expect_err("it could lead out");
+            assert!(refused.starts_with(&why), "{refused}");
         }
         assert!(LentFolder::open(&lent.join("none")).is_err());
         Ok(())

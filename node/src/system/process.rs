@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use rustix::process::{Resource, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::retransmissions::Ends;
+
 /// Identifies the monotonic clock of this process: the host's boot, and the time namespace, which
 /// may shift it for a container. Empty if the system does not provide it.
 pub fn clock() -> String {
@@ -55,10 +57,8 @@ pub fn peak_resident_bytes() -> u64 {
 pub fn resident_bytes() -> u64 {
     // The kernel writes this file faster than the status.
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let resident = pages
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse::<u64>().ok());
+    let resident = pages.split(' ').nth(1);
+    let resident: Option<u64> = resident.and_then(|pages| pages.parse().ok());
     resident.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
@@ -81,10 +81,8 @@ pub fn ignores(signal: i32) -> bool {
 fn status(name: &str) -> Option<String> {
     // More than the kernel writes, so that one call reads all of it.
     let mut status = [0; 4096];
-    let bytes = File::open("/proc/self/status")
-        .ok()?
-        .read(&mut status)
-        .ok()?;
+    let mut file = File::open("/proc/self/status").ok()?;
+    let bytes = file.read(&mut status).ok()?;
     let lines = str::from_utf8(&status[..bytes]).ok()?;
     let (_, value) = lines.split_once(name)?;
     Some(value.split_whitespace().next()?.to_owned())
@@ -92,10 +90,6 @@ fn status(name: &str) -> Option<String> {
 
 /// Makes a write beyond the process's file size limit fail, where SIGXFSZ would end the process. It
 /// installs a signal handler, which commands do not inherit.
-///
-/// # Errors
-///
-/// Returns an error if the system refuses the handler.
 ///
 /// # Panics
 ///
@@ -111,29 +105,17 @@ pub fn file_size_limit() -> Option<u64> {
     getrlimit(Resource::Fsize).current
 }
 
-/// Both ends of a TCP connection, this one's first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connection {
-    local: SocketAddr,
-    remote: SocketAddr,
-}
-
-impl Connection {
-    /// Creates a connection; addresses are compared in canonical form.
-    pub fn new(local: SocketAddr, remote: SocketAddr) -> Connection {
-        let plain = |addr: SocketAddr| SocketAddr::new(addr.ip().to_canonical(), addr.port());
-        Connection {
-            local: plain(local),
-            remote: plain(remote),
-        }
-    }
+/// Returns a connection's ends in the form in which [`unacknowledged`] returns them.
+pub fn canonical((local, remote): Ends) -> Ends {
+    let plain = |addr: SocketAddr| SocketAddr::new(addr.ip().to_canonical(), addr.port());
+    (plain(local), plain(remote))
 }
 
 /// Returns the connections of this host with data that was sent, sent again, and is still not
 /// acknowledged: the other host is gone, or the way there or back. A connection whose process does
 /// not read is not included, since its host acknowledges. Empty if the system does not provide
 /// them.
-pub fn unacknowledged() -> Vec<Connection> {
+pub fn unacknowledged() -> Vec<Ends> {
     // Reading all connections of a host takes a millisecond for a few thousand.
     let files = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
     let tables = files.map(|file| std::fs::read_to_string(file).unwrap_or_default());
@@ -143,7 +125,7 @@ pub fn unacknowledged() -> Vec<Connection> {
 
 /// Parses `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt ..`, all but the
 /// first in hexadecimal.
-fn unacknowledged_in(line: &str) -> Option<Connection> {
+fn unacknowledged_in(line: &str) -> Option<Ends> {
     const RETRANSMISSION: &str = "01";
     let mut fields = line.split_whitespace().skip(1);
     let (local, remote) = (fields.next()?, fields.next()?);
@@ -151,19 +133,17 @@ fn unacknowledged_in(line: &str) -> Option<Connection> {
     let (timer, _) = fields.next()?.split_once(':')?;
     let repeated = u32::from_str_radix(fields.next()?, 16).ok()?;
     (timer == RETRANSMISSION && repeated > 0)
-        .then(|| Some(Connection::new(address(local)?, address(remote)?)))?
+        .then(|| Some(canonical((address(local)?, address(remote)?))))?
 }
 
 /// Parses `0100007F:B0EB`: the words of the address as this machine has them in memory.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
-    let words: Option<Vec<[u8; 4]>> = (0..ip.len())
-        .step_by(8)
-        .map(|at| {
-            let word = u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?;
-            Some(word.to_ne_bytes())
-        })
-        .collect();
+    let word = |at| {
+        let word = u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    };
+    let words: Option<Vec<[u8; 4]>> = (0..ip.len()).step_by(8).map(word).collect();
     let bytes = words?.concat();
     let ip: IpAddr = match *bytes.as_slice() {
         [a, b, c, d] => Ipv4Addr::new(a, b, c, d).into(),
@@ -180,14 +160,12 @@ mod tests {
     #[cfg(target_endian = "little")]
     fn lines_of_the_kernel_are_understood() {
         let v4 = "   3: 0100007F:B0EB 0200007F:1F90 01 00000200:00000000 01:00000014 00000002     0 0 1 1 0";
-        let expected = Connection::new(
-            "127.0.0.1:45291".parse().unwrap(),
-            "127.0.0.2:8080".parse().unwrap(),
-        );
-        assert_eq!(unacknowledged_in(v4), Some(expected));
+        let ends = ["127.0.0.1:45291", "127.0.0.2:8080"].map(|end| end.parse().unwrap());
+        let expected = Some((ends[0], ends[1]));
+        assert_eq!(unacknowledged_in(v4), expected);
         let mapped = v4.replace("0100007F", "0000000000000000FFFF00000100007F");
         let mapped = mapped.replace("0200007F", "0000000000000000FFFF00000200007F");
-        assert_eq!(unacknowledged_in(&mapped), Some(expected));
+        assert_eq!(unacknowledged_in(&mapped), expected);
         for calm in [
             v4.replace("00000002 ", "00000000 "),
             v4.replace("01:00000014", "04:00000014"),

@@ -1,6 +1,7 @@
 //! The other processes of this host according to `/proc`: those that a command has left, and those that
 //! have a file open. Processes that cannot be read belong to another user and are skipped.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::os::fd::AsFd;
@@ -40,6 +41,12 @@ impl Process {
         Process::others().filter(|it| it.parent == own).collect()
     }
 
+    /// Returns the other processes that have a file open.
+    pub fn with_open(file: Option<FileId>) -> Vec<Process> {
+        let has_it = |other: &Process| file.is_some_and(|file| other.has_open(file));
+        Process::others().filter(has_it).collect()
+    }
+
     fn of(pid: Pid) -> Option<Process> {
         let stat = fs::read_to_string(folder(pid).join("stat")).ok()?;
         // The name is in parentheses, and may contain any character.
@@ -57,14 +64,12 @@ impl Process {
     /// Returns whether the process belongs to a command whose task's folder is this one, or below it.
     pub fn is_marked(&self, folder: &Path) -> bool {
         let environment = fs::read(self.folder().join("environ")).unwrap_or_default();
-        let mut variables = environment.split(|byte| *byte == 0);
-        variables.any(|variable| {
-            let value = variable.strip_prefix(MARK.as_bytes());
-            let value = value.and_then(|rest| rest.strip_prefix(b"="));
-            value.is_some_and(|value| {
-                Path::new(std::ffi::OsStr::from_bytes(value)).starts_with(folder)
-            })
-        })
+        let variables = environment.split(|byte| *byte == 0);
+        let values = variables.filter_map(|variable| {
+            let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
+            Some(Path::new(OsStr::from_bytes(value)))
+        });
+        values.into_iter().any(|value| value.starts_with(folder))
     }
 
     /// Returns whether the process has a file open.

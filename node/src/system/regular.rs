@@ -9,11 +9,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, open};
 
 /// Opens a regular file for reading. A symlink to one is followed; the writer of a fifo is not
-/// waited for.
-///
-/// # Errors
-///
-/// Returns an error if it cannot be opened, or names the kind of what is not a regular file.
+/// waited for. The error for any other kind of file names the kind.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);
@@ -25,35 +21,26 @@ pub fn open_file(path: &Path) -> io::Result<File> {
         () if found.is_socket() => "a socket",
         () => "a device",
     };
-    Err(io::Error::other(format!(
-        "it is {kind}; name a regular file"
-    )))
+    let why = format!("it is {kind}; name a regular file");
+    Err(io::Error::other(why))
 }
 
 /// Reads a regular file of at most `max_bytes`.
-///
-/// # Errors
-///
-/// Returns an error as [`open_file`] does, or if the file is longer.
 pub fn read_file(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let file = open_file(path)?;
     file.take(max_bytes.saturating_add(1))
         .read_to_end(&mut content)?;
     match content.len() as u64 > max_bytes {
-        true => Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it has more than {max_bytes} bytes"),
-        )),
+        true => {
+            let why = format!("it has more than {max_bytes} bytes");
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
+        }
         false => Ok(content),
     }
 }
 
-/// Reads a regular file of text, of at most `max_bytes`.
-///
-/// # Errors
-///
-/// Returns an error as [`read_file`] does, or if the file is not UTF-8.
+/// Reads a regular file of text in UTF-8, of at most `max_bytes`.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     let content = read_file(path, max_bytes)?;
     String::from_utf8(content)

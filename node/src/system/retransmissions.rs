@@ -74,13 +74,8 @@ const CONNECTION_BYTES: usize = 72;
 /// Returns the kernel's count for a connection; `None` if the connection does not exist.
 fn total(kernel: &OwnedFd, number: u32, ends: Ends) -> Option<u32> {
     let to_kernel = netlink::SocketAddrNetlink::new(0, 0);
-    sendto(
-        kernel,
-        &question(number, ends),
-        SendFlags::empty(),
-        &to_kernel,
-    )
-    .ok()?;
+    let (question, flags) = (question(number, ends), SendFlags::empty());
+    sendto(kernel, &question, flags, &to_kernel).ok()?;
     let mut answer = [0; 4096];
     loop {
         // The kernel answers before the send returns.
@@ -157,13 +152,19 @@ fn retransmitted(answer: &[u8]) -> Option<u32> {
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let bytes = bytes.get(at..at + 2)?.try_into();
-    bytes.ok().map(u16::from_ne_bytes)
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u16::from_ne_bytes)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at + 4)?.try_into();
-    bytes.ok().map(u32::from_ne_bytes)
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u32::from_ne_bytes)
 }
 
 #[cfg(test)]
@@ -182,11 +183,8 @@ mod tests {
     }
 
     fn ends(stream: &TcpStream) -> Ends {
-        let [local, peer] = [stream.local_addr(), stream.peer_addr()];
-        (
-            local.expect("it is connected"),
-            peer.expect("it is connected"),
-        )
+        let (local, peer) = (stream.local_addr(), stream.peer_addr());
+        (local.expect("it is bound"), peer.expect("it is connected"))
     }
 
     /// Nothing is lost on loopback; the network lab tests that losses are counted.

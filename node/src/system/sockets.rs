@@ -14,10 +14,6 @@ use tokio::net::{TcpSocket, TcpStream};
 /// On loopback its connections keep to Reno. A congestion control that paces, as BBR does, makes
 /// messages of 1 MiB and more take an eighth to a fifth longer there, and there are no losses that it
 /// could avoid. The option has to be set first: a connection that has begun to pace continues to.
-///
-/// # Errors
-///
-/// Returns an error if the process has no descriptor left.
 pub fn tcp_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -32,10 +28,6 @@ pub fn tcp_socket(address: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// Connects to an address, or to a host and port by name.
-///
-/// # Errors
-///
-/// Returns an error if the connection is refused, or if the name cannot be resolved.
 pub async fn connect(address: &str) -> io::Result<TcpStream> {
     match address.parse() {
         Ok(address) => tcp_socket(address)?.connect(address).await,
@@ -46,10 +38,6 @@ pub async fn connect(address: &str) -> io::Result<TcpStream> {
 /// Enables TCP keep-alive: the system probes the other end every second without a received byte, and
 /// fails the connection after as many unanswered probes as `limit` has seconds, at least two: one alone
 /// can be late on a busy machine.
-///
-/// # Errors
-///
-/// Returns an error if it is not a TCP socket.
 pub fn keep_alive(socket: impl AsFd, limit: Duration) -> io::Result<()> {
     let questions = limit.as_secs_f64().ceil().clamp(2.0, 127.0) as u32;
     let socket = socket.as_fd();
@@ -62,10 +50,6 @@ pub fn keep_alive(socket: impl AsFd, limit: Duration) -> io::Result<()> {
 
 /// Fails the connection when the other host, or the way there, has been gone for `limit`. A stopped
 /// process does not fail it, since its host still answers.
-///
-/// # Errors
-///
-/// Returns an error if it is not a TCP socket.
 pub fn fail_with_host(socket: impl AsFd, limit: Duration) -> io::Result<()> {
     keep_alive(&socket, limit)?;
     let limit = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
@@ -74,28 +58,27 @@ pub fn fail_with_host(socket: impl AsFd, limit: Duration) -> io::Result<()> {
 }
 
 /// Returns the number of received bytes that were not read.
-///
-/// # Errors
-///
-/// Returns an error if it is not a socket.
 pub fn unread_bytes(socket: impl AsFd) -> io::Result<u64> {
     Ok(rustix::io::ioctl_fionread(socket)?)
 }
 
 /// Sets the number of written and unacknowledged bytes that a socket buffers; an accepted connection
 /// inherits it from its listener.
-///
-/// # Errors
-///
-/// Returns an error if it is not a socket.
 pub fn set_send_buffer(socket: impl AsFd, bytes: usize) -> io::Result<()> {
     Ok(sockopt::set_socket_send_buffer_size(socket, bytes)?)
 }
 
+/// Returns whether an error means that the process at the other end has closed the connection.
+pub fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
 /// Returns whether an error means that the other host, or the way there, is gone.
 pub fn is_unreachable(error: &io::Error) -> bool {
+    let gone = Errno::from_io_error(error);
     matches!(
-        error.raw_os_error().map(Errno::from_raw_os_error),
+        gone,
         Some(Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH)
     )
 }

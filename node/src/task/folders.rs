@@ -46,7 +46,7 @@ pub struct Collected {
     pub not_taken: Vec<String>,
 }
 
-/// Entries that are not part of a result.
+/// Entries that are not part of a result: the lines about the first ones, and the number of others.
 #[derive(Default)]
 struct Refused {
     first: Vec<String>,
@@ -75,19 +75,15 @@ impl Refused {
             let Err(fault) = Content::Entry(result.to_owned()).measure() else {
                 return Ok(());
             };
-            let Some(below) = fault
+            let below = fault
                 .entry()
-                .and_then(|path| path.strip_prefix(result).ok())
-            else {
+                .and_then(|path| path.strip_prefix(result).ok());
+            let Some(below) = below.filter(|below| !below.as_os_str().is_empty()) else {
                 return Err(fault.into());
             };
-            if below.as_os_str().is_empty() {
-                return Err(fault.into());
-            }
             remove(&result.join(below))?;
-            let why = fault.to_string();
             let shown = format!("{}/", result.display());
-            self.add(why.replace(&shown, ""));
+            self.add(fault.to_string().replace(&shown, ""));
         }
         Ok(Content::Entry(result.to_owned()).measure().map(drop)?)
     }
@@ -98,7 +94,9 @@ impl Folders {
     pub fn of(work: &Path, pe: PeId) -> Result<Folders, TaskError> {
         let name = work.file_name().map(|name| name.as_encoded_bytes());
         if !name.is_some_and(|name| name.starts_with(WORK_PREFIX.as_bytes())) {
-            return Err(TaskError::NotOurs(work.to_owned()));
+            let work = work.display();
+            let why = format!("`{work}` is not a working folder of `flitcast map`");
+            return Err(TaskError::Told(why));
         }
         let task = destination(&work.join("tasks"), pe);
         Ok(Folders {
@@ -133,7 +131,8 @@ impl Folders {
         let found = match fs::symlink_metadata(&self.shard) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(TaskError::NoShard(self.shard.clone()));
+                let shard = self.shard.display();
+                return Err(TaskError::Told(format!("there is no shard at `{shard}`")));
             }
             Err(error) => return Err(TaskError::io("look at", &self.shard)(error)),
         };
@@ -186,21 +185,21 @@ impl Folders {
         ] {
             let to = result.join(name);
             if to.symlink_metadata().is_ok() {
-                return Err(TaskError::Taken(name));
+                return Err(TaskError::Told(format!(
+                    "it wrote a file named `{name}`, the name of the file for its {name}; have it use another name"
+                )));
             }
-            let length = said
-                .metadata()
-                .map_err(TaskError::io("look at", said))?
-                .len();
-            if always || length > 0 {
+            let found = said.metadata().map_err(TaskError::io("look at", said))?;
+            if always || found.len() > 0 {
                 fs::rename(said, &to).map_err(TaskError::io("move", said))?;
             }
         }
         refused.remove_unsendable(&result)?;
-        let mut bytes = 0;
-        for (_, found) in Walk::below(&result).flatten() {
-            bytes += if found.is_file() { found.len() } else { 0 };
-        }
+        let entries = Walk::below(&result).flatten().map(|(_, found)| found);
+        let bytes = entries
+            .filter(|found| found.is_file())
+            .map(|found| found.len());
+        let bytes = bytes.sum();
         let out = self.work.join("out");
         fs::create_dir_all(&out).map_err(TaskError::io("create", &out))?;
         let published = self.published();

@@ -49,9 +49,8 @@ impl Listing {
         let mut listing = Listing::default();
         for entry in Walk::below(folder) {
             let (path, found) = entry?;
-            listing
-                .0
-                .insert(below(&path, folder), EntrySnapshot::of(&found));
+            let snapshot = EntrySnapshot::of(&found);
+            listing.0.insert(below(&path, folder), snapshot);
         }
         Ok(listing)
     }
@@ -63,9 +62,8 @@ impl Listing {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(TaskError::io("read", file)(error)),
         };
-        let entries = text
-            .split(|&byte| byte == 0)
-            .filter(|entry| !entry.is_empty());
+        let entries = text.split(|&byte| byte == 0);
+        let entries = entries.filter(|entry| !entry.is_empty());
         let listing = entries.map(parse).collect::<Option<BTreeMap<_, _>>>();
         let nonsense = || TaskError::io("read", file)(io::ErrorKind::InvalidData.into());
         Ok(Some(Listing(listing.ok_or_else(nonsense)?)))
@@ -203,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_new_or_changed_is_moved_and_nothing_else() -> Result<(), TaskError> {
+    fn what_is_new_or_changed_is_moved_or_removed_and_nothing_else() -> Result<(), TaskError> {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let (at, to) = (dir.path().join("at"), dir.path().join("to"));
         fs::create_dir_all(at.join("old/deep")).expect("it can be made");
@@ -227,31 +225,25 @@ mod tests {
         })?;
         let paths = |folder| Listing::of(folder).map(|l| l.0.into_keys().collect::<Vec<_>>());
         let is = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let moved = [
+        let moved = is(&[
             "new",
             "new/empty",
             "old",
             "old/deep",
             "old/deep/new\n ",
             "to be changed",
-        ];
-        assert_eq!(paths(&to)?, is(&moved));
+        ]);
+        assert_eq!(paths(&to)?, moved);
         assert_eq!(
             paths(&at)?,
             is(&["old", "old/deep", "old/deep/same", "same"])
         );
-        Ok(())
-    }
 
-    #[test]
-    fn what_is_new_is_removed() -> Result<(), TaskError> {
-        let dir = tempfile::tempdir().expect("a scratch directory");
-        fs::write(dir.path().join("same"), "").expect("it can be written");
-        let before = Listing::of(dir.path())?;
-        fs::create_dir_all(dir.path().join("new/deep")).expect("it can be made");
-        fs::write(dir.path().join("new/file"), "").expect("it can be written");
-        before.remove_new(dir.path())?;
-        assert_eq!(before, Listing::of(dir.path())?);
+        let before = Listing::of(&at)?;
+        fs::create_dir_all(at.join("new/deep")).expect("it can be made");
+        fs::write(at.join("new/file"), "").expect("it can be written");
+        before.remove_new(&at)?;
+        assert_eq!(before, Listing::of(&at)?);
         Ok(())
     }
 }

@@ -17,11 +17,8 @@ use crate::system::processes::{FileId, Process, named};
 /// The name of the lock in a task's folder.
 pub const FILE: &str = "lock";
 
-/// Takes the lock of a task, after all processes of an earlier command have ended.
-///
-/// # Errors
-///
-/// Returns an error if a process is left and cannot be ended, or if there is no such folder.
+/// Takes the lock of a task, after all processes of an earlier command have ended. Fails if a process
+/// is left and cannot be ended, or if there is no such folder.
 pub fn locked(task: &Path) -> Result<File, String> {
     let lock = taken(task, Instant::now() + LOCK)?;
     end_marked(task)?;
@@ -30,10 +27,6 @@ pub fn locked(task: &Path) -> Result<File, String> {
 
 /// Ends all commands of a working folder: takes the lock of each task and releases it at once, because
 /// no new command begins there.
-///
-/// # Errors
-///
-/// Returns the errors of [`locked`].
 pub fn ended_all(work: &Path) -> Result<(), String> {
     let deadline = Instant::now() + LOCK;
     let tasks = std::fs::read_dir(work.join("tasks"));
@@ -55,11 +48,7 @@ fn taken(task: &Path, deadline: Instant) -> Result<File, String> {
     if until(deadline, is_taken) {
         return Ok(lock);
     }
-    let holders = || -> Vec<Process> {
-        let lock = FileId::of(&lock);
-        let holds = |other: &Process| lock.is_some_and(|lock| other.has_open(lock));
-        Process::others().filter(holds).collect()
-    };
+    let holders = || Process::with_open(FileId::of(&lock));
     let ended = within(DYING, || {
         holders().iter().for_each(Process::kill);
         is_taken()
@@ -76,10 +65,8 @@ fn taken(task: &Path, deadline: Instant) -> Result<File, String> {
 
 /// Ends all processes with the mark of a task in this folder.
 fn end_marked(folder: &Path) -> Result<(), String> {
-    let marked = || -> Vec<Process> {
-        let all = Process::others();
-        all.filter(|other| other.is_marked(folder)).collect()
-    };
+    let others = || Process::others().filter(|other| other.is_marked(folder));
+    let marked = || others().collect::<Vec<_>>();
     let gone = within(DYING, || {
         let left = marked();
         left.iter().for_each(Process::kill);

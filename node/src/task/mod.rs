@@ -45,37 +45,18 @@ pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
 /// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
 enum TaskError {
-    #[error("cannot {doing} `{}`: {source}", path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error("`{}` is not a working folder of `flitcast map`", .0.display())]
-    NotOurs(PathBuf),
-    #[error("there is no shard at `{}`", .0.display())]
-    NoShard(PathBuf),
-    #[error(
-        "it wrote a file named `{0}`, the name of the file for its {0}; have it use another name"
-    )]
-    Taken(&'static str),
     #[error("what it wrote cannot be sent: {0}")]
     Payload(#[from] PayloadError),
     #[error("{}", supervisor::STOOD_STILL)]
     StoodStill,
-    /// A reason from the supervisor, or from the PE itself.
+    /// Any other reason.
     #[error("{0}")]
     Told(String),
 }
 
 impl TaskError {
     fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TaskError {
-        let path = path.to_owned();
-        move |source| TaskError::Io {
-            doing,
-            path,
-            source,
-        }
+        move |error| TaskError::Told(format!("cannot {doing} `{}`: {error}", path.display()))
     }
 }
 
@@ -94,10 +75,6 @@ async fn with_disk<T: Send + 'static>(
 /// Runs a command, unless this PE does not run any, and reports its end to the coordinator. Returns
 /// whether the PE is to continue. A message to stop ends the command, and so does the end of the
 /// channel.
-///
-/// # Errors
-///
-/// Returns an error if the coordinator is gone, or sends an unexpected message.
 pub(crate) async fn run(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -154,10 +131,6 @@ pub(crate) async fn run(
 }
 
 /// Removes this PE's part of a working folder, and reports to the coordinator.
-///
-/// # Errors
-///
-/// Returns an error if the coordinator is gone.
 pub(crate) async fn clear(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -185,10 +158,6 @@ const LOCK_FILE: &str = "lock";
 
 impl WorkLock {
     /// Marks a working folder. The file appears with its lock or not at all.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be created.
     pub fn take(work: &Path) -> io::Result<WorkLock> {
         let unlocked = work.join("lock.unfinished");
         let file = File::create(&unlocked)?;
@@ -205,14 +174,11 @@ impl WorkLock {
 /// Removes the working folders beside one, on this host, whose runs were killed. A folder that was to
 /// be kept stays, and so does one that cannot be removed.
 pub fn clear_dead(work: &Path) {
-    let beside = work
-        .parent()
-        .and_then(|above| std::fs::read_dir(above).ok());
-    for entry in beside.into_iter().flatten().flatten() {
+    let beside = work.parent().map(std::fs::read_dir);
+    for entry in beside.into_iter().flatten().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
-        let is_kept = name
-            .as_encoded_bytes()
-            .starts_with(KEPT_WORK_PREFIX.as_bytes());
+        let bytes = name.as_encoded_bytes();
+        let is_kept = bytes.starts_with(KEPT_WORK_PREFIX.as_bytes());
         if is_kept || payload::HiddenName::parse(&name) != Some(payload::HiddenName::Work) {
             continue;
         }
@@ -228,10 +194,6 @@ pub fn clear_dead(work: &Path) {
 
 /// Removes a working folder with the parts of all PEs, after all processes in it have ended: the
 /// command of a PE that died may be ending just now.
-///
-/// # Errors
-///
-/// Returns an error if a process is left, or if the folder cannot be removed.
 pub fn clear_away(work: &Path) -> io::Result<()> {
     lock::ended_all(work).map_err(io::Error::other)?;
     payload::remove(work)
@@ -318,13 +280,14 @@ impl Task {
             supervisor = timeout(DYING, child.wait()).await;
         }
         match ended {
-            Some(Ok(said)) => Ok((
-                supervisor::told(&said),
-                supervisor.ok().and_then(Result::ok),
-            )),
-            Some(Err(error)) => Err(TaskError::Told(format!(
-                "nobody knows how it ended: {error}"
-            ))),
+            Some(Ok(said)) => {
+                let status = supervisor.ok().and_then(Result::ok);
+                Ok((supervisor::told(&said), status))
+            }
+            Some(Err(error)) => {
+                let why = format!("nobody knows how it ended: {error}");
+                Err(TaskError::Told(why))
+            }
             None if stood_still => Err(TaskError::StoodStill),
             None => Err(TaskError::Told("it was given up".to_owned())),
         }

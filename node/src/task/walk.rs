@@ -14,7 +14,6 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Begins a walk below `folder`.
     pub fn below(folder: &Path) -> Walk {
         Walk {
             folder: Some(folder.to_owned()),

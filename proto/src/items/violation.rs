@@ -19,7 +19,7 @@ pub enum Violation {
         phase: &'static str,
     },
     /// A message, or a flit of one, that is not allowed.
-    #[error("{}", fault.shown(*from, message))]
+    #[error("{from} {}", fault.shown(message))]
     Message {
         /// The neighbour.
         from: PeId,
@@ -52,35 +52,30 @@ pub enum MessageFault {
 impl MessageFault {
     /// Returns the violation of a neighbour that sends the message.
     pub fn by(self, from: PeId, message: Message) -> Violation {
-        let fault = self;
         Violation::Message {
             from,
             message,
-            fault,
+            fault: self,
         }
     }
 
-    fn shown(self, from: PeId, message: &Message) -> String {
+    fn shown(self, message: &Message) -> String {
         let pe = message.pe();
         match self {
-            MessageFault::Interrupted => {
-                format!("{from} began the message of {pe} inside another one")
-            }
+            MessageFault::Interrupted => format!("began the message of {pe} inside another one"),
             MessageFault::OutOfTurn => {
-                format!("{from} sent the message of {pe}, which is not expected now")
+                format!("sent the message of {pe}, which is not expected now")
             }
             MessageFault::NoRoute => format!(
-                "{from} sent a message from {} to {}, whose way does not lead through here",
+                "sent a message from {} to {}, whose way does not lead through here",
                 message.source, message.destination
             ),
-            MessageFault::Repeated => format!("{from} sent the message of {pe} again"),
+            MessageFault::Repeated => format!("sent the message of {pe} again"),
             MessageFault::Torn => {
-                format!("{from} sent the message of {pe} in flits that contradict its digest")
+                format!("sent the message of {pe} in flits that contradict its digest")
             }
-            MessageFault::Empty => format!("{from} sent an empty message of {pe}"),
-            MessageFault::Overrun => {
-                format!("{from} sent more than it announced: the message of {pe}")
-            }
+            MessageFault::Empty => format!("sent an empty message of {pe}"),
+            MessageFault::Overrun => format!("sent more than it announced: the message of {pe}"),
         }
     }
 }

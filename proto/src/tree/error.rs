@@ -1,7 +1,5 @@
 //! The faults of a list of parents, and the check that finds them all.
 
-use std::fmt;
-
 use crate::PeId;
 
 use super::{MAX_PES, pes};
@@ -13,37 +11,20 @@ pub enum TreeError {
     #[error("the tree has no PE: it needs at least P0")]
     NoPes,
     /// There are more PEs than [`MAX_PES`].
-    #[error("the tree has {len} PEs, more than the {MAX_PES} that are allowed")]
-    TooManyPes {
-        /// Number of PEs.
-        len: usize,
-    },
-    /// The root is not one of the PEs.
-    #[error("the root {root} is not one of the {len} PEs")]
-    UnknownRoot {
-        /// Root as given.
-        root: PeId,
-        /// Number of PEs.
-        len: usize,
-    },
-    /// Every PE has a parent, so there is no root.
-    #[error("no root: every PE has a parent; P0 must have none, and has {parent}")]
-    NoRoot {
-        /// Parent given for P0.
-        parent: PeId,
-    },
-    /// P0 has a parent, and some other PE has none.
-    #[error("P0 has a parent, {parent}: P0 is the root and must have none")]
-    RootHasParent {
-        /// Parent given for P0.
-        parent: PeId,
-    },
+    #[error("the tree has {0} PEs, more than the {MAX_PES} that are allowed")]
+    TooManyPes(usize),
+    /// The root is not one of this number of PEs.
+    #[error("the root {0} is not one of the {1} PEs")]
+    UnknownRoot(PeId, usize),
+    /// Every PE has a parent, P0 this one, so there is no root.
+    #[error("no root: every PE has a parent; P0 must have none, and has {0}")]
+    NoRoot(PeId),
+    /// P0 has this parent, and some other PE has none.
+    #[error("P0 has a parent, {0}: P0 is the root and must have none")]
+    RootHasParent(PeId),
     /// A PE other than P0 has no parent. Reported once for each.
-    #[error("several roots: {pe} has no parent, and only P0 may have none")]
-    SeveralRoots {
-        /// PE without a parent.
-        pe: PeId,
-    },
+    #[error("several roots: {0} has no parent, and only P0 may have none")]
+    SeveralRoots(PeId),
     /// The parent's index is not in the tree.
     #[error("{pe}: parent {parent} does not exist (the last PE is {last})")]
     UnknownParent {
@@ -63,11 +44,8 @@ pub enum TreeError {
         parent: PeId,
     },
     /// A PE is its own parent.
-    #[error("{pe} is its own parent")]
-    SelfParent {
-        /// The PE.
-        pe: PeId,
-    },
+    #[error("{0} is its own parent")]
+    SelfParent(PeId),
     /// Several PEs are each other's ancestors.
     #[error("cycle: {}{}", chain(.pes), hang_below(.below))]
     Cycle {
@@ -78,44 +56,30 @@ pub enum TreeError {
         below: Vec<PeId>,
     },
     /// A [`TreeSpec::File`](super::TreeSpec::File), which this crate cannot read.
-    #[error("the tree is in a file ({path}), which must be read first")]
-    InFile {
-        /// Path of the file.
-        path: String,
-    },
+    #[error("the tree is in a file ({0}), which must be read first")]
+    InFile(String),
 }
 
 impl TreeError {
     /// Returns the PE that the fault is about, if there is one; for a cycle, the lowest.
     pub fn pe(&self) -> Option<PeId> {
         match self {
-            TreeError::NoPes | TreeError::TooManyPes { .. } | TreeError::InFile { .. } => None,
-            TreeError::NoRoot { .. } | TreeError::RootHasParent { .. } => Some(PeId::ROOT),
-            TreeError::UnknownRoot { root, .. } => Some(*root),
-            TreeError::SeveralRoots { pe }
+            TreeError::NoPes | TreeError::TooManyPes(_) | TreeError::InFile(_) => None,
+            TreeError::NoRoot(_) | TreeError::RootHasParent(_) => Some(PeId::ROOT),
+            TreeError::UnknownRoot(pe, _)
+            | TreeError::SeveralRoots(pe)
             | TreeError::UnknownParent { pe, .. }
             | TreeError::AbsentParent { pe, .. }
-            | TreeError::SelfParent { pe } => Some(*pe),
+            | TreeError::SelfParent(pe) => Some(*pe),
             TreeError::Cycle { pes, .. } => pes.first().copied(),
         }
     }
 }
 
 /// All faults of a list of parents, at least one; displayed one per line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(TreeError::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct TreeErrors(pub Vec<TreeError>);
-
-impl fmt::Display for TreeErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, fault) in self.0.iter().enumerate() {
-            let break_before = if i == 0 { "" } else { "\n" };
-            write!(f, "{break_before}{fault}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for TreeErrors {}
 
 impl From<TreeError> for TreeErrors {
     fn from(fault: TreeError) -> Self {
@@ -129,11 +93,8 @@ const NAMED: usize = 8;
 
 /// Returns the text of a cycle: `P1 -> P2 -> P1`.
 fn chain(pes: &[PeId]) -> String {
-    let named: String = pes
-        .iter()
-        .take(NAMED)
-        .map(|pe| format!("{pe} -> "))
-        .collect();
+    let named = pes.iter().take(NAMED).map(|pe| format!("{pe} -> "));
+    let named: String = named.collect();
     let more = match pes.len() {
         n if n > NAMED => format!("({} more) -> ", n - NAMED),
         _ => String::new(),
@@ -167,17 +128,17 @@ pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<
         return Err(TreeError::NoPes.into());
     }
     if len > MAX_PES {
-        return Err(TreeError::TooManyPes { len }.into());
+        return Err(TreeError::TooManyPes(len).into());
     }
 
     let mut faults = Vec::new();
     if root.index() >= len {
-        return Err(TreeError::UnknownRoot { root, len }.into());
+        return Err(TreeError::UnknownRoot(root, len).into());
     }
     if let Some(parent) = parents[root.index()] {
         faults.push(match parents.iter().all(Option::is_some) {
-            true => TreeError::NoRoot { parent },
-            false => TreeError::RootHasParent { parent },
+            true => TreeError::NoRoot(parent),
+            false => TreeError::RootHasParent(parent),
         });
     }
     // The parent of each PE; `None` where the path upwards ends, rightly or not.
@@ -186,8 +147,8 @@ pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<
     for (pe, &parent) in pes(len).zip(parents).filter(|(pe, _)| *pe != root) {
         match parent {
             None if gaps => {}
-            None => faults.push(TreeError::SeveralRoots { pe }),
-            Some(parent) if parent == pe => faults.push(TreeError::SelfParent { pe }),
+            None => faults.push(TreeError::SeveralRoots(pe)),
+            Some(parent) if parent == pe => faults.push(TreeError::SelfParent(pe)),
             Some(parent) if parent.index() >= len => {
                 let last = PeId((len - 1) as u32);
                 faults.push(TreeError::UnknownParent { pe, parent, last });
@@ -199,10 +160,9 @@ pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<
         }
     }
     faults.extend(cycles(&up));
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(TreeErrors(faults))
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(TreeErrors(faults)),
     }
 }
 

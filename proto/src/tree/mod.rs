@@ -55,22 +55,15 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates a tree from `parents[i]`, the parent of P_i; only `parents[0]` is `None`.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults of the list.
+    /// Creates a tree from `parents[i]`, the parent of P_i; only `parents[0]` is `None`. Returns all
+    /// faults of the list.
     pub fn from_parents(parents: Vec<Option<PeId>>) -> Result<Tree, TreeErrors> {
         error::check(PeId::ROOT, &parents, false)?;
         Ok(Tree::of_checked(PeId::ROOT, parents))
     }
 
     /// Creates a tree with any root, from which PEs may be absent: those other than the root whose
-    /// parent is `None`.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults of the list.
+    /// parent is `None`. Returns all faults of the list.
     pub fn with_absent(root: PeId, parents: Vec<Option<PeId>>) -> Result<Tree, TreeErrors> {
         error::check(root, &parents, true)?;
         Ok(Tree::of_checked(root, parents))

@@ -36,10 +36,8 @@ impl Tree {
     ///
     /// Panics if the root is among the failed PEs.
     pub fn without(&self, dead: &[PeId], can_reach: impl Fn(PeId, PeId) -> bool) -> Repair {
-        assert!(
-            !dead.contains(&self.root),
-            "there is no tree without its root"
-        );
+        let has_root = !dead.contains(&self.root);
+        assert!(has_root, "there is no tree without its root");
         let mut parents = vec![None; self.len()];
         let mut is_in = vec![false; self.len()];
         is_in[self.root.index()] = true;
@@ -61,11 +59,8 @@ impl Tree {
                     parents[pe.index()] = Some(to);
                     is_in[pe.index()] = true;
                     if to != parent {
-                        moves.push(Move {
-                            pe,
-                            from: parent,
-                            to,
-                        });
+                        let from = parent;
+                        moves.push(Move { pe, from, to });
                     }
                 }
                 None => stranded.push(pe),
@@ -86,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::{TreeError, TreeSpec};
+    use crate::tree::{TreeError, TreeErrors, TreeSpec};
 
     fn tree(text: &str) -> Tree {
         text.parse::<TreeSpec>().unwrap().build().unwrap()
@@ -148,9 +143,7 @@ mod tests {
     #[test]
     fn nobody_is_below_the_absent() {
         let parents = [None, Some(PeId(0)), None, Some(PeId(2))];
-        let faults = Tree::with_absent(PeId::ROOT, parents.to_vec())
-            .unwrap_err()
-            .0;
+        let TreeErrors(faults) = Tree::with_absent(PeId::ROOT, parents.to_vec()).unwrap_err();
         let (pe, parent) = (PeId(3), PeId(2));
         assert_eq!(faults, [TreeError::AbsentParent { pe, parent }]);
         assert_eq!(faults[0].to_string(), "P3: parent P2 is absent");

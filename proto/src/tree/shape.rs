@@ -13,19 +13,13 @@ use crate::seeded::SplitMix64;
 
 use super::{MAX_PES, Tree, TreeError, TreeErrors};
 
-/// A tree by name. `pes` counts every PE, including P0.
+/// A tree by name. N counts every PE, including P0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeSpec {
     /// `path:N`: P0 - P1 - P2 and so on.
-    Path {
-        /// N.
-        pes: usize,
-    },
+    Path(usize),
     /// `star:N`: all are children of P0.
-    Star {
-        /// N.
-        pes: usize,
-    },
+    Star(usize),
     /// `kary:K:N`: K children each, filled level by level; those of P_i are P_{K*i+1} to P_{K*i+K}.
     Kary {
         /// K.
@@ -35,10 +29,7 @@ pub enum TreeSpec {
     },
     /// `binomial:N`: the parent of P_i is i with its lowest set bit cleared. For N = 2^k it is the
     /// binomial tree; for any other N, the part of the next larger one with the first N indices.
-    Binomial {
-        /// N.
-        pes: usize,
-    },
+    Binomial(usize),
     /// `random:N:SEED`: P1, P2 and so on each draw a parent, uniformly from the PEs before, with
     /// [`SplitMix64`]. The same seed always gives the same tree.
     Random {
@@ -75,10 +66,8 @@ impl FromStr for TreeSpec {
     type Err = TreeSpecError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, rest) = match text.split_once(':') {
-            Some((name, rest)) => (name, Some(rest)),
-            None => (text, None),
-        };
+        let split = text.split_once(':');
+        let (name, rest) = split.map_or((text, None), |(name, rest)| (name, Some(rest)));
         let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
             return Err(TreeSpecError(format!(
                 "no tree shape is called `{name}`{}; the shapes are {}",
@@ -105,9 +94,9 @@ impl FromStr for TreeSpec {
             "file" if rest.is_empty() => Err(wrong_form()),
             "file" => Ok(TreeSpec::File(PathBuf::from(rest))),
             _ if rest.split(':').count() != form.split(':').count() - 1 => Err(wrong_form()),
-            "path" => Ok(TreeSpec::Path { pes: pes(rest)? }),
-            "star" => Ok(TreeSpec::Star { pes: pes(rest)? }),
-            "binomial" => Ok(TreeSpec::Binomial { pes: pes(rest)? }),
+            "path" => pes(rest).map(TreeSpec::Path),
+            "star" => pes(rest).map(TreeSpec::Star),
+            "binomial" => pes(rest).map(TreeSpec::Binomial),
             "kary" => {
                 let (k, n) = pair()?;
                 Ok(TreeSpec::Kary {
@@ -164,18 +153,16 @@ fn hint(text: &str, name: &str) -> String {
 impl fmt::Display for TreeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TreeSpec::Path { pes } => write!(f, "path:{pes}"),
-            TreeSpec::Star { pes } => write!(f, "star:{pes}"),
+            TreeSpec::Path(pes) => write!(f, "path:{pes}"),
+            TreeSpec::Star(pes) => write!(f, "star:{pes}"),
             TreeSpec::Kary { arity, pes } => write!(f, "kary:{arity}:{pes}"),
-            TreeSpec::Binomial { pes } => write!(f, "binomial:{pes}"),
+            TreeSpec::Binomial(pes) => write!(f, "binomial:{pes}"),
             TreeSpec::Random { pes, seed } => write!(f, "random:{pes}:{seed}"),
             // The only form that parses back to this tree.
             TreeSpec::Parents(parents) if parents.is_empty() => f.write_str("path:1"),
             TreeSpec::Parents(parents) => {
-                for (i, parent) in parents.iter().enumerate() {
-                    write!(f, "{}{}", if i == 0 { "parents:" } else { "," }, parent.0)?;
-                }
-                Ok(())
+                let parents: Vec<String> = parents.iter().map(|pe| pe.0.to_string()).collect();
+                write!(f, "parents:{}", parents.join(","))
             }
             TreeSpec::File(path) => write!(f, "file:{}", path.display()),
         }
@@ -183,19 +170,15 @@ impl fmt::Display for TreeSpec {
 }
 
 impl TreeSpec {
-    /// Builds the tree.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults of a [`TreeSpec::Parents`]; an error for a size that parsing would have
-    /// rejected; and an error for any [`TreeSpec::File`], which the caller must read.
+    /// Builds the tree. Returns all faults of a [`TreeSpec::Parents`]; an error for a size that parsing
+    /// would have rejected; and an error for any [`TreeSpec::File`], which the caller must read.
     pub fn build(&self) -> Result<Tree, TreeErrors> {
         match self {
-            TreeSpec::Path { pes } => grow(*pes, |i| i - 1),
-            TreeSpec::Star { pes } => grow(*pes, |_| 0),
+            TreeSpec::Path(pes) => grow(*pes, |i| i - 1),
+            TreeSpec::Star(pes) => grow(*pes, |_| 0),
             // Parsing rejects an arity of 0; if created by other code, it is a path.
             TreeSpec::Kary { arity, pes } => grow(*pes, |i| (i - 1) / (*arity).max(1) as u64),
-            TreeSpec::Binomial { pes } => grow(*pes, |i| i & (i - 1)),
+            TreeSpec::Binomial(pes) => grow(*pes, |i| i & (i - 1)),
             TreeSpec::Random { pes, seed } => {
                 let mut rng = SplitMix64::new(*seed);
                 grow(*pes, |i| rng.below(i))
@@ -204,10 +187,7 @@ impl TreeSpec {
                 let parents = parents.iter().copied().map(Some);
                 Tree::from_parents(std::iter::once(None).chain(parents).collect())
             }
-            TreeSpec::File(path) => {
-                let path = path.display().to_string();
-                Err(TreeError::InFile { path }.into())
-            }
+            TreeSpec::File(path) => Err(TreeError::InFile(path.display().to_string()).into()),
         }
     }
 }
@@ -216,7 +196,7 @@ impl TreeSpec {
 fn grow(pes: usize, mut parent: impl FnMut(u64) -> u64) -> Result<Tree, TreeErrors> {
     if pes > MAX_PES {
         // Checked before memory is reserved.
-        return Err(TreeError::TooManyPes { len: pes }.into());
+        return Err(TreeError::TooManyPes(pes).into());
     }
     let parents = (0..pes as u64).map(|i| (i > 0).then(|| PeId(parent(i) as u32)));
     Tree::from_parents(parents.collect())

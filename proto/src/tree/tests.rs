@@ -139,10 +139,10 @@ proptest! {
     fn a_spec_reads_back(pes in 1usize..=MAX_PES, arity in 1usize..9, seed: u64) {
         let list = vec![PeId(0), PeId(seed as u32)];
         for spec in [
-            TreeSpec::Path { pes },
-            TreeSpec::Star { pes },
+            TreeSpec::Path(pes),
+            TreeSpec::Star(pes),
             TreeSpec::Kary { arity, pes },
-            TreeSpec::Binomial { pes },
+            TreeSpec::Binomial(pes),
             TreeSpec::Random { pes, seed },
             TreeSpec::Parents(list),
             TreeSpec::File("a:b/c.toml".into()),
@@ -156,10 +156,8 @@ proptest! {
 fn shapes_are_what_they_are_called() {
     let parents = |text: &str| -> Vec<u32> {
         let tree = spec(text);
-        tree.pes()
-            .filter_map(|pe| tree.parent(pe))
-            .map(|p| p.0)
-            .collect()
+        let parents = tree.pes().filter_map(|pe| tree.parent(pe));
+        parents.map(|parent| parent.0).collect()
     };
     assert_eq!(parents("path:5"), [0, 1, 2, 3]);
     assert_eq!(parents("star:4"), [0, 0, 0]);
@@ -171,15 +169,13 @@ fn shapes_are_what_they_are_called() {
     assert_eq!(parents("path:1"), []);
     // Pinned: a seed always gives the same tree.
     assert_eq!(parents("random:10:1"), [0, 1, 2, 1, 2, 4, 6, 4, 2]);
-}
-
-#[test]
-fn a_path_is_a_path_whatever_its_labels() {
-    assert!(spec("path:9").is_path());
-    assert!(spec("path:1").is_path());
-    assert!(spec("parents:3,0,2").is_path());
-    assert!(!spec("star:3").is_path());
-    assert!(!spec("random:50:3").is_path());
+    // A path is a path whatever its labels.
+    for text in ["path:9", "path:1", "parents:3,0,2"] {
+        assert!(spec(text).is_path(), "{text}");
+    }
+    for text in ["star:3", "random:50:3"] {
+        assert!(!spec(text).is_path(), "{text}");
+    }
 }
 
 #[test]
@@ -221,8 +217,8 @@ fn every_fault_is_found_at_once() {
     let below = ids([7, 8]).to_vec();
     let expected = [
         TreeError::UnknownParent { pe, parent, last },
-        TreeError::SelfParent { pe: PeId(2) },
-        TreeError::SeveralRoots { pe: PeId(3) },
+        TreeError::SelfParent(PeId(2)),
+        TreeError::SeveralRoots(PeId(3)),
         TreeError::Cycle { pes, below },
     ];
     assert_eq!(found, expected);
@@ -237,22 +233,13 @@ fn every_fault_is_found_at_once() {
 
 #[test]
 fn the_root_must_be_p0_and_alone() {
-    let parent = PeId(1);
-    assert_eq!(faults([1, 0]), [TreeError::NoRoot { parent }]);
-    assert_eq!(
-        faults([1, -1]),
-        [
-            TreeError::RootHasParent { parent },
-            TreeError::SeveralRoots { pe: PeId(1) }
-        ]
-    );
+    let one = PeId(1);
+    let both = [TreeError::RootHasParent(one), TreeError::SeveralRoots(one)];
+    assert_eq!(faults([1, 0]), [TreeError::NoRoot(one)]);
+    assert_eq!(faults([1, -1]), both);
     assert_eq!(faults([]), [TreeError::NoPes]);
-    let len = MAX_PES + 1;
-    let parents = vec![None; len];
-    assert_eq!(
-        Tree::from_parents(parents),
-        Err(TreeError::TooManyPes { len }.into())
-    );
+    let many = Tree::from_parents(vec![None; MAX_PES + 1]);
+    assert_eq!(many, Err(TreeError::TooManyPes(MAX_PES + 1).into()));
 }
 
 #[test]
@@ -262,20 +249,16 @@ fn a_long_cycle_stays_one_readable_line() {
     parents[1] = Some(PeId(500));
     let message = Tree::from_parents(parents).unwrap_err().to_string();
     assert!(message.contains("(492 more) -> P1 "), "{message}");
-    assert!(
-        message.contains("P508 and 491 more hang below it"),
-        "{message}"
-    );
+    let below = "P508 and 491 more hang below it";
+    assert!(message.contains(below), "{message}");
 }
 
 #[test]
 fn a_bad_spec_says_what_to_write() {
     let message = |text: &str| text.parse::<TreeSpec>().unwrap_err().to_string();
     for given in ["0", "x", "", "+3", "-1", "1048577"] {
-        assert_eq!(
-            message(&format!("path:{given}")),
-            format!("path:N: N must be a whole number from 1 to 1048576, not `{given}`")
-        );
+        let why = format!("path:N: N must be a whole number from 1 to 1048576, not `{given}`");
+        assert_eq!(message(&format!("path:{given}")), why);
     }
     assert!(message("kary:0:5").contains("K must be a whole number from 1"));
     assert!(message("star:99999999999999999999").contains("N must be"));

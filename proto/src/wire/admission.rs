@@ -48,10 +48,6 @@ impl Admission {
     }
 
     /// Parses a frame, which must be the whole input.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the input is not exactly one valid frame.
     pub fn parse(frame: &[u8]) -> Result<Admission, WireError> {
         let Some((prefix, body)) = frame.split_first_chunk::<LENGTH_BYTES>() else {
             return Err(WireError::malformed("nothing is there"));
@@ -70,14 +66,6 @@ record! { IssuedCredentials = Credentials { authority, certificate, key } }
 mod tests {
     use super::*;
 
-    fn admission(credentials: Option<IssuedCredentials>) -> Admission {
-        Admission {
-            cluster: 0xfeed,
-            secret: Secret::new([3; Secret::BYTES]),
-            credentials,
-        }
-    }
-
     #[test]
     fn what_is_written_is_read_and_nothing_less() {
         let issued = IssuedCredentials {
@@ -85,7 +73,12 @@ mod tests {
             certificate: vec![2; 600].into(),
             key: vec![3; 130].into(),
         };
-        for admission in [admission(None), admission(Some(issued))] {
+        for credentials in [None, Some(issued)] {
+            let admission = Admission {
+                cluster: 0xfeed,
+                secret: Secret::new([3; Secret::BYTES]),
+                credentials,
+            };
             let frame = admission.written();
             assert_eq!(Admission::parse(&frame), Ok(admission));
             for cut in 0..frame.len() {

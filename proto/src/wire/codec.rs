@@ -20,11 +20,7 @@ pub(super) trait Wire: Sized {
     /// Returns the value as protobuf.
     fn put(&self) -> Self::Pb;
 
-    /// Parses a value from another process.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the value is not valid.
+    /// Parses and checks a value from another process.
     fn parse(pb: Self::Pb) -> Result<Self, WireError>;
 }
 

@@ -1,29 +1,22 @@
 //! Conversion of message descriptions to and from protobuf.
 
-use super::codec::Wire;
-use super::{WireError, pb};
+use super::WireError;
+use super::codec::{Wire, record};
+use crate::PeId;
 use crate::items::{Destination, Message};
-use crate::{MessageId, PeId};
 
-impl Wire for Message {
-    type Pb = pb::Message;
+/// One PE, or absent for all others.
+impl Wire for Destination {
+    type Pb = Option<u32>;
 
-    fn put(&self) -> pb::Message {
-        pb::Message {
-            id: self.id.0,
-            source: self.source.0,
-            destination: self.destination.one().map(|pe| pe.0),
-            bytes: self.bytes,
-        }
+    fn put(&self) -> Option<u32> {
+        self.one().map(|pe| pe.0)
     }
 
-    fn parse(pb: pb::Message) -> Result<Message, WireError> {
-        let one = pb.destination.map(|pe| Destination::One(PeId(pe)));
-        Ok(Message {
-            id: MessageId(pb.id),
-            source: PeId(pb.source),
-            destination: one.unwrap_or(Destination::Others),
-            bytes: pb.bytes,
-        })
+    fn parse(pb: Option<u32>) -> Result<Destination, WireError> {
+        let one = pb.map(|pe| Destination::One(PeId(pe)));
+        Ok(one.unwrap_or(Destination::Others))
     }
 }
+
+record! { Message = Message { id, source, destination, bytes } }

@@ -128,11 +128,7 @@ impl FrameReader {
         self.held.end += bytes;
     }
 
-    /// Checks the first frame.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the bytes cannot be a frame, or are not what was sent next.
+    /// Checks the first frame. Fails if the bytes cannot be a frame, or are not what was sent next.
     #[inline]
     pub fn look(&mut self) -> Result<Look, WireError> {
         if self.missing()? > 0 {
@@ -198,66 +194,57 @@ mod tests {
         n
     }
 
+    /// Returns the frames of these messages.
+    fn sealed(bodies: &[&[u8]]) -> Vec<u8> {
+        let mut sealer = FrameSealer::default();
+        let frames = bodies
+            .iter()
+            .map(|body| [&sealer.seal([body, &[]])[..], body].concat());
+        frames.collect::<Vec<_>>().concat()
+    }
+
+    /// Reads the frames of these messages, at most `most` bytes at a time. Returns the number of reads
+    /// and the largest number of bytes that were held.
+    fn read_all(reader: &mut FrameReader, bodies: &[&[u8]], most: usize) -> (usize, usize) {
+        let wire = sealed(bodies);
+        let (mut rest, mut reads, mut held) = (&wire[..], 0, 0);
+        for body in bodies {
+            while reader.look().unwrap() == Look::Incomplete {
+                assert!(feed(reader, &mut rest, most) > 0);
+                reads += 1;
+                held = held.max(reader.held_bytes());
+            }
+            assert_eq!(reader.look(), Ok(Look::Open));
+            assert_eq!(reader.body(), *body);
+            reader.consume();
+        }
+        assert_eq!(reader.held_bytes() + rest.len(), 0);
+        (reads, held)
+    }
+
     #[test]
     fn frames_come_out_as_they_went_in_however_they_are_cut() {
         let bodies: [&[u8]; 5] = [b"a", b"", b"hello", &[7; 100], b"z"];
-        let mut sealer = FrameSealer::default();
-        let sealed = |body: &[u8]| [&sealer.seal([body, &[]])[..], body].concat();
-        let wire = bodies.map(sealed).concat();
         for most in [1, 2, 3, 5, 7, 1000] {
             let mut reader = FrameReader::new(SEAL_BYTES + 100);
-            let mut rest = &wire[..];
-            for body in bodies {
-                while reader.look().unwrap() == Look::Incomplete {
-                    assert!(feed(&mut reader, &mut rest, most) > 0);
-                }
-                assert_eq!(reader.look(), Ok(Look::Open));
-                assert_eq!(reader.body(), body);
-                reader.consume();
-            }
-            assert_eq!(reader.held_bytes() + rest.len(), 0);
+            read_all(&mut reader, &bodies, most);
         }
     }
 
     #[test]
     fn never_more_than_a_frame_and_a_prefix_is_held() {
-        let body = [7; 100];
-        let mut sealer = FrameSealer::default();
-        let frame = || [&sealer.seal([&body, &[]])[..], &body].concat();
-        let wire = std::iter::repeat_with(frame).take(10).collect::<Vec<_>>();
-        let frame_bytes = wire[0].len();
-        let wire = wire.concat();
         let mut reader = FrameReader::new(SEAL_BYTES + 100);
         reader.read_singly();
-        let mut rest = &wire[..];
-        for _ in 0..10 {
-            while reader.look().unwrap() == Look::Incomplete {
-                feed(&mut reader, &mut rest, 1000);
-                assert!(reader.held_bytes() <= frame_bytes + LENGTH_BYTES);
-            }
-            reader.consume();
-        }
+        let (_, held) = read_all(&mut reader, &[&[7; 100][..]; 10], 1000);
+        assert!(held <= HEAD_BYTES + 100 + LENGTH_BYTES, "{held}");
     }
 
     #[test]
     fn short_frames_come_with_one_read_as_far_as_there_is_room() {
-        let mut sealer = FrameSealer::default();
-        let frames: Vec<Vec<u8>> = (0..100u8)
-            .map(|at| [&sealer.seal([&[at; 10], &[]])[..], &[at; 10]].concat())
-            .collect();
-        let wire = frames.concat();
-        let mut reader = FrameReader::new(1000);
-        let (mut rest, mut reads) = (&wire[..], 0);
-        for at in 0..100 {
-            while reader.look().unwrap() == Look::Incomplete {
-                assert!(feed(&mut reader, &mut rest, usize::MAX) > 0);
-                reads += 1;
-            }
-            assert_eq!(reader.body(), [at; 10]);
-            reader.consume();
-        }
-        assert_eq!(reader.held_bytes() + rest.len(), 0);
-        assert_eq!(reads, wire.len().div_ceil(1000));
+        let bodies: Vec<[u8; 10]> = (0..100).map(|at| [at; 10]).collect();
+        let bodies: Vec<&[u8]> = bodies.iter().map(|body| &body[..]).collect();
+        let (reads, _) = read_all(&mut FrameReader::new(1000), &bodies, usize::MAX);
+        assert_eq!(reads, sealed(&bodies).len().div_ceil(1000));
     }
 
     #[test]

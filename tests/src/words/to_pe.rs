@@ -91,13 +91,13 @@ pub fn assignment(collective: Collective, payload: Payload) -> Assignment {
 }
 
 fn files() -> Payload {
-    Payload::Files {
+    Payload::Files(FilePayload {
         input: OsString::from_vec(b"/in/\xff put".to_vec()).into(),
         spread: true,
         output: "/out".into(),
         replace: true,
         apart: true,
-    }
+    })
 }
 
 /// The text of an assignment, except for its collective and its payload.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::MAX_VERSION;
-use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Peer, Ran, Run, ToPe};
+use flitcast_proto::wire::control::{
+    Assignment, End, FilePayload, FromPe, Job, Payload, Peer, Ran, Run, ToPe,
+};
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::joining::{Joining, dismiss};
@@ -88,13 +90,13 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     for collective in [Collective::Scatter, Collective::Gather] {
         let listen = listener.local_addr().expect("it listens");
         stranger.say(&ToPe::Assignment(Assignment {
-            payload: Payload::Files {
+            payload: Payload::Files(FilePayload {
                 input: dir.to_owned(),
                 spread: false,
                 output: at("written"),
                 replace: true,
                 apart: false,
-            },
+            }),
             ..assignment(&[None, Some(0)], listen, collective)
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {

@@ -2,7 +2,7 @@
 
 use flitcast_node::payload::destination;
 use flitcast_proto::ops::Layout;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FilePayload, Payload};
 use flitcast_proto::{DeliveryId, PeId};
 
 use super::resumable_job::ResumableJob;
@@ -134,12 +134,12 @@ impl ResumableJob {
         let (row, source) = (name.row, name.source.unwrap_or(name.row));
         let (kept, kept_at) = match &self.whole.messages.payload {
             Payload::Synthetic { .. } => (None, None),
-            Payload::Files {
+            Payload::Files(FilePayload {
                 input,
                 spread,
                 apart,
                 ..
-            } => {
+            }) => {
                 let own = match apart {
                     true => input.clone(),
                     false => destination(input, source),

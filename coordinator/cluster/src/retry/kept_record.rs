@@ -36,10 +36,7 @@ impl ResumableJob {
     /// everything is to be replaced. Returns the path of the record. Records of other messages are
     /// not changed.
     pub fn go_on_from_record(&mut self) -> Option<PathBuf> {
-        let replaces = matches!(
-            self.whole.messages.payload,
-            Payload::Files { replace: true, .. }
-        );
+        let replaces = matches!(&self.whole.messages.payload, Payload::Files(it) if it.replace);
         if !self.is_recorded() || self.resumed || replaces {
             return None;
         }

@@ -60,7 +60,7 @@ impl ResumableJob {
     fn changed_files(&self, record: &Record, local: bool, force: bool) -> Vec<anyhow::Error> {
         let mut faults = Vec::new();
         let whole = &self.whole;
-        let replaces = matches!(whole.messages.payload, Payload::Files { replace: true, .. });
+        let replaces = matches!(&whole.messages.payload, Payload::Files(it) if it.replace);
         let (operation, tree) = (whole.way.operation, &whole.site.tree);
         let input = record.input.display();
         for it in operation.collective().all_deliveries(tree) {

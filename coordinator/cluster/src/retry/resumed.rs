@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flitcast_node::payload::delivered_at;
 use flitcast_plan::network::Network;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FilePayload, Payload};
 use flitcast_proto::{DeliveryId, PeId};
 
 use super::record::Record;
@@ -159,13 +159,13 @@ fn messages(
     for it in delivered.iter().filter(|_| !record.spread) {
         known[it.index()] = known[it.index()].max(record.bytes[it.index()]);
     }
-    let payload = Payload::Files {
+    let payload = Payload::Files(FilePayload {
         input: record.input.clone(),
         spread: record.spread,
         output,
         replace: record.replace || force,
         apart: record.apart,
-    };
+    });
     Messages {
         left_out: delivered.to_vec(),
         job_id: record.job_id,

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use flitcast_node::payload::{self, Sweep};
 use flitcast_proto::PeId;
-use flitcast_proto::wire::control::Payload;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -269,7 +268,7 @@ async fn launch<T>(
 
 /// Removes what a run has left half written, unless it is on other hosts.
 fn sweep(request: &Request, run: u64) -> anyhow::Result<()> {
-    let Payload::Files { output, .. } = &request.messages.payload else {
+    let Some(output) = request.messages.payload.output() else {
         return Ok(());
     };
     if request.site.placement.is_elsewhere() || request.is_dry_run() {

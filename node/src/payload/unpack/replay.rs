@@ -55,9 +55,9 @@ pub fn prefix_bytes(destination: PathBuf, job: u64) -> u64 {
     let target = Target {
         destination,
         replace: true,
-        run: 0,
         job,
         is_kept: true,
+        ..Target::default()
     };
     let measure = || {
         let mut unpacker = Unpacker::create(target, Arc::default())?;
@@ -73,10 +73,6 @@ pub fn prefix_bytes(destination: PathBuf, job: u64) -> u64 {
 impl Unpacker {
     /// Continues a message behind a prefix of `bytes` bytes that an earlier run of the job has
     /// left, and returns the digest of the prefix. Reports progress to `pulse`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if there is no such prefix, or if it cannot be read.
     pub fn resume(
         target: Target,
         bytes: u64,
@@ -85,9 +81,7 @@ impl Unpacker {
         let mut unpacker = Unpacker::create(target, pulse)?;
         unpacker.replay(Existing::Read, bytes)?;
         if unpacker.bytes < bytes {
-            return Err(PayloadError::Incomplete {
-                destination: unpacker.staging.destination().to_owned(),
-            });
+            return Err(unpacker.incomplete());
         }
         unpacker.existing = Existing::Replaced;
         let digest = unpacker.hash.digest128().to_be_bytes();
@@ -100,7 +94,7 @@ impl Unpacker {
         let Some(heads) = self.staging.heads() else {
             return Ok(());
         };
-        let path = heads.path().to_owned();
+        let path = heads.path.clone();
         let opened = heads.open().map_err(PayloadError::io("read", &path))?;
         let mut log = BufReader::new(opened);
         let mut logged = 0;
@@ -206,7 +200,7 @@ pub(super) fn open_file(
     let file = File::from(opened?);
     let found = file.metadata()?;
     match found.is_file() {
-        true => Ok(NewFile::existing(file, found.len())),
+        true => Ok(NewFile::new(file, found.len())),
         false => Err(io::ErrorKind::InvalidData.into()),
     }
 }

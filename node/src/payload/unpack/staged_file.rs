@@ -3,7 +3,6 @@
 use super::super::entry::Entry;
 use super::super::holes::NewFile;
 
-/// The regular file whose content comes next.
 pub(super) struct StagedFile {
     pub(super) file: NewFile,
     pub(super) entry: Entry,
@@ -13,6 +12,16 @@ pub(super) struct StagedFile {
 }
 
 impl StagedFile {
+    /// Returns a file none of whose content has arrived.
+    pub(super) fn of(file: NewFile, entry: Entry) -> StagedFile {
+        StagedFile {
+            file,
+            end: 0,
+            rest: Box::new(entry.data()),
+            entry,
+        }
+    }
+
     /// Advances to the next part of data if the current one is complete; returns whether there is
     /// none.
     pub(super) fn is_done(&mut self) -> bool {

@@ -16,7 +16,7 @@ use super::super::folders::Folders;
 use super::super::lock::{locked, within};
 use super::{Events, NAME, Over, end_children, order, parse, tell};
 use crate::limits::{DYING, GRACE_OF_COMMANDS};
-use crate::system::children::{Ending, PROGRAM, Started};
+use crate::system::children::{PROGRAM, Started};
 use crate::system::descriptors;
 use crate::system::processes::{FileId, MARK, Process, named};
 
@@ -46,11 +46,8 @@ struct Copying {
 }
 
 impl CommandSupervisor {
-    /// Creates a supervisor with the order on standard input.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the launcher is gone, or sends an invalid order.
+    /// Creates a supervisor with the order on standard input. Fails if the launcher is gone, or sends an
+    /// invalid order.
     pub fn told(pe: PeId) -> io::Result<CommandSupervisor> {
         let run = parse(&order()?)?;
         let folders = Folders::of(&run.work, pe).map_err(io::Error::other)?;
@@ -59,10 +56,6 @@ impl CommandSupervisor {
 
     /// Runs the command, and reports on standard output how it ended. When this returns, none of
     /// its processes is left, or those that are left are named.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the operating system refuses a basic request.
     pub async fn hold(&self) -> io::Result<()> {
         let mut events = Events::listen()?;
         let lock = match locked(&self.folders.task) {
@@ -75,7 +68,8 @@ impl CommandSupervisor {
             Ok(running) => running,
             Err(why) => return tell(&End::Failed(why)),
         };
-        let limit = self.time_limit();
+        let limit = Some(self.run.time_limit_ns).filter(|ns| *ns > 0);
+        let limit = limit.map(Duration::from_nanos);
         let over = events.until_ended(running.leader, limit).await;
         let status = match over {
             Over::Ended => running.leader.reap()?,
@@ -95,12 +89,6 @@ impl CommandSupervisor {
                 Ok(())
             }
         }
-    }
-
-    /// Returns how long the command may run.
-    fn time_limit(&self) -> Option<Duration> {
-        let limit = self.run.time_limit_ns;
-        (limit > 0).then(|| Duration::from_nanos(limit))
     }
 
     /// Starts the command in a separate process group, and a thread that forwards its stderr.
@@ -145,22 +133,19 @@ impl CommandSupervisor {
 impl Running {
     /// Returns how the command ended, as far as that is known, after all attempts to end it;
     /// `why_ended` if it did not end by itself.
-    fn end(mut self, status: Option<Ending>, why_ended: &str, left: &[Process]) -> End {
+    fn end(mut self, status: Option<End>, why_ended: &str, left: &[Process]) -> End {
         let heard = self.copying.end();
         // A remaining process may be the stage itself, whose output must not be waited for.
         let unstarted = left.is_empty().then(|| self.why_not_started()).flatten();
-        let how = status.map(|status| (status.exit_status, status.signal));
-        let (end, told) = match (unstarted, how) {
-            (Some(why), _) => return End::Failed(why),
-            (None, Some((Some(code), _))) => {
-                (End::Exited(code), format!("ended with exit status {code}"))
-            }
-            (None, Some((_, Some(signal)))) => (
-                End::Signalled(signal),
-                format!("was killed by signal {signal}"),
-            ),
-            (None, _) => (End::Failed(format!("it {why_ended}")), why_ended.to_owned()),
+        if let Some(why) = unstarted {
+            return End::Failed(why);
+        }
+        let told = match &status {
+            Some(End::Exited(code)) => format!("ended with exit status {code}"),
+            Some(End::Signalled(signal)) => format!("was killed by signal {signal}"),
+            Some(End::Failed(_)) | None => why_ended.to_owned(),
         };
+        let end = status.unwrap_or_else(|| End::Failed(format!("it {why_ended}")));
         match (left, heard) {
             ([], Ok(())) => end,
             // The command has failed already, for an earlier reason.
@@ -201,9 +186,7 @@ impl Copying {
         if let Ok(copied) = self.done.recv_timeout(DYING) {
             return copied;
         }
-        let pipe = self.pipe;
-        let holds = |other: &Process| pipe.is_some_and(|pipe| other.has_open(pipe));
-        let holders: Vec<Process> = Process::others().filter(holds).collect();
+        let holders = Process::with_open(self.pipe);
         Err(match holders.is_empty() {
             true => "what it said on stderr is not yet written".to_owned(),
             false => format!("its stderr is still held by {}", named(&holders)),
@@ -212,12 +195,8 @@ impl Copying {
 }
 
 fn copy(mut words: ChildStderr, path: PathBuf) -> Result<(), Why> {
-    let told = |error| {
-        format!(
-            "what it said on stderr cannot be written: `{}`: {error}",
-            path.display()
-        )
-    };
+    let shown = path.display();
+    let told = |error| format!("what it said on stderr cannot be written: `{shown}`: {error}");
     let mut file = File::create(&path).map_err(told);
     let mut block = [0; 8192];
     let mut listens = true;

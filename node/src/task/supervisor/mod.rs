@@ -40,29 +40,21 @@ pub use upper::hold;
 /// The process name of supervisors, and the beginning of their command line.
 pub const NAME: &str = "leash";
 
-/// An event around a supervisor.
-enum Event {
-    /// The launcher is gone, or asks for the end of the command.
-    Told,
-    /// The child process has ended.
-    Ended,
-}
-
 /// The reason why a supervisor's wait is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
-    /// The process has ended.
+    /// The child process has ended.
     Ended,
-    /// The end of the process was requested.
+    /// The launcher is gone, or asks for the end of the command.
     Told,
-    /// The process reached its time limit.
+    /// The child process reached its time limit.
     Late,
 }
 
 /// The events around a supervisor, after the order on its standard input.
 struct Events {
-    say: mpsc::Sender<Event>,
-    heard: mpsc::Receiver<Event>,
+    say: mpsc::Sender<Over>,
+    heard: mpsc::Receiver<Over>,
 }
 
 impl Events {
@@ -80,14 +72,14 @@ impl Events {
             let (mut signal, say) = (signal(kind)?, say.clone());
             tokio::spawn(async move {
                 signal.recv().await;
-                let _ = say.send(Event::Told).await;
+                let _ = say.send(Over::Told).await;
             });
         }
         let told = say.clone();
         thread::spawn(move || {
             let mut ignored = [0; 64];
             while matches!(io::stdin().read(&mut ignored), Ok(1..)) {}
-            let _ = told.blocking_send(Event::Told);
+            let _ = told.blocking_send(Over::Told);
         });
         Ok(Events { say, heard })
     }
@@ -98,17 +90,13 @@ impl Events {
         let say = self.say.clone();
         thread::spawn(move || {
             process.wait();
-            let _ = say.blocking_send(Event::Ended);
+            let _ = say.blocking_send(Over::Ended);
         });
         let heard = match limit {
             Some(limit) => timeout(limit, self.heard.recv()).await,
             None => Ok(self.heard.recv().await),
         };
-        match heard {
-            Ok(Some(Event::Ended)) => Over::Ended,
-            Ok(Some(Event::Told) | None) => Over::Told,
-            Err(_) => Over::Late,
-        }
+        heard.map_or(Over::Late, |event| event.unwrap_or(Over::Told))
     }
 }
 
@@ -124,10 +112,8 @@ pub async fn stands_still(supervisor: Option<Started>) {
     let mut stopped = 0;
     while stopped < LOOKS {
         sleep(STOPPED_SUPERVISOR / LOOKS).await;
-        stopped = match supervisor.is_stopped() {
-            true => stopped + 1,
-            false => 0,
-        };
+        let still = supervisor.is_stopped();
+        stopped = if still { stopped + 1 } else { 0 };
     }
 }
 
@@ -149,10 +135,6 @@ fn end_children() -> Vec<Process> {
 
 /// Reads the order of a supervisor: a frame on standard input. On a command line all users could read
 /// it, and `pkill` could match the command's name.
-///
-/// # Errors
-///
-/// Returns an error if the launcher is gone.
 pub fn order() -> io::Result<Vec<u8>> {
     // No byte after the frame is read.
     let mut input = io::stdin().lock();

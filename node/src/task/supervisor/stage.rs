@@ -29,10 +29,6 @@ pub struct Stage {
 impl Stage {
     /// Becomes the command; if that fails, writes the reason to standard output. While that is open,
     /// the command has not started.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the reason cannot be written either.
     pub fn enter(&self) -> io::Result<()> {
         // The command does not inherit it.
         let mut told = File::from(io::stdout().as_fd().try_clone_to_owned()?);

@@ -17,10 +17,6 @@ use crate::system::children::{PROGRAM, Started};
 use crate::system::processes::named;
 
 /// Runs a command by a supervisor below this one. When this returns, none of its processes is left.
-///
-/// # Errors
-///
-/// Returns an error if the operating system refuses a basic request.
 pub async fn hold(pe: PeId) -> io::Result<()> {
     let order = order()?;
     let mut events = Events::listen()?;

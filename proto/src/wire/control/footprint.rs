@@ -87,10 +87,6 @@ pub(super) fn decode(body: &[u8]) -> Result<pb::control::Kind, WireError> {
 }
 
 /// Checks that the lists of a control frame take no more memory than a small multiple of its bytes.
-///
-/// # Errors
-///
-/// Returns an error if they take more, or if the frame is cut off or is not a protobuf message.
 fn check(body: &[u8]) -> Result<(), WireError> {
     let limit = DECODED_ALLOWANCE + body.len() * DECODED_PER_BYTE;
     let mut room = limit;

@@ -276,6 +276,12 @@ impl Assignment {
         let mut ends = message.ends(&self.tree);
         ends.any(|pe| self.owes(message.id, pe))
     }
+
+    /// Returns the version of a message that is known from earlier runs.
+    pub fn version(&self, message: MessageId) -> Option<Version> {
+        let mut known = self.versions.iter();
+        known.find(|version| version.message == message).copied()
+    }
 }
 
 /// Payload of the messages.
@@ -288,33 +294,37 @@ pub enum Payload {
         lengths: Vec<u64>,
     },
     /// Files.
-    Files {
-        /// Path that P0 reads in a scatter, and every other PE in a gather.
-        input: PathBuf,
-        /// Whether all files below `input` are dealt; for a scatter only.
-        spread: bool,
-        /// Path that every other PE writes to in a scatter, and P0 in a gather.
-        output: PathBuf,
-        /// Whether an existing entry at a destination is replaced.
-        replace: bool,
-        /// Whether PEs have separate files: `input` is the PE's own entry, and `output` all that it
-        /// receives. Otherwise these are entries named after the PE.
-        apart: bool,
-    },
+    Files(FilePayload),
+}
+
+/// Payload of messages made of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilePayload {
+    /// Path that P0 reads in a scatter, and every other PE in a gather.
+    pub input: PathBuf,
+    /// Whether all files below `input` are dealt; for a scatter only.
+    pub spread: bool,
+    /// Path that every other PE writes to in a scatter, and P0 in a gather.
+    pub output: PathBuf,
+    /// Whether an existing entry at a destination is replaced.
+    pub replace: bool,
+    /// Whether PEs have separate files: `input` is the PE's own entry, and `output` all that it
+    /// receives. Otherwise these are entries named after the PE.
+    pub apart: bool,
 }
 
 impl Payload {
     /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {
         match self {
-            Payload::Files { output, .. } => Some(output),
+            Payload::Files(files) => Some(&files.output),
             Payload::Synthetic { .. } => None,
         }
     }
 
     /// Returns whether PEs have separate files, whose paths do not contain their names.
     pub fn is_apart(&self) -> bool {
-        matches!(self, Payload::Files { apart: true, .. })
+        matches!(self, Payload::Files(files) if files.apart)
     }
 }
 

@@ -39,10 +39,8 @@ fn check(schedule: &PeSchedule) -> Result<(), WireError> {
     }
     let (sizes, sends) = (&schedule.packet_bytes, schedule.sends.len());
     if !sizes.is_empty() && sizes.len() != sends {
-        let sizes = sizes.len();
-        return Err(WireError::malformed(format!(
-            "{sizes} packet sizes for {sends} messages"
-        )));
+        let fault = format!("{} packet sizes for {sends} messages", sizes.len());
+        return Err(WireError::malformed(fault));
     }
     let fits = |bytes: &u32| (MIN_FLIT_BYTES..=flit_bytes).contains(bytes);
     match sizes.iter().find(|bytes| !fits(bytes)) {
@@ -60,9 +58,10 @@ fn no_role() -> WireError {
 pub(super) fn check_flit_bytes(flit_bytes: u32) -> Result<(), WireError> {
     match (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&flit_bytes) {
         true => Ok(()),
-        false => Err(WireError::malformed(format!(
-            "no flit can have {flit_bytes} bytes"
-        ))),
+        false => {
+            let fault = format!("no flit can have {flit_bytes} bytes");
+            Err(WireError::malformed(fault))
+        }
     }
 }
 

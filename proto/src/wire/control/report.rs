@@ -15,7 +15,7 @@ use crate::wire::{WireError, pb};
 use crate::{MessageId, PeId, RoundId};
 
 /// Result of a round at one PE.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The round.
     pub round: RoundId,
@@ -73,20 +73,8 @@ impl Report {
     pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
         Report {
             round,
-            complete: false,
-            begin: Begin::default(),
             arrivals,
-            collisions: 0,
-            peak_buffered_flits: 0,
-            peak_resident_bytes: 0,
-            own_start: None,
-            late_frames: 0,
-            files_ns: 0,
-            repeated_frames: 0,
-            retransmitted_packets: 0,
-            spans: Vec::new(),
-            counts: Box::default(),
-            streams: Streams::default(),
+            ..Report::default()
         }
     }
 }
@@ -99,7 +87,7 @@ record! {
     put report {
         started_ns: report.begin.started_ns,
         began_ns: report.begin.began_ns,
-        arrivals: report.arrivals.iter().map(put_arrival).collect(),
+        arrivals: report.arrivals.put(),
         digests: put_digests(&report.arrivals),
         spans: put_spans(&report.spans),
         counts: put_counts(&report.counts),
@@ -142,7 +130,7 @@ pub struct OwnStart {
 record! { OwnStart = OwnStart { due_ns, began_ns } }
 
 /// A message at its destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// The message.
     pub message: MessageId,
@@ -181,10 +169,8 @@ impl Arrival {
         self.bytes_total += part.bytes_total;
         self.delivered &= part.delivered;
         self.at_ns = self.at_ns.max(part.at_ns);
-        self.delivered_ns = match self.delivered {
-            true => self.delivered_ns.max(part.delivered_ns),
-            false => 0,
-        };
+        let last_ns = self.delivered_ns.max(part.delivered_ns);
+        self.delivered_ns = if self.delivered { last_ns } else { 0 };
         self.digest = self.digest.or(part.digest);
     }
 
@@ -194,27 +180,19 @@ impl Arrival {
             message: message.id,
             source: message.source,
             destination: at,
-            bytes_received: 0,
             bytes_total: message.bytes,
-            delivered: false,
-            at_ns: 0,
-            delivered_ns: 0,
-            digest: None,
+            ..Arrival::default()
         }
     }
 }
 
-fn put_arrival(arrival: &Arrival) -> pb::Arrival {
-    pb::Arrival {
-        message: arrival.message.0,
-        source: arrival.source.0,
-        destination: arrival.destination.0,
-        bytes_received: arrival.bytes_received,
-        bytes_total: arrival.bytes_total,
-        delivered: arrival.delivered,
-        at_ns: arrival.at_ns,
-        delivered_ns: arrival.delivered_ns,
+// The report has the digests of all arrivals beside them.
+record! {
+    Arrival = Arrival {
+        message, source, destination, bytes_received, bytes_total, delivered, at_ns, delivered_ns,
     }
+    put _arrival {}
+    parse arrival { digest: None }
 }
 
 fn parse_arrivals(arrivals: Vec<pb::Arrival>, digests: Bytes) -> Result<Vec<Arrival>, WireError> {
@@ -222,30 +200,17 @@ fn parse_arrivals(arrivals: Vec<pb::Arrival>, digests: Bytes) -> Result<Vec<Arri
     if !digests.is_empty() && digests.len() != arrivals.len() {
         return Err(WireError::malformed("not one digest for each arrival"));
     }
-    let digests = digests
-        .into_iter()
-        .map(|digest| (digest != [0; 16]).then_some(digest));
-    let parse = |(arrival, digest): (pb::Arrival, Option<Digest>)| Arrival {
-        message: MessageId(arrival.message),
-        source: PeId(arrival.source),
-        destination: PeId(arrival.destination),
-        bytes_received: arrival.bytes_received,
-        bytes_total: arrival.bytes_total,
-        delivered: arrival.delivered,
-        at_ns: arrival.at_ns,
-        delivered_ns: arrival.delivered_ns,
-        digest,
-    };
-    let digests = digests.chain(std::iter::repeat(None));
-    Ok(arrivals.into_iter().zip(digests).map(parse).collect())
+    let mut arrivals: Vec<Arrival> = Wire::parse(arrivals)?;
+    for (arrival, digest) in arrivals.iter_mut().zip(digests) {
+        arrival.digest = (digest != [0; 16]).then_some(digest);
+    }
+    Ok(arrivals)
 }
 
 fn put_digests(arrivals: &[Arrival]) -> Bytes {
-    if arrivals.iter().all(|arrival| arrival.digest.is_none()) {
+    let digests = arrivals.iter().map(|arrival| arrival.digest);
+    if digests.clone().all(|digest| digest.is_none()) {
         return Bytes::new();
     }
-    let digests = arrivals
-        .iter()
-        .flat_map(|arrival| arrival.digest.unwrap_or_default());
-    digests.collect()
+    digests.flat_map(Option::unwrap_or_default).collect()
 }

@@ -134,22 +134,25 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_a_reason() {
         let span = put_spans(&longest(1)).remove(0);
-        let refused = |spans: &[pb::Span]| parse_spans(spans).unwrap_err().to_string();
         let item = |item: i32| pb::Span { item, ..span };
-        assert!(refused(&[item(0)]).contains("no known item"));
-        assert!(refused(&[item(7)]).contains("no known item"));
-        assert!(refused(&[item(Item::Token.into())]).contains("control item"));
         let early = pb::Span {
             begin_after_ns: -1,
             ..span
         };
-        assert!(refused(&[early]).contains("outside"));
         let late = pb::Span {
             duration_ns: u64::MAX,
             ..span
         };
-        assert!(refused(&[late]).contains("outside"));
-        let many = vec![span; MAX_REPORT_SPANS + 1];
-        assert!(refused(&many).contains("65537"));
+        for (spans, why) in [
+            (&[item(0)][..], "no known item"),
+            (&[item(7)], "no known item"),
+            (&[item(Item::Token.into())], "control item"),
+            (&[early], "outside"),
+            (&[late], "outside"),
+            (&vec![span; MAX_REPORT_SPANS + 1], "65537"),
+        ] {
+            let refused = parse_spans(spans).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 }

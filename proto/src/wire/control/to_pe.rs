@@ -7,7 +7,7 @@ use prost::Message as _;
 use super::footprint::decode;
 use super::pe_schedule::check_flit_bytes;
 use super::task::check_work;
-use super::{Assignment, Job, Lane, Payload, Peer, Prepare, ToPe};
+use super::{Assignment, FilePayload, Job, Lane, Payload, Peer, Prepare, ToPe};
 use crate::cost::{Edge, Link};
 use crate::tree::{MAX_PES, TreeError};
 use crate::wire::codec::{Wire, messages, missing, non_empty, record, required};
@@ -37,10 +37,6 @@ messages! {
 
 impl ToPe {
     /// Checks that the message fits into a frame, since a PE refuses a longer one.
-    ///
-    /// # Errors
-    ///
-    /// Returns the length if it exceeds [`MAX_CONTROL_FRAME`].
     pub fn check_length(&self) -> Result<(), WireError> {
         check_length(self.message().encoded_len(), MAX_CONTROL_FRAME)
     }
@@ -107,9 +103,8 @@ fn check(assignment: &Assignment) -> Result<(), WireError> {
     let left_out = &assignment.left_out;
     let is_there = |it: &DeliveryId| collective.delivered(tree, *it).is_some();
     if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_there) {
-        return Err(WireError::malformed(
-            "messages are left out that there are not, or not in order",
-        ));
+        let fault = "messages are left out that there are not, or not in order";
+        return Err(WireError::malformed(fault));
     }
     check_flit_bytes(assignment.flit_bytes)
 }
@@ -123,19 +118,7 @@ impl Wire for Payload {
                 let lengths = lengths.clone();
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
             }
-            Payload::Files {
-                input,
-                spread,
-                output,
-                replace,
-                apart,
-            } => pb::assignment::Payload::Files(pb::FilePayload {
-                input: input.put(),
-                spread: *spread,
-                output: output.put(),
-                replace: *replace,
-                apart: *apart,
-            }),
+            Payload::Files(files) => pb::assignment::Payload::Files(files.put()),
         })
     }
 
@@ -144,16 +127,12 @@ impl Wire for Payload {
             pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths }) => {
                 Payload::Synthetic { lengths }
             }
-            pb::assignment::Payload::Files(files) => Payload::Files {
-                input: Wire::parse(files.input)?,
-                spread: files.spread,
-                output: Wire::parse(files.output)?,
-                replace: files.replace,
-                apart: files.apart,
-            },
+            pb::assignment::Payload::Files(files) => Payload::Files(Wire::parse(files)?),
         })
     }
 }
+
+record! { FilePayload = FilePayload { input, spread, output, replace, apart } }
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {
@@ -163,9 +142,8 @@ fn put_parents(tree: &Tree) -> Vec<u32> {
 
 fn parse_tree(root: u32, parents: Vec<u32>) -> Result<Tree, WireError> {
     if parents.len() >= MAX_PES {
-        return Err(WireError::malformed(TreeError::TooManyPes {
-            len: parents.len() + 1,
-        }));
+        let fault = TreeError::TooManyPes(parents.len() + 1);
+        return Err(WireError::malformed(fault));
     }
     let others = (0..).filter(|pe| *pe != root).zip(parents);
     let parents = others.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
@@ -183,58 +161,44 @@ fn put_lane(lane: &Lane) -> pb::Lane {
     }
 }
 
+/// Parses further trees, which must have the PEs of the first one.
 fn parse_lanes(lanes: Vec<pb::Lane>, first: &Tree) -> Result<Vec<Lane>, WireError> {
     if lanes.len() >= MAX_LANES {
         return Err(WireError::malformed("too many trees at once"));
     }
-    let lanes = lanes.into_iter();
-    lanes.map(|lane| parse_lane(lane, first)).collect()
-}
-
-/// Parses a further tree, which must have the PEs of the first one.
-fn parse_lane(lane: pb::Lane, first: &Tree) -> Result<Lane, WireError> {
-    let differs = || WireError::malformed("trees of different PEs at once");
-    if lane.parents.len() + 1 != first.len() {
-        return Err(differs());
-    }
-    let tree = parse_tree(first.root().0, lane.parents)?;
-    if !tree.pes().eq(first.pes()) {
-        return Err(differs());
-    }
-    Ok(Lane {
-        links: parse_links(lane.links, &tree)?,
-        parent_listen: non_empty(lane.parent_listen),
-        tree: Arc::new(tree),
-    })
-}
-
-impl Wire for Peer {
-    type Pb = pb::Peer;
-
-    fn put(&self) -> pb::Peer {
-        let [to, from] = match self.link {
-            Some(both) => both.map(|link| Some(link.put())),
-            None => [None, None],
-        };
-        pb::Peer {
-            pe: self.pe.0,
-            listen: self.listen.clone().unwrap_or_default(),
-            to,
-            from,
+    let parse = |lane: pb::Lane| {
+        let differs = || WireError::malformed("trees of different PEs at once");
+        if lane.parents.len() + 1 != first.len() {
+            return Err(differs());
         }
-    }
+        let tree = parse_tree(first.root().0, lane.parents)?;
+        if !tree.pes().eq(first.pes()) {
+            return Err(differs());
+        }
+        Ok(Lane {
+            links: parse_links(lane.links, &tree)?,
+            parent_listen: non_empty(lane.parent_listen),
+            tree: Arc::new(tree),
+        })
+    };
+    lanes.into_iter().map(parse).collect()
+}
 
-    fn parse(peer: pb::Peer) -> Result<Peer, WireError> {
-        let pe = PeId(peer.pe);
-        let link = match (peer.to, peer.from) {
+record! {
+    Peer = Peer {}
+    put peer {
+        pe: peer.pe.0,
+        listen: peer.listen.clone().unwrap_or_default(),
+        to: peer.link.map(|[to, _]| to.put()),
+        from: peer.link.map(|[_, from]| from.put()),
+    }
+    parse peer {
+        pe: PeId(peer.pe),
+        listen: non_empty(peer.listen),
+        link: match (peer.to, peer.from) {
             (None, None) => None,
             (to, from) => Some([parse_shaped(to, pe)?, parse_shaped(from, pe)?]),
-        };
-        Ok(Peer {
-            pe,
-            listen: non_empty(peer.listen),
-            link,
-        })
+        },
     }
 }
 
@@ -261,10 +225,8 @@ fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edg
         if child == tree.root() || !tree.contains(child) {
             return Err(WireError::malformed(format!("no edge leads to {child}")));
         }
-        let (down, up) = (
-            parse_shaped(link.down, child)?,
-            parse_shaped(link.up, child)?,
-        );
+        let down = parse_shaped(link.down, child)?;
+        let up = parse_shaped(link.up, child)?;
         Ok((child, Edge { down, up }))
     };
     links.into_iter().map(parse).collect()

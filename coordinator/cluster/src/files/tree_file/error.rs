@@ -37,10 +37,10 @@ pub(super) fn as_in_file(fault: TreeError, ids: &[u32], parent: PeId) -> TreeErr
     let name = |pe: PeId| PeId(ids[pe.index()]);
     let names = |pes: Vec<PeId>| pes.into_iter().map(name).collect();
     match fault {
-        TreeError::NoRoot { .. } => TreeError::NoRoot { parent },
-        TreeError::RootHasParent { .. } => TreeError::RootHasParent { parent },
-        TreeError::SeveralRoots { pe } => TreeError::SeveralRoots { pe: name(pe) },
-        TreeError::SelfParent { pe } => TreeError::SelfParent { pe: name(pe) },
+        TreeError::NoRoot(_) => TreeError::NoRoot(parent),
+        TreeError::RootHasParent(_) => TreeError::RootHasParent(parent),
+        TreeError::SeveralRoots(pe) => TreeError::SeveralRoots(name(pe)),
+        TreeError::SelfParent(pe) => TreeError::SelfParent(name(pe)),
         TreeError::AbsentParent { pe, .. } => TreeError::AbsentParent {
             pe: name(pe),
             parent,

@@ -6,7 +6,7 @@ use flitcast_node::payload;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FilePayload, Payload};
 use flitcast_proto::{PeId, Tree};
 
 use super::input::measure_input;
@@ -169,13 +169,13 @@ impl AskedMessages {
                     true => vec![0; operation.collective().deliveries(tree)],
                     false => measure_input(&input, operation, files.spread, tree, |_| false)?,
                 };
-                let payload = Payload::Files {
+                let payload = Payload::Files(FilePayload {
                     input,
                     spread: files.spread,
                     output,
                     replace: files.replace,
                     apart: files.apart,
-                };
+                });
                 Ok((payload, bytes))
             }
             AskedMessages::Matrix(path) => {

@@ -20,12 +20,13 @@ use crate::text::printable::{in_one_line, indented};
 /// Reader of a PE's messages.
 pub type ChannelReader = WordReader<FromPe, ReadHalf<TimeoutStream<Transport>>>;
 /// Writer of messages to a PE.
-pub type ChannelWriter = WordWriter<WriteHalf<TimeoutStream<Transport>>>;
+pub type ChannelWriter = WordWriter<ToPe, WriteHalf<TimeoutStream<Transport>>>;
 
 /// Splits a stream into the reader and the writer of a channel.
 pub fn open(stream: TimeoutStream<Transport>) -> (ChannelReader, ChannelWriter) {
     let (read, write) = tokio::io::split(stream);
-    (WordReader::new(read), WordWriter::new(write))
+    let reader = WordReader::new(read, FromPe::parse);
+    (reader, WordWriter::new(write, ToPe::put))
 }
 
 /// Sends queued messages and passes on received ones, until the channel ends.

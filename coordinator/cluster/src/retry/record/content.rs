@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flitcast_node::limits::Timeouts;
 use flitcast_plan::network::NetworkSpec;
-use flitcast_proto::wire::control::{Payload, Version};
+use flitcast_proto::wire::control::{FilePayload, Payload, Version};
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
 use crate::algorithms::method::Method;
@@ -86,13 +86,13 @@ impl Record {
         dead: &BTreeMap<PeId, String>,
         delivered: &BTreeSet<DeliveryId>,
     ) -> Result<Record, String> {
-        let Payload::Files {
+        let Payload::Files(FilePayload {
             input,
             spread,
             output,
             replace,
             apart,
-        } = &request.messages.payload
+        }) = &request.messages.payload
         else {
             return Err("synthetic messages are made anew".to_owned());
         };

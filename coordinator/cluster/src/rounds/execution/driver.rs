@@ -295,7 +295,7 @@ impl<'a> Driver<'a> {
             return Ok(());
         };
         let input = match &self.request.messages.payload {
-            Payload::Files { input, .. } => input.display().to_string(),
+            Payload::Files(files) => files.input.display().to_string(),
             Payload::Synthetic { .. } => "the input".to_owned(),
         };
         let text = conflict.text(operation, tree, &input);
@@ -353,7 +353,7 @@ impl<'a> Driver<'a> {
             round: gave_up.round,
             operation: request.way.operation,
             tree: request.site.tree.clone(),
-            keeps_files: matches!(request.messages.payload, Payload::Files { .. }),
+            keeps_files: matches!(request.messages.payload, Payload::Files(_)),
             refused: matches!(gave_up.trouble, FailureCause::OutputStands(_)),
             failed_pes: gave_up.trouble.failed_pes(),
             culprit_lives: gave_up.trouble.culprit_lives(),

@@ -26,7 +26,7 @@ impl Driver<'_> {
         model: &mut Model,
         load: FileLoad,
     ) -> Result<Option<KnownFiles>, StopReason> {
-        if !matches!(self.request.messages.payload, Payload::Files { .. }) {
+        if !matches!(self.request.messages.payload, Payload::Files(_)) {
             return Ok(None);
         }
         let tree = &self.request.site.tree;

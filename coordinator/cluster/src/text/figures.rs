@@ -67,8 +67,8 @@ pub fn explained(words: &[(&str, String)], width: Option<usize>) -> String {
     out
 }
 
-/// Divides a text between words into lines of at most `room` characters; a longer word has a line of
-/// its own.
+/// Divides a text between words into lines of at most `room` characters; a longer word has a separate
+/// line.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {

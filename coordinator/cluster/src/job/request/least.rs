@@ -6,9 +6,9 @@ use flitcast_proto::Tree;
 use flitcast_proto::cost::Link;
 
 /// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
-/// at the busiest port by the operation's bound (in steps of a byte), without the steps that the bound adds
-/// for hops and control frames, and the latency of the longest
-/// way down the tree. `bytes` has the length of each delivery.
+/// at the busiest port by the operation's bound (in steps of a byte, without those that the bound
+/// adds for hops and control frames), and the latency of the longest way down the tree. `bytes` has
+/// the length of each delivery.
 pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64]) -> u64 {
     let links = tree.below_root().flat_map(|pe| {
         let edge = &model.edges[pe.index()];

@@ -10,7 +10,7 @@ use crate::files::profile::Profile;
 use crate::files::user_file::PositionedError;
 use crate::files::{edge_file, tree_file};
 use crate::observe::metrics;
-use crate::options::link_spec::{LinkSpec, LinkSpecError};
+use crate::options::link_spec::LinkSpec;
 use crate::options::workload::Lengths;
 use crate::retry;
 use crate::site::{cluster_file, running_cluster};
@@ -56,7 +56,7 @@ pub fn lengths(text: &str, messages: usize) -> Read {
 
 /// Parses `--link`.
 pub fn link(text: &str) -> Read {
-    let said = |faults: Vec<LinkSpecError>| faults.iter().map(printable).collect();
+    let said = |faults: Vec<String>| faults.iter().map(printable).collect();
     LinkSpec::parse(text).map(shown).map_err(said)
 }
 

@@ -26,31 +26,25 @@ pub struct Candidate {
     pub baseline: Option<Baseline>,
 }
 
-fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), NotApplicable> {
-    match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
-        None => Ok(()),
-        Some(pe) => Err(NotApplicable::NoPath {
-            spec: name.to_string(),
-            pe,
-            children: tree.children(pe).len(),
-        }),
-    }
-}
-
 /// Checks that an operation supports a tree.
 pub fn check_fits(
     operation: Algorithm,
     tree: &Tree,
     name: &impl std::fmt::Display,
 ) -> Result<(), NotApplicable> {
-    match operation.fits() {
-        fits if fits.holds(tree) => Ok(()),
-        TreeRequirement::Paths => check_path(tree, name),
-        TreeRequirement::Cubes => Err(NotApplicable::NoCube { pes: tree.count() }),
-        _ => Err(NotApplicable::NotComplete {
-            spec: name.to_string(),
-        }),
-    }
+    let fork = tree.pes().find(|&pe| tree.children(pe).len() > 1);
+    let spec = name.to_string();
+    Err(match (operation.fits(), fork) {
+        (fits, _) if fits.holds(tree) => return Ok(()),
+        (TreeRequirement::Paths, None) => return Ok(()),
+        (TreeRequirement::Paths, Some(pe)) => NotApplicable::NoPath {
+            spec,
+            pe,
+            children: tree.children(pe).len(),
+        },
+        (TreeRequirement::Cubes, _) => NotApplicable::NoCube { pes: tree.count() },
+        _ => NotApplicable::NotComplete { spec },
+    })
 }
 
 /// Checks that an operation supports a tree and the links between its PEs beside the tree.
@@ -58,21 +52,18 @@ pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotA
     let reaches_all = match operation.network() {
         // Packets go directly from end to end, independent of the lines of the network.
         Some(network) => {
-            let placement = topology.placement.as_ref();
-            let have_links = |placement: &Placement| {
-                topology.tree.pes().all(|pe| {
-                    let partners = network.partners(pe);
-                    partners
-                        .iter()
-                        .all(|other| placement.has_link_for(pe, *other))
-                })
+            let has_links = |places: &Placement, pe| {
+                let partners = network.partners(pe);
+                partners.iter().all(|other| places.has_link_for(pe, *other))
             };
+            let have_links = |places| topology.tree.pes().all(|pe| has_links(places, pe));
+            let placement = topology.placement.as_ref();
             placement.is_none_or(|it| it.has_any_edge() || have_links(it))
         }
         None => topology.reaches_all(),
     };
     if !operation.fits().stays_in_tree() && !reaches_all {
-        let spec = topology.name.to_string();
+        let spec = topology.name.clone();
         return Err(NotApplicable::NotComplete { spec });
     }
     check_fits(operation, &topology.tree, &topology.name)

@@ -74,9 +74,8 @@ impl Decisions {
             ("trees", self.trees.as_ref().map(LaneChoice::to_string)),
         ];
         let given = reasons.into_iter();
-        given
-            .filter_map(|(label, reason)| Some((label, reason?)))
-            .collect()
+        let given = given.filter_map(|(label, reason)| Some((label, reason?)));
+        given.collect()
     }
 }
 
@@ -84,15 +83,7 @@ impl Decisions {
 impl Decisions {
     /// Creates the decisions for rounds of an operation, without a request.
     pub fn of(operation: flitcast_plan::Algorithm, pacing: Pacing) -> Decisions {
-        let way = Method {
-            operation,
-            baseline: None,
-            pacing: None,
-            flit_bytes: None,
-            packets: None,
-            order: Default::default(),
-            covers: false,
-        };
+        let way = crate::algorithms::candidates::Candidate::new("", operation, None).way(None);
         Decisions::new("a tree".to_owned(), way, None, pacing)
     }
 }
@@ -189,10 +180,7 @@ pub struct LaneChoice {
 }
 
 fn as_named<S: serde::Serializer>(deal: &Option<SplitPolicy>, to: S) -> Result<S::Ok, S::Error> {
-    match deal {
-        Some(deal) => to.collect_str(deal),
-        None => to.serialize_none(),
-    }
+    deal.map(|deal| deal.to_string()).serialize(to)
 }
 
 impl fmt::Display for LaneChoice {

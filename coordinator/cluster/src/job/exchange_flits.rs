@@ -1,12 +1,12 @@
 //! The lengths of a planned exchange in flits: one length for all pairs, or a file with a row for each
 //! PE.
 
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use thiserror::Error;
 
-use crate::algorithms::plan_limits::{MAX_FLITS, PlanTooLarge, check_flits, check_pes};
+use crate::algorithms::plan_limits::{MAX_FLITS, check_flits, check_pes};
 use crate::files::matrix_file::{self, Cells};
-use crate::files::user_file::FileError;
+use crate::site::topology::of_option;
 
 /// The options that give the lengths of an exchange in flits.
 #[derive(Clone, Debug, Args)]
@@ -17,39 +17,6 @@ pub struct ExchangeFlitsArgs {
     /// A file with a row for each sender and a column for each receiver, in flits; the diagonal is 0.
     #[arg(long, value_name = "FILE.csv")]
     pub matrix: Option<std::path::PathBuf>,
-}
-
-/// An error in the lengths of an exchange.
-#[derive(Debug, Error)]
-pub enum ExchangeFlitsError {
-    /// No option gives the lengths.
-    #[error(
-        "the lengths are missing: give --lengths each:F, F flits from every PE to every other, or --matrix FILE.csv"
-    )]
-    NothingToExchange,
-    /// A list or pattern of lengths instead of one length.
-    #[error(
-        "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
-         whole number; --matrix FILE.csv has a length for each"
-    )]
-    NotEach {
-        /// The value as typed.
-        given: String,
-    },
-    /// The matrix cannot be read.
-    #[error("--matrix: {0}")]
-    Matrix(#[from] FileError),
-    /// The matrix is for another number of PEs.
-    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
-    MatrixOfOthers {
-        /// The number of rows.
-        rows: usize,
-        /// The number of PEs.
-        pes: usize,
-    },
-    /// More than can be planned.
-    #[error(transparent)]
-    TooMuch(#[from] PlanTooLarge),
 }
 
 /// The lengths of all messages.
@@ -66,25 +33,31 @@ impl ExchangeFlitsArgs {
     /// # Errors
     ///
     /// Returns an error if there is no option, or if the value or the file is invalid.
-    pub fn read(&self) -> Result<ExchangeFlits, ExchangeFlitsError> {
+    pub fn read(&self) -> anyhow::Result<ExchangeFlits> {
         if let Some(path) = &self.matrix {
             let flits = Cells {
                 unit: "flits",
                 most: MAX_FLITS,
             };
-            return Ok(ExchangeFlits::Matrix(matrix_file::load(path, flits)?));
+            let rows = matrix_file::load(path, flits).map_err(of_option("--matrix"))?;
+            return Ok(ExchangeFlits::Matrix(rows));
         }
         let Some(given) = &self.lengths else {
-            return Err(ExchangeFlitsError::NothingToExchange);
+            bail!(
+                "the lengths are missing: give --lengths each:F, F flits from every PE to every other, \
+                 or --matrix FILE.csv"
+            );
         };
         let number = given.strip_prefix("each:");
         // `parse` alone would also accept `+5`.
         let number = number.filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
         let flits = number.and_then(|number| number.parse().ok());
-        let not_each = || ExchangeFlitsError::NotEach {
-            given: given.clone(),
-        };
-        flits.map(ExchangeFlits::Each).ok_or_else(not_each)
+        flits.map(ExchangeFlits::Each).with_context(|| {
+            format!(
+                "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
+                 whole number; --matrix FILE.csv has a length for each"
+            )
+        })
     }
 }
 
@@ -95,22 +68,21 @@ impl ExchangeFlits {
     ///
     /// Returns an error if the matrix is for another number of PEs, or if the exchange is too large to
     /// plan.
-    pub fn of_pes(self, pes: usize) -> Result<Vec<Vec<u64>>, ExchangeFlitsError> {
+    pub fn of_pes(self, pes: usize) -> anyhow::Result<Vec<Vec<u64>>> {
         check_pes(pes)?;
         let (option, flits) = match self {
             ExchangeFlits::Each(flits) => {
-                let row = |from| (0..pes).map(move |to| if from == to { 0 } else { flits });
-                (
-                    "--lengths",
-                    (0..pes).map(|from| row(from).collect()).collect(),
-                )
-            }
-            ExchangeFlits::Matrix(rows) if rows.len() != pes => {
-                let rows = rows.len();
-                return Err(ExchangeFlitsError::MatrixOfOthers { rows, pes });
+                let mut rows = vec![vec![flits; pes]; pes];
+                (0..pes).for_each(|pe| rows[pe][pe] = 0);
+                ("--lengths", rows)
             }
             ExchangeFlits::Matrix(rows) => ("--matrix", rows),
         };
+        let rows = flits.len();
+        ensure!(
+            rows == pes,
+            "--matrix: {rows} rows and columns, but there are {pes} PEs"
+        );
         check_flits(option, flits.iter().flatten())?;
         Ok(flits)
     }

@@ -13,7 +13,7 @@ use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_plan::algorithms::blocks::MOST_CROSSINGS;
 use flitcast_plan::cost::Model;
 use flitcast_plan::packets::count::best_count;
-use flitcast_plan::packets::model::Ticks;
+use flitcast_plan::packets::model::{LinkCost, Ticks};
 use flitcast_plan::predict::{self, most_pieces};
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Link;
@@ -33,10 +33,6 @@ use crate::tuning::{
 
 /// Plans and predicts a round with the requested flit size, or else with the best one. An order is not
 /// searched for.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn plan_with_best_flit_size(planner: &Planner<'_>) -> Result<PlannedRound, ProtocolError> {
     let most_ns = |usual_ns: u64| {
         let part_ns = usual_ns / FLIT_SIZE_PART;
@@ -48,10 +44,6 @@ pub fn plan_with_best_flit_size(planner: &Planner<'_>) -> Result<PlannedRound, P
 /// Plans and predicts a round as [`plan_with_best_flit_size`] does. The predictions after the first
 /// one may take `most_ns` of its predicted time together; `predicted` receives the time that each
 /// one predicts.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn plan_with_best_flit_size_within(
     planner: &Planner<'_>,
     most_ns: impl FnOnce(u64) -> u64,
@@ -84,18 +76,12 @@ pub fn plan_with_best_flit_size_within(
     };
     let mut left_ns = most_ns(usual_ns);
     // `None` if there is no time for the prediction.
-    let mut within = |flit_bytes: u32| -> Result<Option<PlannedRound>, ProtocolError> {
-        if flit_bytes == usual_bytes {
-            return Ok(None);
-        }
+    let within = |flit_bytes: u32| {
         let takes = looking_ns(tree, &usual.schedules, flit_bytes);
-        let Some(left) = left_ns.checked_sub(takes) else {
-            return Ok(None);
-        };
-        left_ns = left;
-        of(flit_bytes).map(Some)
+        let has_time = flit_bytes != usual_bytes && take_time(&mut left_ns, takes);
+        has_time.then(|| of(flit_bytes)).transpose()
     };
-    let Some(mut best) = best_around(first, &mut within)? else {
+    let Some(mut best) = best_around(first, within)? else {
         return Ok(usual);
     };
     let predicted_ns = best.ns();
@@ -175,6 +161,13 @@ pub(super) fn looking_ns(tree: &Tree, schedules: &[PeSchedule], flit_bytes: u32)
     predicted.saturating_add(LISTED_CROSSING_NS * listed)
 }
 
+/// Takes `ns` of the time that is left; returns whether there is as much.
+pub(super) fn take_time(left_ns: &mut u64, ns: u64) -> bool {
+    let left = left_ns.checked_sub(ns);
+    *left_ns = left.unwrap_or(*left_ns);
+    left.is_some()
+}
+
 /// Returns the largest set-up time and the largest time per byte of all links that messages cross, in
 /// nanoseconds.
 pub(super) fn dearest(tree: &Tree, operation: Algorithm, model: &Model) -> Link {
@@ -194,12 +187,27 @@ pub(super) fn dearest(tree: &Tree, operation: Algorithm, model: &Model) -> Link 
 }
 
 /// Returns a packet's beta and g: the costs of [`dearest`] and the software costs of a relay.
-pub(super) fn packet_costs(tree: &Tree, operation: Algorithm, model: &Model) -> [f64; 2] {
+fn packet_costs(tree: &Tree, operation: Algorithm, model: &Model) -> [f64; 2] {
     let link = dearest(tree, operation, model);
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let a_byte = link.ns_per_byte + host.send_ns_per_byte + host.receive_ns_per_byte;
     let a_packet = 2.0 * host.flit_ns + link.occupied_ns(1, model.prefix_bytes);
     [a_packet, a_byte]
+}
+
+/// Returns the costs of [`packet_costs`] for flits of `flit_bytes` bytes, in picoseconds.
+pub(super) fn link_cost(
+    tree: &Tree,
+    operation: Algorithm,
+    model: &Model,
+    flit_bytes: u64,
+) -> LinkCost {
+    let [a_packet, a_byte] = packet_costs(tree, operation, model);
+    let picos = |ns: f64| (ns * 1e3).clamp(1.0, 1e15) as Ticks;
+    LinkCost {
+        setup: picos(a_packet),
+        flit: picos(a_byte * flit_bytes as f64),
+    }
 }
 
 /// Returns whether links are slower than the software at their ends by the factor [`SLOW_LINK_RATIO`].

@@ -1,25 +1,22 @@
 //! The shapes of a request's links: those in a tree or cluster file, and the command line's for all
 //! others.
 
+use anyhow::bail;
 use flitcast_proto::PeId;
 
-use crate::job::fault::RequestError;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::cluster_file::across_hosts;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 
 /// Returns the shape of all links that no file describes: as typed, or else the cluster file's.
-pub fn link_over(
-    topology: &Topology,
-    typed: Option<LinkSpec>,
-) -> Result<Option<LinkSpec>, RequestError> {
+pub fn link_over(topology: &Topology, typed: Option<LinkSpec>) -> anyhow::Result<Option<LinkSpec>> {
     let placement = topology.placement.as_ref();
     match (typed, placement.and_then(Placement::away)) {
-        (Some(_), Some(place)) => Err(RequestError::LinkAcrossHosts(across_hosts(
-            place.name.as_deref(),
-            &place.address,
-        ))),
+        (Some(_), Some(place)) => {
+            let fault = across_hosts(place.name.as_deref(), &place.address);
+            bail!("--link: {fault}")
+        }
         (typed, _) => Ok(typed.or(topology.settings.link)),
     }
 }

@@ -4,38 +4,30 @@
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::scatter_in_packets::set_packets;
 use flitcast_plan::packets::mixed::plan_mixed;
-use flitcast_plan::packets::model::{LinkCost, Run, Ticks};
+use flitcast_plan::packets::model::Run;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
 use crate::job::decisions::PacketChoice;
-use crate::job::flit_size::packet_costs;
+use crate::job::flit_size::link_cost;
 use crate::job::planned_round::{PlannedRound, Planner, plan_and_predict};
 use crate::options::packets::Packets;
 use crate::tuning::{MIXED_PARTS, USUAL_FLIT_BYTES};
 
 /// Plans and predicts a scatter in packets that mix messages, with the quickest of some flit sizes.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_mixed(planner: &Planner<'_>) -> Result<PlannedRound, ProtocolError> {
     let longest = planner.bytes.iter().copied().max().unwrap_or(0);
     let sizes = MIXED_PARTS.map(|parts| {
         let [least, most] = [MIN_FLIT_BYTES, MAX_FLIT_BYTES].map(u64::from);
         longest.div_ceil(parts).clamp(least, most) as u32
     });
-    let mut best: Option<PlannedRound> = None;
+    let mut all = Vec::new();
     for (place, flit_bytes) in sizes.into_iter().enumerate() {
-        if sizes[..place].contains(&flit_bytes) {
-            continue;
-        }
-        let planned = in_flits_of(planner, flit_bytes)?;
-        if best.as_ref().is_none_or(|best| planned.ns() < best.ns()) {
-            best = Some(planned);
+        if !sizes[..place].contains(&flit_bytes) {
+            all.push(in_flits_of(planner, flit_bytes)?);
         }
     }
-    match best {
+    match all.into_iter().min_by_key(PlannedRound::ns) {
         Some(best) => Ok(best),
         None => planner.plan_and_predict(USUAL_FLIT_BYTES),
     }
@@ -49,12 +41,7 @@ fn in_flits_of(planner: &Planner<'_>, flit_bytes: u32) -> Result<PlannedRound, P
     let mut planned = planner.plan_and_predict(flit_bytes)?;
     let flits = bytes.iter().map(|bytes| bytes.div_ceil(flit_bytes.into()));
     let flits: Vec<u64> = flits.collect();
-    let [a_packet, a_byte] = packet_costs(tree, Algorithm::FARTHEST_FIRST, model);
-    let picos = |ns: f64| (ns * 1e3).clamp(1.0, 1e15) as Ticks;
-    let cost = LinkCost {
-        setup: picos(a_packet),
-        flit: picos(a_byte * f64::from(flit_bytes)),
-    };
+    let cost = link_cost(tree, Algorithm::FARTHEST_FIRST, model, flit_bytes.into());
     let Ok(plan) = plan_mixed(tree, &flits, cost, 0) else {
         return Ok(planned);
     };

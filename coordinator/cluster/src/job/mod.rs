@@ -22,3 +22,5 @@ pub mod planned_round;
 pub mod prices;
 pub mod request;
 pub mod site;
+#[cfg(test)]
+mod test_tree;

@@ -94,20 +94,12 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
 }
 
 /// Creates a model of emulated links that are all alike, between processes that cost nothing.
-pub fn links_alone(pes: usize, link: Link, ports: Ports) -> Model {
-    let edge = Edge {
-        down: link,
-        up: link,
-    };
+pub fn links_alone(pes: usize, down: Link, ports: Ports) -> Model {
+    let edges = vec![Edge { down, up: down }; pes];
+    let hosts = Hosts::one(Host::NONE);
     Model {
         own_links: ports == Ports::PerEdge,
-        ..model(
-            vec![edge; pes],
-            Hosts::one(Host::NONE),
-            ports,
-            BUFFER_BYTES,
-            true,
-        )
+        ..model(edges, hosts, ports, BUFFER_BYTES, true)
     }
 }
 

@@ -46,10 +46,7 @@ fn as_written<S: serde::Serializer>(link: &LinkSpec, to: S) -> Result<S::Ok, S::
 }
 
 fn parse_link(text: &str) -> Result<LinkSpec, String> {
-    LinkSpec::parse(text).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        faults.join("; ")
-    })
+    LinkSpec::parse(text).map_err(|faults| faults.join("; "))
 }
 
 fn parse_flit_size(text: &str) -> Result<u32, String> {

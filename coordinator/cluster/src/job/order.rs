@@ -25,10 +25,6 @@ use crate::tuning::ORDER_NODES;
 
 /// Predicts a round in the requested order of its messages. It is planned as by default: a scatter with
 /// the largest tail first, a gather with each stream as early as it can come.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn ordered(
     planner: &Planner<'_>,
     asked: &MessageOrder,
@@ -92,20 +88,16 @@ fn given_scatter(
         (place.is_none(), place)
     });
     let given = of_order(as_given)?;
+    let bound_ns = bound_of(tree, &tail_first, planner.model);
     let tail_first_ns = tail_first.ns();
-    let choice = ScatterOrder {
-        asked: "given",
-        predicted_ns: given.as_ref().map_or(tail_first_ns, PlannedRound::ns),
-        tail_first_ns,
-        farthest_first_ns: fdf.as_ref().map_or(tail_first_ns, PlannedRound::ns),
-        bound_ns: 0,
-        of_any_packets: false,
-        gap_pct: 0.0,
-    };
-    let choice = choice.bounded(bound_of(tree, &tail_first, planner.model));
-    let mut given = given.unwrap_or(tail_first);
-    given.decisions.order = Some(OrderChoice::Scatter(choice));
-    Ok(given)
+    let farthest_first_ns = fdf.map_or(tail_first_ns, |fdf| fdf.ns());
+    let given = given.unwrap_or(tail_first);
+    Ok(chosen(
+        given,
+        "given",
+        [tail_first_ns, farthest_first_ns],
+        bound_ns,
+    ))
 }
 
 /// Predicts a gather in which P0 takes the messages in a given order. On a repaired tree that may be
@@ -139,21 +131,36 @@ fn search(planner: &Planner<'_>, tail_first: PlannedRound) -> Result<PlannedRoun
     let tail_first_ns = tail_first.ns();
     let farthest_first_ns = fdf.as_ref().map_or(tail_first_ns, PlannedRound::ns);
     let quickest = fdf.into_iter().chain(found).min_by_key(PlannedRound::ns);
-    let mut best = match quickest {
+    let best = match quickest {
         Some(quickest) if quickest.ns() < tail_first_ns => quickest,
         _ => tail_first,
     };
+    Ok(chosen(
+        best,
+        "search",
+        [tail_first_ns, farthest_first_ns],
+        bound_ns,
+    ))
+}
+
+/// Returns a round with the effect of its order of a scatter.
+fn chosen(
+    mut round: PlannedRound,
+    asked: &'static str,
+    [tail_first_ns, farthest_first_ns]: [u64; 2],
+    bound_ns: f64,
+) -> PlannedRound {
     let choice = ScatterOrder {
-        asked: "search",
-        predicted_ns: best.ns(),
+        asked,
+        predicted_ns: round.ns(),
         tail_first_ns,
         farthest_first_ns,
         bound_ns: 0,
         of_any_packets: false,
         gap_pct: 0.0,
     };
-    best.decisions.order = Some(OrderChoice::Scatter(choice.bounded(bound_ns)));
-    Ok(best)
+    round.decisions.order = Some(OrderChoice::Scatter(choice.bounded(bound_ns)));
+    round
 }
 
 /// Puts the messages of a source into this order of their indices.
@@ -167,7 +174,6 @@ fn reorder(schedule: &mut PeSchedule, order: &[usize]) {
 
 /// Returns the indices of messages in the order that the search finds, on links as relays use them.
 fn better(tree: &Tree, model: &Model, schedule: &PeSchedule) -> Vec<usize> {
-    let given = 0..schedule.sends.len();
     let full = schedule.flit_bytes;
     let timing = Timing::of(model, full, Pacing::default());
     let hops = tree.ids().map(|pe| {
@@ -183,19 +189,12 @@ fn better(tree: &Tree, model: &Model, schedule: &PeSchedule) -> Vec<usize> {
     }
     let hops: Vec<Hop> = hops.collect();
     let Some(found) = order_search::search(tree, &flits, &hops, ORDER_NODES) else {
-        return given.collect();
+        return (0..schedule.sends.len()).collect();
     };
-    let places: BTreeMap<PeId, usize> = schedule
-        .sends
-        .iter()
-        .map(|sent| sent.id.pe())
-        .zip(given)
-        .collect();
-    found
-        .order
-        .iter()
-        .filter_map(|pe| places.get(pe).copied())
-        .collect()
+    let sent = schedule.sends.iter().map(|message| message.id.pe());
+    let places: BTreeMap<PeId, usize> = sent.zip(0..).collect();
+    let order = found.order.iter();
+    order.filter_map(|pe| places.get(pe).copied()).collect()
 }
 
 #[cfg(test)]

@@ -27,17 +27,6 @@ pub enum OrderChoice {
     },
 }
 
-impl OrderChoice {
-    /// Returns the choice of a scatter.
-    #[cfg(test)]
-    pub fn of_scatter(self) -> ScatterOrder {
-        match self {
-            OrderChoice::Scatter(choice) => choice,
-            OrderChoice::Gather { .. } => panic!("it is a gather's: {self}"),
-        }
-    }
-}
-
 impl fmt::Display for OrderChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

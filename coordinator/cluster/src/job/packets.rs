@@ -7,14 +7,14 @@
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::gather_order::set_order;
 use flitcast_plan::packets::certification::{self, ControlCost};
-use flitcast_plan::packets::model::{LinkCost, Run, Ticks, messages};
+use flitcast_plan::packets::model::{LinkCost, Run, messages};
 use flitcast_plan::packets::path;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
 use crate::job::decisions::PacketChoice;
-use crate::job::flit_size::{best_alone, best_around, looking_ns, packet_costs};
+use crate::job::flit_size::{best_alone, best_around, link_cost, looking_ns, take_time};
 use crate::job::mixed_packets::foresee_mixed;
 use crate::job::order::ordered;
 use crate::job::order_bound::{bound_of, of_any_packets};
@@ -24,10 +24,6 @@ use crate::options::packets::Packets;
 use crate::tuning::{GRAINS, ORDERED_CUTS, PACKET_COUNTS, PACKETS_NS, USUAL_FLIT_BYTES};
 
 /// Plans and predicts a round whose messages are cut as requested.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_in_packets(
     planner: &Planner<'_>,
     asked: Packets,
@@ -44,23 +40,19 @@ pub fn foresee_in_packets(
     let of_one_size = |flit_bytes| in_order(planner.plan_and_predict(flit_bytes)?);
     let usual = of_one_size(USUAL_FLIT_BYTES)?;
     let usual_ns = usual.ns();
-    let sizes = sizes(tree, operation, bytes, |bytes| asked.of(bytes));
-    let mut best = match sizes {
+    let certified = certified(planner, asked);
+    let mut best = match sizes(tree, operation, bytes, |bytes| asked.of(bytes)) {
         Some(sizes) => {
-            let cut = cut(sizes)?;
-            let certified = certified(planner, asked);
-            ordered(planner, asked_order, in_order_of(planner, cut, certified)?)?
+            let round = in_order_of(planner, cut(sizes)?, certified)?;
+            ordered(planner, asked_order, round)?
         }
         None => {
             let best = best_of_one_size(planner, &usual, of_one_size)?;
-            let certified = certified(planner, asked);
-            let sizes = match &certified {
-                Some(plan) => Some(plan.sizes.clone()),
-                None => of_one_way(planner),
+            let sizes = certified.as_ref().map(|plan| plan.sizes.clone());
+            let planned = match sizes.or_else(|| of_one_way(planner)) {
+                Some(sizes) => Some(in_order_of(planner, cut(sizes)?, certified)?),
+                None => None,
             };
-            let planned = sizes.map(&cut).transpose()?;
-            let planned = planned.map(|cut| in_order_of(planner, cut, certified));
-            let planned = planned.transpose()?;
             let few = few_packets(planner, &usual, cut)?;
             let others = best.into_iter().chain(planned).chain(few);
             let mut all: Vec<PlannedRound> = std::iter::once(usual).chain(others).collect();
@@ -114,11 +106,8 @@ fn best_of_one_size(
     let mut left_ns = PACKETS_NS;
     best_around(first, |flit_bytes| {
         let takes = looking_ns(tree, &usual.schedules, flit_bytes);
-        let Some(left) = left_ns.checked_sub(takes) else {
-            return Ok(None);
-        };
-        left_ns = left;
-        of(flit_bytes).map(Some)
+        let has_time = take_time(&mut left_ns, takes);
+        has_time.then(|| of(flit_bytes)).transpose()
     })
 }
 
@@ -168,10 +157,9 @@ fn few_packets(
         };
         let largest = sizes.iter().copied().max().unwrap_or(MIN_FLIT_BYTES);
         let takes = looking_ns(tree, &usual.schedules, largest);
-        let Some(left) = left_ns.checked_sub(takes.max(1)) else {
+        if !take_time(&mut left_ns, takes.max(1)) {
             break;
-        };
-        left_ns = left;
+        }
         few.push(cut(sizes)?);
     }
     Ok(few)
@@ -199,15 +187,10 @@ impl Grains {
         if messages(tree, &grains).len() < 2 {
             return None;
         }
-        let [a_packet, a_byte] = packet_costs(tree, planner.operation(), model);
-        let picos = |ns: f64| (ns * 1e3).clamp(1.0, 1e15) as Ticks;
         Some(Grains {
             bytes: grain,
             messages: grains,
-            cost: LinkCost {
-                setup: picos(a_packet),
-                flit: picos(a_byte * grain as f64),
-            },
+            cost: link_cost(tree, planner.operation(), model, grain),
         })
     }
 
@@ -257,8 +240,10 @@ fn in_order_of(
     plan: Option<CertifiedCut>,
 ) -> Result<PlannedRound, ProtocolError> {
     let mut schedules = round.schedules.clone();
-    let order = plan.filter(|plan| set_order(planner.tree, &mut schedules, &plan.order).is_ok());
-    if order.is_none() {
+    let Some(plan) = plan else {
+        return Ok(round);
+    };
+    if set_order(planner.tree, &mut schedules, &plan.order).is_err() {
         return Ok(round);
     }
     let ordered = planner.foresee_with(schedules, &round)?;
@@ -287,17 +272,16 @@ fn of_one_way(planner: &Planner<'_>) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
     use flitcast_plan::cost::{Host, Hosts, Model, Ports};
     use flitcast_proto::cost::{Edge, Link};
     use flitcast_proto::schedule::pace::Pacing;
     use flitcast_proto::seeded::SplitMix64;
-    use flitcast_proto::tree::TreeSpec;
 
     use super::*;
     use crate::job::decisions::Decisions;
+    use crate::job::test_tree::tree;
     use crate::tuning::BUFFER_BYTES;
 
     /// Wires whose packets have a set-up cost, alike or not, and processes that cost nothing.
@@ -337,15 +321,11 @@ mod tests {
                 format!("kary:2:{pes}"),
                 format!("random:{pes}:{}", random.below(1_000)),
             ];
-            let spec: TreeSpec = specs[random.below(3) as usize].parse().expect("a tree");
-            let tree = Arc::new(spec.build().expect("a tree"));
+            let tree = tree(&specs[random.below(3) as usize]);
             let model = model(&mut random, tree.len());
-            let length = |pe: usize| {
-                if pe == 0 {
-                    0
-                } else {
-                    1 + random.below(300_000)
-                }
+            let length = |pe: usize| match pe {
+                0 => 0,
+                _ => 1 + random.below(300_000),
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
             let foreseen = |order: &MessageOrder, asked: Packets| {
@@ -361,14 +341,8 @@ mod tests {
                 foresee_in_packets(&planner, asked).expect("a schedule")
             };
             let orders = [MessageOrder::Search, MessageOrder::Tail, MessageOrder::Fdf];
-            let chosen = orders
-                .each_ref()
-                .map(|order| foreseen(order, Packets::Auto));
-            let any = chosen[0]
-                .decisions
-                .order
-                .expect("an order was searched for")
-                .of_scatter();
+            let chosen = orders.each_ref().map(|it| foreseen(it, Packets::Auto));
+            let any = chosen[0].scatter_order();
             let counts = (1..=8).chain([13, 20, 40]).map(Packets::Count);
             let sizes = [4 << 10, USUAL_FLIT_BYTES, 1 << 20].map(Packets::Size);
             for asked in counts.chain(sizes) {
@@ -379,11 +353,8 @@ mod tests {
                     assert!(auto.ns() <= one.ns(), "{case} {asked}: {choice:?}");
                     assert!(any.bound_ns <= one.ns(), "{case} {asked}: {any}");
                     // Times are rounded to nanoseconds, hop by hop.
-                    let bound_ns = each[0]
-                        .decisions
-                        .order
-                        .map(|order| order.of_scatter().bound_ns);
-                    assert!(bound_ns <= Some(one.ns() + 10), "{case} {asked}");
+                    let bound_ns = each[0].scatter_order().bound_ns;
+                    assert!(bound_ns <= one.ns() + 10, "{case} {asked}");
                     assert!(each[0].ns() <= one.ns(), "{case} {asked}");
                 }
                 let fdf = &each[2].schedules[0].sends;

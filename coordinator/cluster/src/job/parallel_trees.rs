@@ -47,10 +47,6 @@ struct Split {
 impl ParallelTrees {
     /// Plans a round on these trees, if that is predicted to be quicker than `one`, the plan on the
     /// first tree. The result records the choice, where several trees could be expected.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of a state machine, which is a bug in the schedule.
     pub fn plan_and_predict(
         &self,
         planner: &Planner<'_>,

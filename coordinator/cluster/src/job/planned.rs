@@ -31,10 +31,6 @@ pub struct Planned {
 
 impl Planned {
     /// Makes the remaining decisions for the round and predicts it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of a state machine, which is a bug in the schedule.
     pub fn plan_and_predict(&self, given_up: &AtomicBool) -> Result<PlannedRound, ProtocolError> {
         let planner = &Planner {
             tree: &self.tree,

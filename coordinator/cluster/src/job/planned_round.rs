@@ -1,5 +1,6 @@
 //! The schedule of a round and its prediction, for decisions that are made or tried. All predictions of
-//! this program before a round are made here.
+//! this program before a round are made here. Each function of `job` that predicts returns the error of a
+//! state machine, which is a bug in the schedule.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +35,15 @@ impl PlannedRound {
     pub fn ns(&self) -> u64 {
         self.prediction.round_ns() + self.prediction.commit_ns()
     }
+
+    /// Returns the choice of the order of a scatter.
+    #[cfg(test)]
+    pub fn scatter_order(&self) -> crate::job::order_choice::ScatterOrder {
+        match self.decisions.order {
+            Some(crate::job::order_choice::OrderChoice::Scatter(choice)) => choice,
+            other => panic!("not of a scatter: {other:?}"),
+        }
+    }
 }
 
 /// Plans and predicts a round on one tree, for decisions that are tried.
@@ -58,20 +68,12 @@ impl Planner<'_> {
     }
 
     /// Plans and predicts the round with flits of this size.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of a state machine, which is a bug in the schedule.
     pub fn plan_and_predict(&self, flit_bytes: u32) -> Result<PlannedRound, ProtocolError> {
         let timing = Timing::of(self.model, flit_bytes, self.decisions.pacing);
         self.foresee_in(&timing, |_| flit_bytes)
     }
 
     /// Plans and predicts the round with full flits of these sizes, by message id.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`Planner::plan_and_predict`].
     pub fn foresee_cut(&self, packet_bytes: Vec<u32>) -> Result<PlannedRound, ProtocolError> {
         let largest = packet_bytes.iter().copied().max();
         let largest = largest.unwrap_or(MIN_FLIT_BYTES);
@@ -104,10 +106,6 @@ impl Planner<'_> {
     }
 
     /// Predicts other schedules with the same decisions.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`Planner::plan_and_predict`].
     pub fn foresee_with(
         &self,
         schedules: Vec<PeSchedule>,
@@ -124,10 +122,6 @@ impl Planner<'_> {
 }
 
 /// Returns the schedule of a round as each PE receives it, and its prediction; `bytes` is by delivery.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn plan_and_predict(
     tree: &Arc<Tree>,
     operation: Algorithm,

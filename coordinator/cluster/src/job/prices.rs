@@ -7,7 +7,7 @@ use flitcast_plan::timing::passage;
 
 use crate::files::profile::Profile;
 use crate::job::request::flit_size;
-use crate::options::prices::{PriceArgs, PriceError};
+use crate::options::prices::PriceArgs;
 use crate::tuning::USUAL_FLIT_BYTES;
 
 /// Returns the prices as typed, or those of a profile in microseconds.
@@ -15,16 +15,13 @@ use crate::tuning::USUAL_FLIT_BYTES;
 /// # Errors
 ///
 /// Returns all errors in the profile or in the size of a flit.
-pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<PriceError>> {
+pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<anyhow::Error>> {
     let Some(path) = &args.profile else {
         return Ok(args.clone());
     };
     let size = args.flit_size.as_deref().map(flit_size);
     let size = size.unwrap_or(Ok(USUAL_FLIT_BYTES));
-    let size = size.map_err(|fault| PriceError::Calibrated(fault.to_string()));
-    let profile = Profile::load(Path::new(path), None);
-    let profile = profile.map_err(|fault| PriceError::Calibrated(fault.to_string()));
-    match (profile, size) {
+    match (Profile::load(Path::new(path), None), size) {
         (Ok(profile), Ok(size)) => {
             let prices = calibrated(&profile.model(), size);
             let [ts, td, tl] = prices.map(|ns| Some(format!("{}.{:03}", ns / 1000, ns % 1000)));
@@ -35,7 +32,10 @@ pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<PriceError>> {
                 ..args.clone()
             })
         }
-        (profile, size) => Err(profile.err().into_iter().chain(size.err()).collect()),
+        (profile, size) => {
+            let profile = profile.err().map(anyhow::Error::from);
+            Err(profile.into_iter().chain(size.err()).collect())
+        }
     }
 }
 

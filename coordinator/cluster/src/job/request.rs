@@ -24,7 +24,7 @@ mod roots;
 mod trees;
 
 pub use super::choice::Forecast;
-pub use super::fault::{Outdated, RequestError, guard_fault};
+pub use super::fault::{RequestError, guard_fault, of_all};
 pub use super::links::{link_over, links};
 pub use super::site::Site;
 pub use checked::Request;

@@ -1,39 +1,16 @@
 //! The networks of `flitcast plan gossip`, as values of `--network`.
 
-use flitcast_plan::gossip::{GossipNetwork, InvalidGossipNetwork};
-use flitcast_plan::network::{NetworkSpec, NetworkSpecError};
-use thiserror::Error;
-
-/// An error in a `--network` of a gossip.
-#[derive(Debug, Error)]
-pub enum GossipNetworkError {
-    /// The text names no network.
-    #[error("--network {spec}: {fault}")]
-    Name {
-        /// As typed.
-        spec: String,
-        /// The reason why it does not.
-        fault: NetworkSpecError,
-    },
-    /// The network has no planned gossip.
-    #[error("--network {spec}: {fault}")]
-    Arena {
-        /// As typed.
-        spec: String,
-        /// The reason why it has none.
-        fault: InvalidGossipNetwork,
-    },
-}
+use anyhow::anyhow;
+use flitcast_plan::gossip::GossipNetwork;
+use flitcast_plan::network::NetworkSpec;
 
 /// Parses a network of any size.
-pub fn gossip_network(text: &str) -> Result<GossipNetwork, GossipNetworkError> {
-    let spec = || text.to_owned();
-    let network: NetworkSpec = text.parse().map_err(|fault| GossipNetworkError::Name {
-        spec: spec(),
-        fault,
-    })?;
-    GossipNetwork::of(&network).map_err(|fault| GossipNetworkError::Arena {
-        spec: spec(),
-        fault,
-    })
+///
+/// # Errors
+///
+/// Returns an error if the text names no network, or one without a planned gossip.
+pub fn gossip_network(text: &str) -> anyhow::Result<GossipNetwork> {
+    let spec = text.parse::<NetworkSpec>();
+    let spec = spec.map_err(|fault| anyhow!("--network {text}: {fault}"))?;
+    GossipNetwork::of(&spec).map_err(|fault| anyhow!("--network {text}: {fault}"))
 }

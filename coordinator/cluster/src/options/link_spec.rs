@@ -7,9 +7,8 @@ use std::fmt;
 use flitcast_proto::PeId;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::shape::{self, MAX_LATENCY_NS, MAX_NS_PER_BYTE};
-use thiserror::Error;
 
-use crate::text::units::{BitRate, ExactTime, UnitError, parse_rate, parse_time};
+use crate::text::units::{BitRate, ExactTime, parse_rate, parse_time};
 
 /// The lowest rate, [`MAX_NS_PER_BYTE`] as a rate.
 const LOWEST: BitRate = BitRate((8e9 / MAX_NS_PER_BYTE) as u64);
@@ -41,102 +40,59 @@ pub struct EdgeSpec {
 /// Links to the parents of certain PEs.
 pub type Links = BTreeMap<PeId, EdgeSpec>;
 
-/// An error in the description of a link.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum LinkSpecError {
-    /// A value that cannot be read.
-    #[error("{key}: {source}")]
-    Unit {
-        /// The key of this value.
-        key: &'static str,
-        /// The reason why the value is invalid.
-        source: UnitError,
-    },
-    /// A rate out of range.
-    #[error("rate: {0} is not from {LOWEST} to {HIGHEST}, nor `unlimited`")]
-    Rate(BitRate),
-    /// A latency out of range.
-    #[error("latency: {0} is more than {LONGEST}")]
-    Latency(ExactTime),
-    /// A set-up time out of range.
-    #[error("setup: {0} is more than {LONGEST}")]
-    Setup(ExactTime),
-    /// Values that exclude each other.
-    #[error("{link}: {fault}")]
-    Together {
-        /// The link.
-        link: LinkSpec,
-        /// The reason why they exclude each other.
-        fault: String,
-    },
-    /// An unknown word.
-    #[error(
-        "`{0}`: write rate=RATE, latency=TIME or both, like rate=200mbit,latency=1ms, and setup=TIME for what each flit takes besides"
-    )]
-    Word(String),
-    /// A key with two values.
-    #[error("{0} is given twice")]
-    Twice(&'static str),
-}
-
 /// Parses a rate within bounds, or `unlimited`.
-pub fn rate(text: &str) -> Result<Option<BitRate>, LinkSpecError> {
+pub fn rate(text: &str) -> Result<Option<BitRate>, String> {
     if text.trim().eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
-    let key = "rate";
-    let rate = parse_rate(text).map_err(|source| LinkSpecError::Unit { key, source })?;
+    let rate = parse_rate(text).map_err(|fault| format!("rate: {fault}"))?;
     match (LOWEST.0..=HIGHEST.0).contains(&rate) {
         true => Ok(Some(BitRate(rate))),
-        false => Err(LinkSpecError::Rate(BitRate(rate))),
+        false => Err(format!(
+            "rate: {} is not from {LOWEST} to {HIGHEST}, nor `unlimited`",
+            BitRate(rate)
+        )),
     }
 }
 
 /// Parses a latency within bounds.
-pub fn latency(text: &str) -> Result<ExactTime, LinkSpecError> {
-    let key = "latency";
-    let latency = parse_time(text).map_err(|source| LinkSpecError::Unit { key, source })?;
-    match latency <= LONGEST.0 {
-        true => Ok(ExactTime(latency)),
-        false => Err(LinkSpecError::Latency(ExactTime(latency))),
-    }
+pub fn latency(text: &str) -> Result<ExactTime, String> {
+    time("latency", text)
 }
 
-/// Parses a set-up time within bounds.
-fn setup(text: &str) -> Result<ExactTime, LinkSpecError> {
-    let key = "setup";
-    let setup = parse_time(text).map_err(|source| LinkSpecError::Unit { key, source })?;
-    match setup <= LONGEST.0 {
-        true => Ok(ExactTime(setup)),
-        false => Err(LinkSpecError::Setup(ExactTime(setup))),
+/// Parses a time within bounds.
+fn time(key: &str, text: &str) -> Result<ExactTime, String> {
+    let time = parse_time(text).map_err(|fault| format!("{key}: {fault}"))?;
+    match time <= LONGEST.0 {
+        true => Ok(ExactTime(time)),
+        false => Err(format!("{key}: {} is more than {LONGEST}", ExactTime(time))),
     }
 }
 
 impl LinkSpec {
     /// Parses the value of `--link`; returns all errors in it.
-    pub fn parse(text: &str) -> Result<LinkSpec, Vec<LinkSpecError>> {
+    pub fn parse(text: &str) -> Result<LinkSpec, Vec<String>> {
         let mut faults = Vec::new();
         let mut link = LinkSpec::default();
         let mut given = Vec::new();
         for word in text.split(',') {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            let key = match key.trim() {
-                "rate" => "rate",
-                "latency" => "latency",
-                "setup" => "setup",
+            let key = key.trim();
+            let read = match key {
+                "rate" => rate(value).map(|rate| link.rate = rate),
+                "latency" => latency(value).map(|latency| link.latency = Some(latency)),
+                "setup" => time(key, value).map(|setup| link.setup = Some(setup)),
                 _ => {
-                    faults.push(LinkSpecError::Word(word.to_owned()));
+                    faults.push(format!(
+                        "`{word}`: write rate=RATE, latency=TIME or both, like \
+                         rate=200mbit,latency=1ms, and setup=TIME for what each flit takes besides"
+                    ));
                     continue;
                 }
             };
-            let read = match key {
-                "rate" => rate(value).map(|rate| link.rate = rate),
-                "setup" => setup(value).map(|setup| link.setup = Some(setup)),
-                _ => latency(value).map(|latency| link.latency = Some(latency)),
-            };
             faults.extend(read.err());
             if given.contains(&key) {
-                faults.push(LinkSpecError::Twice(key));
+                faults.push(format!("{key} is given twice"));
             }
             given.push(key);
         }
@@ -159,8 +115,8 @@ impl LinkSpec {
     }
 
     /// Checks that rate and latency fit together.
-    pub fn check(&self) -> Result<(), LinkSpecError> {
-        shape::check(&self.link()).map_err(|fault| LinkSpecError::Together { link: *self, fault })
+    pub fn check(&self) -> Result<(), String> {
+        shape::check(&self.link()).map_err(|fault| format!("{self}: {fault}"))
     }
 
     /// Returns the link as PEs receive it.
@@ -282,7 +238,6 @@ mod tests {
             ),
         ] {
             let faults = LinkSpec::parse(text).expect_err(text);
-            let faults: Vec<String> = faults.iter().map(LinkSpecError::to_string).collect();
             assert_eq!(faults.len(), expected.len(), "{faults:?}");
             for (fault, expected) in faults.iter().zip(expected) {
                 assert!(fault.starts_with(expected), "{fault}");

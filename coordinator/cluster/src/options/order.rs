@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use flitcast_plan::algorithms::gather_order::{GatherOrderError, child_ranks};
 use flitcast_proto::{PeId, Tree};
-use thiserror::Error;
 
 use crate::text::words::names;
 
@@ -72,24 +71,9 @@ const GIVEN: &str = "given:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenOrder(Arc<[PeId]>);
 
-/// An order of PEs that is not one of the nonnull messages, or that no gather can follow.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum OrderError {
-    /// A PE that does not exist, or the root, which has no message.
-    #[error("{0} is not a PE with a message in this tree")]
-    Unknown(PeId),
-    /// A PE with a null message.
-    #[error("the message of {0} is null: leave {0} out")]
-    Null(PeId),
-    /// A PE that occurs twice.
-    #[error("{0} is named twice")]
-    Twice(PeId),
-    /// PEs with a message that are not in the order.
-    #[error("{} {} missing", names(.0), if .0.len() == 1 { "is" } else { "are" })]
-    Missing(Vec<PeId>),
-    /// An order that no gather can follow.
-    #[error("{0}; a gather takes the messages in the order of a walk down the tree")]
-    Gather(#[from] GatherOrderError),
+/// Describes the error of an order that no gather can follow.
+pub fn gather_fault(fault: GatherOrderError) -> String {
+    format!("{fault}; a gather takes the messages in the order of a walk down the tree")
 }
 
 impl GivenOrder {
@@ -100,16 +84,16 @@ impl GivenOrder {
 
     /// Returns all errors in the order for messages of these lengths, by PE index; without lengths, for
     /// messages of unknown length.
-    pub fn faults(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderError> {
+    pub fn faults(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<String> {
         let mut faults = Vec::new();
         let mut named = BTreeSet::new();
         for &pe in self.pes() {
             if !tree.contains(pe) || pe == tree.root() {
-                faults.push(OrderError::Unknown(pe));
+                faults.push(format!("{pe} is not a PE with a message in this tree"));
             } else if lengths.is_some_and(|lengths| lengths[pe.index()] == 0) {
-                faults.push(OrderError::Null(pe));
+                faults.push(format!("the message of {pe} is null: leave {pe} out"));
             } else if !named.insert(pe) {
-                faults.push(OrderError::Twice(pe));
+                faults.push(format!("{pe} is named twice"));
             }
         }
         faults.extend(lengths.and_then(|lengths| self.missing(tree, lengths)));
@@ -117,18 +101,23 @@ impl GivenOrder {
     }
 
     /// Returns the error that PEs with a nonnull message are not in the order. `lengths` are by PE index.
-    pub fn missing(&self, tree: &Tree, lengths: &[u64]) -> Option<OrderError> {
+    pub fn missing(&self, tree: &Tree, lengths: &[u64]) -> Option<String> {
         let named: BTreeSet<PeId> = self.pes().iter().copied().collect();
         let missing = tree.below_root().filter(|pe| lengths[pe.index()] > 0);
         let missing: Vec<PeId> = missing.filter(|pe| !named.contains(pe)).collect();
-        (!missing.is_empty()).then_some(OrderError::Missing(missing))
+        let are = match missing.len() {
+            0 => return None,
+            1 => "is",
+            _ => "are",
+        };
+        Some(format!("{} {are} missing", names(&missing)))
     }
 
     /// Returns all errors in the order for a gather.
-    pub fn faults_of_gather(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderError> {
+    pub fn faults_of_gather(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<String> {
         let mut faults = self.faults(tree, lengths);
         if faults.is_empty() {
-            faults.extend(child_ranks(tree, self.pes()).err().map(OrderError::from));
+            faults.extend(child_ranks(tree, self.pes()).err().map(gather_fault));
         }
         faults
     }
@@ -182,21 +171,22 @@ mod tests {
         let tree = tree.expect("it is a tree");
         let order: GivenOrder = "given:9,0,2,2,3".parse().expect("it is an order");
         let faults = order.faults(&tree, Some(&[0, 5, 5, 0, 5]));
-        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        assert_eq!(told.len(), 5, "{told:?}");
-        assert!(told[0].starts_with("P9 is not a PE") && told[1].starts_with("P0 is not a PE"));
-        assert_eq!(
-            told[2..4],
-            [
-                "P2 is named twice",
-                "the message of P3 is null: leave P3 out"
-            ]
-        );
-        assert_eq!(told[4], "P1, P4 are missing");
+        let expected = [
+            "P9 is not a PE with a message in this tree",
+            "P0 is not a PE with a message in this tree",
+            "P2 is named twice",
+            "the message of P3 is null: leave P3 out",
+            "P1, P4 are missing",
+        ];
+        assert_eq!(faults, expected);
         let gather: GivenOrder = "given:2,1".parse().expect("it is an order");
         let lengths = [0, 5, 5, 0, 0];
-        assert_eq!(gather.faults(&tree, Some(&lengths)), []);
+        assert!(gather.faults(&tree, Some(&lengths)).is_empty());
         let faults = gather.faults_of_gather(&tree, Some(&lengths));
-        assert!(matches!(faults[..], [OrderError::Gather(_)]), "{faults:?}");
+        assert!(
+            faults[0].contains("; a gather takes the messages in"),
+            "{faults:?}"
+        );
+        assert_eq!(faults.len(), 1, "{faults:?}");
     }
 }

@@ -4,9 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
-use thiserror::Error;
 
-use crate::text::units::{Bytes, UnitError, parse_bytes};
+use crate::text::units::{Bytes, parse_bytes};
 
 /// How messages are cut. A packet is one flit: a relay receives all of it before it sends any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,82 +20,39 @@ pub enum Packets {
     Size(u32),
 }
 
-/// An error in `--packets`.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PacketsError {
-    /// Not one of the forms.
-    #[error(
-        "`{text}` is neither auto, nor mixed, nor a COUNT of packets, nor the SIZE of one: {source}"
-    )]
-    Form {
-        /// As typed.
-        text: String,
-        /// The reason why the text is not a size either.
-        source: UnitError,
-    },
-    /// A count of 0.
-    #[error("0: a message goes in one packet at least")]
-    None,
-    /// A size that a flit cannot have.
-    #[error("{}: a packet is one flit, of {} to {}, which a relay holds whole",
-        Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
-    Size(u64),
-    /// Too few packets for a message.
-    #[error(
-        "{count}: the message of {} would go in packets of {}, and a relay holds one of at most {}: \
-         at least {least} packets, or a SIZE",
-        Bytes(*bytes), Bytes(bytes.div_ceil(*count)), Bytes(MAX_FLIT_BYTES.into())
-    )]
-    TooFew {
-        /// The requested number of packets.
-        count: u64,
-        /// The longest message.
-        bytes: u64,
-        /// The smallest possible number of packets.
-        least: u64,
-    },
-    /// Too many packets for all messages.
-    #[error(
-        "{count}: a packet has at least {}, so the longest message, of {}, can go in at most {most}",
-        Bytes(MIN_FLIT_BYTES.into()), Bytes(*bytes)
-    )]
-    TooMany {
-        /// The requested number of packets.
-        count: u64,
-        /// The longest message.
-        bytes: u64,
-        /// The largest possible number of packets.
-        most: u64,
-    },
-}
-
 impl FromStr for Packets {
-    type Err = PacketsError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Packets, PacketsError> {
+    fn from_str(text: &str) -> Result<Packets, String> {
         let text = text.trim();
-        if text == "auto" {
-            return Ok(Packets::Auto);
-        }
-        if text == "mixed" {
-            return Ok(Packets::Mixed);
+        match text {
+            "auto" => return Ok(Packets::Auto),
+            "mixed" => return Ok(Packets::Mixed),
+            _ => {}
         }
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
             // A text of digits alone fails to parse only if the number is too large.
             return match text.parse().unwrap_or(u64::MAX) {
-                0 => Err(PacketsError::None),
+                0 => Err("0: a message goes in one packet at least".to_owned()),
                 count => Ok(Packets::Count(count)),
             };
         }
-        let bytes = parse_bytes(text).map_err(|source| PacketsError::Form {
-            text: text.to_owned(),
-            source,
+        let bytes = parse_bytes(text).map_err(|fault| {
+            format!(
+                "`{text}` is neither auto, nor mixed, nor a COUNT of packets, nor the SIZE of one: \
+                 {fault}"
+            )
         })?;
         match u32::try_from(bytes) {
             Ok(fits) if (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&fits) => {
                 Ok(Packets::Size(fits))
             }
-            _ => Err(PacketsError::Size(bytes)),
+            _ => Err(format!(
+                "{}: a packet is one flit, of {} to {}, which a relay holds whole",
+                Bytes(bytes),
+                Bytes(MIN_FLIT_BYTES.into()),
+                Bytes(MAX_FLIT_BYTES.into())
+            )),
         }
     }
 }
@@ -119,20 +75,25 @@ impl Packets {
     /// # Errors
     ///
     /// Returns an error if the longest message needs more packets or cannot have as many.
-    pub fn check(self, longest: u64) -> Result<(), PacketsError> {
+    pub fn check(self, longest: u64) -> Result<(), String> {
         let Packets::Count(count) = self else {
             return Ok(());
         };
         let [least, most] = [MAX_FLIT_BYTES, MIN_FLIT_BYTES].map(|b| longest.div_ceil(b.into()));
-        let bytes = longest;
+        let bytes = Bytes(longest);
         match count {
             _ if longest == 0 || (least..=most).contains(&count) => Ok(()),
-            _ if count < least => Err(PacketsError::TooFew {
-                count,
-                bytes,
-                least,
-            }),
-            _ => Err(PacketsError::TooMany { count, bytes, most }),
+            _ if count < least => Err(format!(
+                "{count}: the message of {bytes} would go in packets of {}, and a relay holds one of at \
+                 most {}: at least {least} packets, or a SIZE",
+                Bytes(longest.div_ceil(count)),
+                Bytes(MAX_FLIT_BYTES.into())
+            )),
+            _ => Err(format!(
+                "{count}: a packet has at least {}, so the longest message, of {bytes}, can go in at \
+                 most {most}",
+                Bytes(MIN_FLIT_BYTES.into())
+            )),
         }
     }
 
@@ -169,15 +130,15 @@ mod tests {
 
     #[test]
     fn what_no_packet_can_be_is_refused() {
-        let refused = |text: &str| text.parse::<Packets>().expect_err(text).to_string();
+        let refused = |text: &str| text.parse::<Packets>().expect_err(text);
         assert!(refused("0").contains("one packet at least"));
         assert!(refused("2MiB").contains("64 B to 1 MiB"));
         assert!(refused("63B").contains("64 B to 1 MiB"));
         assert!(refused("some").contains("neither auto"));
         let few = Packets::Count(3).check(4 << 20).expect_err("1.3 MiB");
-        assert!(few.to_string().contains("at least 4 packets"), "{few}");
+        assert!(few.contains("at least 4 packets"), "{few}");
         let many = Packets::Count(3).check(128).expect_err("43 B");
-        assert!(many.to_string().contains("at most 2"), "{many}");
+        assert!(many.contains("at most 2"), "{many}");
         assert_eq!(Packets::Count(2).check(128), Ok(()));
         assert_eq!(Packets::Count(9).check(0), Ok(()));
     }

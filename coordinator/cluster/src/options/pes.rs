@@ -1,7 +1,7 @@
 //! Parsing of PE numbers, the limit of PEs on one machine, and the descriptors that they need.
 
+use anyhow::ensure;
 use flitcast_proto::{PeId, Tree};
-use thiserror::Error;
 
 /// Limit of PEs on one machine. Each takes some 8 MiB and a dozen descriptors; a machine runs a
 /// thousand slowly, but without harm.
@@ -27,14 +27,15 @@ pub fn parse_pe(text: &str) -> Result<PeId, String> {
     number.map(PeId).map_err(told)
 }
 
-/// The source that the user asked for does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
-pub struct NoSuchPe {
-    /// The requested PE.
-    pub from: PeId,
-    /// The number of PEs.
-    pub pes: usize,
+/// Checks that a tree has the PE that an option names.
+pub fn check_pe(option: &str, pe: PeId, tree: &Tree) -> anyhow::Result<()> {
+    let pes = tree.len();
+    ensure!(
+        tree.contains(pe),
+        "{option}: there is no {pe} among {pes} PEs, P0 to P{}",
+        pes - 1
+    );
+    Ok(())
 }
 
 /// Returns the requested source, or P0.
@@ -42,11 +43,8 @@ pub struct NoSuchPe {
 /// # Errors
 ///
 /// Returns an error if the tree has no such PE.
-pub fn source(from: Option<PeId>, tree: &Tree) -> Result<PeId, NoSuchPe> {
+pub fn source(from: Option<PeId>, tree: &Tree) -> anyhow::Result<PeId> {
     let from = from.unwrap_or(PeId::ROOT);
-    let pes = tree.len();
-    match tree.contains(from) {
-        true => Ok(from),
-        false => Err(NoSuchPe { from, pes }),
-    }
+    check_pe("--from", from, tree)?;
+    Ok(from)
 }

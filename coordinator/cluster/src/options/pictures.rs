@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
-use thiserror::Error;
 
 use crate::text::whole_file::{check_place, resolved};
 
 /// Pictures of a run.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct PictureArgs {
     /// Write a page that shows the run beside its prediction: each PE's sends over time, when each
     /// message arrived, and how the rounds differ. Opens in any browser, from disk.
@@ -20,54 +20,30 @@ pub struct PictureArgs {
     pub trace: Option<PathBuf>,
 }
 
-/// The requested pictures.
-#[derive(Clone, Debug, Default)]
-pub struct Pictures {
-    /// Path of the Chrome trace.
-    pub trace: Option<PathBuf>,
-    /// Path of the page.
-    pub report: Option<PathBuf>,
-}
-
-/// A reason why a picture cannot be written.
-#[derive(Debug, Error)]
-pub enum PictureError {
-    /// The file cannot be written.
-    #[error("{option} {}: {why}", path.display())]
-    Unwritable {
-        /// `--trace` or `--report`.
-        option: &'static str,
-        /// As typed.
-        path: PathBuf,
-        /// The reason.
-        why: String,
-    },
-    /// Two pictures in one file.
-    #[error("--trace and --report are both to be written to {}", .0.display())]
-    SameFile(PathBuf),
-}
-
-impl Pictures {
-    /// Checks the paths without writing to them; returns all errors.
-    pub fn of(args: &PictureArgs) -> Result<Pictures, Vec<PictureError>> {
+impl PictureArgs {
+    /// Checks the paths without writing to them.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors in them.
+    pub fn check(&self) -> Result<(), Vec<anyhow::Error>> {
         let mut faults = Vec::new();
-        for (option, path) in [("--trace", &args.trace), ("--report", &args.report)] {
+        for (option, path) in [("--trace", &self.trace), ("--report", &self.report)] {
             let Some(path) = path else { continue };
             if let Err(why) = check_place(path) {
-                let path = path.clone();
-                faults.push(PictureError::Unwritable { option, path, why });
+                faults.push(anyhow!("{option} {}: {why}", path.display()));
             }
         }
-        if let (Some(trace), Some(report)) = (&args.trace, &args.report)
+        if let (Some(trace), Some(report)) = (&self.trace, &self.report)
             && resolved(trace) == resolved(report)
         {
-            faults.push(PictureError::SameFile(report.clone()));
+            let path = report.display();
+            faults.push(anyhow!(
+                "--trace and --report are both to be written to {path}"
+            ));
         }
         match faults.is_empty() {
-            true => Ok(Pictures {
-                trace: args.trace.clone(),
-                report: args.report.clone(),
-            }),
+            true => Ok(()),
             false => Err(faults),
         }
     }

@@ -1,8 +1,8 @@
 //! The value of `--ports`: the number of ports of a PE.
 
+use anyhow::ensure;
 use clap::ValueEnum;
 use flitcast_plan::cost;
-use thiserror::Error;
 
 /// How many ports a PE has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -35,15 +35,11 @@ impl Ports {
     /// # Errors
     ///
     /// Returns an error for many ports in a complete network.
-    pub fn fit(self, reach_all: bool) -> Result<(), PortsOfAll> {
-        match self == Ports::Multi && reach_all {
-            true => Err(PortsOfAll),
-            false => Ok(()),
-        }
+    pub fn fit(self, reach_all: bool) -> anyhow::Result<()> {
+        ensure!(
+            self == Ports::Single || !reach_all,
+            "--ports multi: with --network complete:N a PE has one port for all others: leave it out"
+        );
+        Ok(())
     }
 }
-
-/// Many ports in a complete network.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("--ports multi: with --network complete:N a PE has one port for all others: leave it out")]
-pub struct PortsOfAll;

@@ -1,9 +1,9 @@
 //! The prices of a step, a hop and a flit: exact numbers in any common unit.
 
+use anyhow::anyhow;
 use clap::Args;
 use flitcast_plan::fraction::greatest_common_divisor;
 use flitcast_plan::gossip::Prices;
-use thiserror::Error;
 
 /// Prices of steps of wormhole packets.
 #[derive(Clone, Debug, Default, Args)]
@@ -27,32 +27,6 @@ pub struct PriceArgs {
     pub flit_size: Option<String>,
 }
 
-/// An error in the prices.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PriceError {
-    /// Not a number.
-    #[error("{option} {given}: write a number from 0 to 1000000000, like 10, 0.25 or 3/2")]
-    Number {
-        /// The option's name.
-        option: &'static str,
-        /// As typed.
-        given: String,
-    },
-    /// No common unit in which all prices are integers.
-    #[error(
-        "--ts, --td and --tl have no common denominator up to {MOST_UNIT}, with numerators up to \
-         {}: take a smaller unit, or fewer decimals",
-        Prices::MAX
-    )]
-    Unit,
-    /// The prices of a profile are not available.
-    #[error("{0}")]
-    Calibrated(String),
-    /// A price where no steps have prices.
-    #[error("{0} is for a gossip on a --network")]
-    WithoutNetwork(&'static str),
-}
-
 /// The greatest price, in the user's unit.
 const MOST: u64 = 1_000_000_000;
 /// The greatest common denominator of three prices.
@@ -67,7 +41,7 @@ impl PriceArgs {
     /// # Errors
     ///
     /// Returns all errors in them.
-    pub fn prices(&self) -> Result<Prices, Vec<PriceError>> {
+    pub fn prices(&self) -> Result<Prices, Vec<anyhow::Error>> {
         let options = [
             ("--ts", &self.ts, 1),
             ("--td", &self.td, 0),
@@ -75,14 +49,19 @@ impl PriceArgs {
         ];
         let read = options.map(|(option, given, default)| match given {
             None => Ok((default, 1)),
-            Some(given) => fraction(given).ok_or_else(|| PriceError::Number {
-                option,
-                given: given.clone(),
+            Some(given) => fraction(given).ok_or_else(|| {
+                anyhow!("{option} {given}: write a number from 0 to {MOST}, like 10, 0.25 or 3/2")
             }),
         });
         match read {
             [Ok(startup), Ok(hop), Ok(flit)] => {
-                in_one_unit([startup, hop, flit]).ok_or_else(|| vec![PriceError::Unit])
+                in_one_unit([startup, hop, flit]).ok_or_else(|| {
+                    vec![anyhow!(
+                        "--ts, --td and --tl have no common denominator up to {MOST_UNIT}, with \
+                         numerators up to {}: take a smaller unit, or fewer decimals",
+                        Prices::MAX
+                    )]
+                })
             }
             read => Err(read.into_iter().filter_map(Result::err).collect()),
         }
@@ -92,8 +71,8 @@ impl PriceArgs {
     ///
     /// # Errors
     ///
-    /// Returns [`PriceError::WithoutNetwork`] for each price.
-    pub fn check_absent<E: From<PriceError>>(&self) -> Result<(), Vec<E>> {
+    /// Returns an error for each price.
+    pub fn check_absent<E: From<anyhow::Error>>(&self) -> Result<(), Vec<E>> {
         let given = [
             ("--ts", &self.ts),
             ("--td", &self.td),
@@ -101,8 +80,8 @@ impl PriceArgs {
             ("--profile", &self.profile),
         ];
         let given = given.iter().filter(|(_, given)| given.is_some());
-        let faults = given.map(|(option, _)| PriceError::WithoutNetwork(option).into());
-        let faults: Vec<E> = faults.collect();
+        let fault = |option| anyhow!("{option} is for a gossip on a --network").into();
+        let faults: Vec<E> = given.map(|(option, _)| fault(option)).collect();
         match faults.is_empty() {
             true => Ok(()),
             false => Err(faults),
@@ -161,7 +140,7 @@ fn common_divisor(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn prices(ts: &str, td: &str, tl: &str) -> Result<Prices, Vec<PriceError>> {
+    fn prices(ts: &str, td: &str, tl: &str) -> Result<[u64; 4], Vec<String>> {
         let [ts, td, tl] = [ts, td, tl].map(|text| (!text.is_empty()).then(|| text.to_owned()));
         let args = PriceArgs {
             ts,
@@ -169,46 +148,32 @@ mod tests {
             tl,
             ..PriceArgs::default()
         };
-        args.prices()
+        let prices = args.prices();
+        let prices = prices.map(|all| [all.startup, all.hop, all.flit, all.unit]);
+        prices.map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn prices_are_exact_in_one_unit() {
-        let exact = |startup, hop, flit, unit| {
-            Ok(Prices {
-                startup,
-                hop,
-                flit,
-                unit,
-            })
-        };
-        assert_eq!(prices("", "", ""), exact(1, 0, 1, 1));
-        assert_eq!(prices("0.25", "1/6", "3"), exact(3, 2, 36, 12));
-        assert_eq!(prices("1.50", "10/20", "0"), exact(3, 1, 0, 2));
-        assert_eq!(
-            prices("1000000000", "", "0.000001").map(|p| p.unit),
-            Ok(1_000_000)
-        );
+        assert_eq!(prices("", "", ""), Ok([1, 0, 1, 1]));
+        assert_eq!(prices("0.25", "1/6", "3"), Ok([3, 2, 36, 12]));
+        assert_eq!(prices("1.50", "10/20", "0"), Ok([3, 1, 0, 2]));
+        let unit = prices("1000000000", "", "0.000001").map(|prices| prices[3]);
+        assert_eq!(unit, Ok(1_000_000));
     }
 
     #[test]
     fn what_is_no_price_is_told_at_once() {
         let faults = prices("-1", "1/0", "fast").unwrap_err();
         assert_eq!(faults.len(), 3, "{faults:?}");
-        for wrong in ["1e3", ".5", "5.", "1000000001", "1/2/3", "0.1/2", "", " 1"] {
-            let args = PriceArgs {
-                ts: Some(wrong.to_owned()),
-                ..PriceArgs::default()
-            };
-            assert!(args.prices().is_err(), "{wrong}");
+        for wrong in ["1e3", ".5", "5.", "1000000001", "1/2/3", "0.1/2", " 1"] {
+            assert!(prices(wrong, "", "").is_err(), "{wrong}");
         }
-        assert_eq!(
-            prices("1/999999937", "1/3", ""),
-            Err(vec![PriceError::Unit])
-        );
-        assert_eq!(
-            prices("1000000000", "0.0000001", ""),
-            Err(vec![PriceError::Unit])
-        );
+        assert_eq!(fraction(""), None);
+        for (ts, td) in [("1/999999937", "1/3"), ("1000000000", "0.0000001")] {
+            let faults = prices(ts, td, "").unwrap_err();
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert!(faults[0].contains("no common denominator"), "{faults:?}");
+        }
     }
 }

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use flitcast_node::limits::Timeouts;
-use thiserror::Error;
 
-use crate::text::units::{ExactTime, UnitError, parse_time};
+use crate::text::units::{ExactTime, parse_time};
 
 /// Below this, a busy machine's own pauses would look like silence.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -14,43 +13,6 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Minimum number of pings that may be lost before a PE is considered dead.
 const LOST_PINGS: u32 = 3;
-
-/// An error in timeouts.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TimeoutError {
-    /// An unknown word.
-    #[error("`{0}`: write NAME=TIME, the name one of {names}", names = names())]
-    Word(String),
-    /// A name with two values.
-    #[error("{0} is given twice")]
-    Twice(&'static str),
-    /// A value that cannot be read.
-    #[error("{name}: {source}")]
-    Unit {
-        /// The name of the timeout.
-        name: &'static str,
-        /// The reason why the value is invalid.
-        source: UnitError,
-    },
-    /// A time that is too short or too long.
-    #[error("{name}: {time} is not from {} to {}", exact(SHORTEST), exact(LONGEST))]
-    Range {
-        /// The name of the timeout.
-        name: &'static str,
-        /// The time.
-        time: ExactTime,
-    },
-    /// A silence limit so short that a lost ping would count as a death.
-    #[error(
-        "silence: {silence} is less than {LOST_PINGS} heartbeats of {heartbeat}, so that a lost one would look like a death"
-    )]
-    Hasty {
-        /// The silence.
-        silence: ExactTime,
-        /// The heartbeat.
-        heartbeat: ExactTime,
-    },
-}
 
 /// One of the timeouts.
 #[derive(Clone, Copy)]
@@ -81,14 +43,15 @@ impl Timeout {
     }
 
     /// Sets this timeout to the time in `text`.
-    pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), TimeoutError> {
+    pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), String> {
         let Timeout { name, field } = self;
-        let time = parse_time(text).map_err(|source| TimeoutError::Unit { name, source })?;
-        if !(SHORTEST..=LONGEST).contains(&Duration::from_nanos(time)) {
-            let time = ExactTime(time);
-            return Err(TimeoutError::Range { name, time });
+        let time = parse_time(text).map_err(|fault| format!("{name}: {fault}"))?;
+        let time = Duration::from_nanos(time);
+        if !(SHORTEST..=LONGEST).contains(&time) {
+            let [time, least, most] = [time, SHORTEST, LONGEST].map(exact);
+            return Err(format!("{name}: {time} is not from {least} to {most}"));
         }
-        *field(timeouts) = Duration::from_nanos(time);
+        *field(timeouts) = time;
         Ok(())
     }
 
@@ -98,45 +61,44 @@ impl Timeout {
     }
 }
 
-/// Lists all names for messages.
-pub fn names() -> String {
-    ALL.map(|timeout| timeout.name).join(", ")
-}
-
 fn exact(time: Duration) -> ExactTime {
     ExactTime(time.as_nanos() as u64)
 }
 
 /// Checks that a few lost pings do not count as a death.
-pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutError> {
-    let Timeouts {
-        heartbeat, silence, ..
-    } = *timeouts;
-    if silence < heartbeat * LOST_PINGS {
-        let (silence, heartbeat) = (exact(silence), exact(heartbeat));
-        return Err(TimeoutError::Hasty { silence, heartbeat });
+pub fn check(timeouts: &Timeouts) -> Result<(), String> {
+    if timeouts.silence >= timeouts.heartbeat * LOST_PINGS {
+        return Ok(());
     }
-    Ok(())
+    let [silence, heartbeat] = [timeouts.silence, timeouts.heartbeat].map(exact);
+    Err(format!(
+        "silence: {silence} is less than {LOST_PINGS} heartbeats of {heartbeat}, so that a lost one \
+         would look like a death"
+    ))
 }
 
 /// Parses timeouts; those not named keep their defaults. Returns all errors in the text.
-pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutError>> {
+pub fn parse(text: &str) -> Result<Timeouts, Vec<String>> {
     over(Timeouts::default(), text)
 }
 
 /// Parses timeouts; those not named keep their values in `before`. Returns all errors in the text.
-pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutError>> {
+pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<String>> {
     let mut timeouts = before;
     let mut faults = Vec::new();
     let mut given = Vec::new();
     for word in text.split(',') {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let Some(timeout) = Timeout::named(key.trim()) else {
-            faults.push(TimeoutError::Word(word.chars().take(40).collect()));
+            let word: String = word.chars().take(40).collect();
+            let names = ALL.map(|timeout| timeout.name).join(", ");
+            faults.push(format!(
+                "`{word}`: write NAME=TIME, the name one of {names}"
+            ));
             continue;
         };
         if given.contains(&timeout.name) {
-            faults.push(TimeoutError::Twice(timeout.name));
+            faults.push(format!("{} is given twice", timeout.name));
         }
         given.push(timeout.name);
         faults.extend(timeout.set(&mut timeouts, value).err());
@@ -174,10 +136,7 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_told() {
-        let told = |text: &str| -> Vec<String> {
-            let faults = parse(text).expect_err(text);
-            faults.iter().map(TimeoutError::to_string).collect()
-        };
+        let told = |text: &str| parse(text).expect_err(text);
         let all = told("patience=3s,silence=soon,write=10,write=1us,handshake=2s,handshake=2s");
         assert_eq!(all.len(), 6, "{all:#?}");
         for (fault, part) in all.iter().zip([

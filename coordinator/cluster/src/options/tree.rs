@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::options::names::typed;
+
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Args)]
 pub struct TreeArgs {
@@ -100,9 +102,6 @@ pub enum SpanningArg {
 
 impl fmt::Display for SpanningArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SpanningArg::Bfs => "bfs",
-            SpanningArg::Broadcast => "broadcast",
-        })
+        f.write_str(&typed(self))
     }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use flitcast_proto::seeded::SplitMix64;
 
-use crate::text::units::{MAX_TOTAL_BYTES, UnitError, parse_bytes};
+use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The lengths of M_1..M_n, before `n` is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,78 +83,8 @@ impl Pattern {
     }
 }
 
-/// An error in the description of lengths.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LengthsError {
-    /// Nothing but blanks.
-    #[error("no lengths are given; {FORMS}")]
-    Empty,
-    /// Neither a size nor a pattern's name.
-    #[error("`{given}` is neither a size nor a pattern; {FORMS}")]
-    UnknownPattern {
-        /// The text in its place.
-        given: String,
-    },
-    /// Not LO..HI:SEED behind `uniform:`.
-    #[error("`{given}` does not have the form uniform:LO..HI:SEED, like uniform:0..1MiB:7")]
-    UniformForm {
-        /// The whole text.
-        given: String,
-    },
-    /// LO is more than HI.
-    #[error("uniform: the least length, {low} bytes, is more than the greatest, {high} bytes")]
-    EmptyRange {
-        /// LO.
-        low: u64,
-        /// HI.
-        high: u64,
-    },
-    /// An invalid size, and its place.
-    #[error("{place}: {error}")]
-    Size {
-        /// Like `the mean length`.
-        place: String,
-        /// The reason why it is invalid.
-        error: UnitError,
-    },
-}
-
 const FORMS: &str = "write a list like 64KiB,0,3MiB, or equal:MEAN, ramp:MEAN, onebig:MEAN, \
                      halfnull:MEAN, uniform:LO..HI:SEED";
-
-/// A reason why lengths do not fit a tree.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DealError {
-    /// A list with too few or too many entries.
-    #[error(
-        "{given} length(s) given, but {needed} needed: one for each PE from P1 to P{needed} \
-         (for the same length everywhere, write equal:LENGTH)"
-    )]
-    WrongCount {
-        /// The number of lengths in the list.
-        given: usize,
-        /// The number of lengths needed.
-        needed: usize,
-    },
-    /// A list with too few or too many entries, where P0 has a message as well.
-    #[error(
-        "{given} length(s) given, but {pes} needed: one for each PE from P0 to P{} \
-         (for the same length everywhere, write equal:LENGTH)",
-        pes - 1
-    )]
-    WrongCountOfAll {
-        /// The number of lengths in the list.
-        given: usize,
-        /// The number of PEs.
-        pes: usize,
-    },
-    /// The sum of all lengths is too large.
-    #[error("the lengths add up to {total}, more than the {MAX_TOTAL_BYTES} allowed; ask for less")]
-    TotalTooLarge {
-        /// The sum.
-        total: u128,
-    },
-}
 
 impl Lengths {
     /// Returns the lengths of `--size`: the same for all messages.
@@ -166,13 +96,33 @@ impl Lengths {
     }
 
     /// Computes the bytes of M_1..M_n.
-    pub fn deal(&self, n: usize) -> Result<Vec<u64>, DealError> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a list has another number of lengths, or if their sum is too large.
+    pub fn deal(&self, n: usize) -> Result<Vec<u64>, String> {
+        self.deal_from(1, n)
+    }
+
+    /// Computes the bytes of M_0..M_n, where P0 has a message as well.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Lengths::deal`].
+    pub fn deal_to_all(&self, pes: usize) -> Result<Vec<u64>, String> {
+        self.deal_from(0, pes)
+    }
+
+    /// Computes the bytes of `n` messages, of which the first is that of the PE `first`.
+    fn deal_from(&self, first: usize, n: usize) -> Result<Vec<u64>, String> {
         let lengths: Vec<u64> = match self {
             Lengths::List(list) if list.len() != n => {
-                return Err(DealError::WrongCount {
-                    given: list.len(),
-                    needed: n,
-                });
+                return Err(format!(
+                    "{} length(s) given, but {n} needed: one for each PE from P{first} to P{} (for the \
+                     same length everywhere, write equal:LENGTH)",
+                    list.len(),
+                    first + n - 1
+                ));
             }
             Lengths::List(list) => list.clone(),
             Lengths::Dealt { pattern, mean } => {
@@ -187,52 +137,61 @@ impl Lengths {
                 std::iter::repeat_with(draw).take(n).collect()
             }
         };
-        let total = lengths.iter().map(|&l| u128::from(l)).sum();
-        if total > u128::from(MAX_TOTAL_BYTES) {
-            return Err(DealError::TotalTooLarge { total });
-        }
+        check_total(&lengths)?;
         Ok(lengths)
     }
 
-    /// Computes the bytes of M_0..M_n, where P0 has a message as well.
-    pub fn deal_to_all(&self, pes: usize) -> Result<Vec<u64>, DealError> {
-        self.deal(pes).map_err(|fault| match fault {
-            DealError::WrongCount { given, .. } => DealError::WrongCountOfAll { given, pes },
-            other => other,
-        })
+    /// Returns whether a text is a list, unless it is blank: neither a pattern nor a name.
+    pub fn is_list(text: &str) -> bool {
+        let is_name = text.trim_start().starts_with(|c: char| c.is_alphabetic());
+        !text.contains(':') && !is_name
+    }
+}
+
+/// Checks that the sum of all lengths is allowed.
+///
+/// # Errors
+///
+/// Returns an error if the sum is too large.
+pub fn check_total(lengths: &[u64]) -> Result<(), String> {
+    let total: u128 = lengths.iter().map(|&bytes| u128::from(bytes)).sum();
+    match total > u128::from(MAX_TOTAL_BYTES) {
+        true => Err(format!(
+            "the lengths add up to {total}, more than the {MAX_TOTAL_BYTES} allowed; ask for less"
+        )),
+        false => Ok(()),
     }
 }
 
 impl FromStr for Lengths {
-    type Err = LengthsError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
-            return Err(LengthsError::Empty);
+            return Err(format!("no lengths are given; {FORMS}"));
         }
         let size = |given: &str, place: &str| {
-            parse_bytes(given).map_err(|error| LengthsError::Size {
-                place: place.to_owned(),
-                error,
-            })
+            parse_bytes(given).map_err(|fault| format!("{place}: {fault}"))
         };
-        let unknown = |given: &str| LengthsError::UnknownPattern {
-            given: given.to_owned(),
-        };
+        let unknown = |given: &str| format!("`{given}` is neither a size nor a pattern; {FORMS}");
         match text.split_once(':') {
             Some(("uniform", rest)) => {
-                let form = || LengthsError::UniformForm {
-                    given: text.to_owned(),
+                let form = || {
+                    format!(
+                        "`{text}` does not have the form uniform:LO..HI:SEED, like uniform:0..1MiB:7"
+                    )
                 };
                 let (range, seed) = rest.split_once(':').ok_or_else(form)?;
                 let (low, high) = range.split_once("..").ok_or_else(form)?;
                 let seed = seed.parse().map_err(|_| form())?;
                 let low = size(low, "the least length")?;
                 let high = size(high, "the greatest length")?;
-                if low > high {
-                    return Err(LengthsError::EmptyRange { low, high });
+                match low > high {
+                    true => Err(format!(
+                        "uniform: the least length, {low} bytes, is more than the greatest, {high} bytes"
+                    )),
+                    false => Ok(Lengths::Uniform { low, high, seed }),
                 }
-                Ok(Lengths::Uniform { low, high, seed })
             }
             Some((name, mean)) => {
                 let known = Pattern::ALL.iter().find(|(_, known)| *known == name);
@@ -240,9 +199,7 @@ impl FromStr for Lengths {
                 let mean = size(mean, "the mean length")?;
                 Ok(Lengths::Dealt { pattern, mean })
             }
-            None if text.trim_start().starts_with(|c: char| c.is_alphabetic()) => {
-                Err(unknown(text))
-            }
+            None if !Lengths::is_list(text) => Err(unknown(text)),
             None => {
                 // The operation and its root determine the PE of each length.
                 let entry = |(i, given)| size(given, &format!("length {i} of the list"));
@@ -258,10 +215,8 @@ impl fmt::Display for Lengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lengths::List(list) => {
-                for (i, bytes) in list.iter().enumerate() {
-                    write!(f, "{}{bytes}", if i == 0 { "" } else { "," })?;
-                }
-                Ok(())
+                let texts: Vec<String> = list.iter().map(u64::to_string).collect();
+                f.write_str(&texts.join(","))
             }
             Lengths::Dealt { pattern, mean } => write!(f, "{}:{mean}", pattern.name()),
             Lengths::Uniform { low, high, seed } => write!(f, "uniform:{low}..{high}:{seed}"),

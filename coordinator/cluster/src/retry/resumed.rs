@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_node::payload::delivered_at;
 use flitcast_plan::network::Network;
 use flitcast_proto::wire::control::{FilePayload, Payload};
@@ -11,12 +12,12 @@ use flitcast_proto::{DeliveryId, PeId};
 
 use super::record::Record;
 use crate::job::request::{
-    Messages, Outdated, Request, RequestError, Site, check_size, measure_input, output_fault,
+    Messages, Request, RequestError, Site, check_size, measure_input, of_all, output_fault,
 };
 use crate::options::args::ResumeArgs;
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::Links;
-use crate::options::pictures::Pictures;
+use crate::options::pictures::PictureArgs;
 use crate::options::{retries, timeouts};
 use crate::site::cluster_file::{self, Edges};
 use crate::site::guard::Guard;
@@ -40,6 +41,7 @@ pub fn request(
     let timeouts = match args.timeouts.as_deref().map(timeouts::parse) {
         None => Ok(record.timeouts),
         Some(timeouts) => {
+            let timeouts = of_all("--timeouts", timeouts);
             timeouts.map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
         }
     };
@@ -101,7 +103,7 @@ pub fn request(
         rounds: 1,
         profile: None,
         format: args.format,
-        pictures: Pictures::default(),
+        pictures: PictureArgs::default(),
     })
 }
 
@@ -253,11 +255,9 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
         (Edges::Network(_), _) => Err("it had parents, and has a [network]".to_owned()),
     };
     found.map(Some).map_err(|what| {
-        Outdated::Cluster {
-            file: path.display().to_string(),
-            what,
-        }
-        .into()
+        let file = path.display();
+        let was = "has other PEs or another tree than when the round failed";
+        anyhow!("{file} {was}: {what}").into()
     })
 }
 
@@ -300,10 +300,6 @@ fn network(record: &Record) -> Result<Option<Arc<Spanned>>, RequestError> {
             spec: Some(spec.clone()),
             network,
         }))),
-        Some(what) => Err(Outdated::Network {
-            spec: spec.to_string(),
-            what,
-        }
-        .into()),
+        Some(what) => Err(anyhow!("the network {spec} has changed: {what}").into()),
     }
 }

@@ -36,12 +36,7 @@ struct Queue {
     is_writing: bool,
 }
 
-static QUEUE: Mutex<Queue> = Mutex::new(Queue {
-    pieces: VecDeque::new(),
-    bytes: 0,
-    dropped: 0,
-    is_writing: false,
-});
+static QUEUE: Mutex<Queue> = Mutex::new(Queue::EMPTY);
 /// Something was put into the queue.
 static FILLED: Condvar = Condvar::new();
 /// Something was written.
@@ -71,7 +66,7 @@ pub fn finish() {
 pub fn error(text: impl Display) {
     match is_json() {
         true => tracing::error!(target: MESSAGES, "{text}"),
-        false => put_message(format!("error: {}", printable(text))),
+        false => put(format!("error: {}", printable(text)), true),
     }
 }
 
@@ -79,7 +74,7 @@ pub fn error(text: impl Display) {
 pub fn warning(text: impl Display) {
     match is_json() {
         true => tracing::warn!(target: MESSAGES, "{text}"),
-        false => put_message(format!("warning: {}", printable(text))),
+        false => put(format!("warning: {}", printable(text)), true),
     }
 }
 
@@ -87,7 +82,7 @@ pub fn warning(text: impl Display) {
 pub fn note(text: impl Display) {
     match is_json() {
         true => tracing::info!(target: MESSAGES, "{text}"),
-        false => put_message(printable(text)),
+        false => put(printable(text), true),
     }
 }
 
@@ -95,9 +90,9 @@ pub fn note(text: impl Display) {
 pub fn line_of(pe: PeId, line: &str) {
     match is_json() {
         // A log line of a PE is a JSON object already.
-        true if line.starts_with('{') && line.ends_with('}') => put_line(line),
+        true if line.starts_with('{') && line.ends_with('}') => put(line.to_owned(), false),
         true => tracing::info!(target: MESSAGES, %pe, "{line}"),
-        false => put_line(&format!("{pe}| {}", in_one_line(line))),
+        false => put(format!("{pe}| {}", in_one_line(line)), false),
     }
 }
 
@@ -111,13 +106,9 @@ pub fn text_of(line: String) -> String {
     message.unwrap_or(line)
 }
 
-fn put_message(text: String) {
-    queue().put(format!("{text}\n").into_bytes(), true);
-}
-
-/// Puts a line that may be dropped.
-fn put_line(line: &str) {
-    queue().put(format!("{line}\n").into_bytes(), false);
+/// Puts a line that may be dropped unless it is a message.
+fn put(line: String, is_message: bool) {
+    queue().put((line + "\n").into_bytes(), is_message);
 }
 
 fn queue() -> MutexGuard<'static, Queue> {
@@ -125,6 +116,13 @@ fn queue() -> MutexGuard<'static, Queue> {
 }
 
 impl Queue {
+    const EMPTY: Queue = Queue {
+        pieces: VecDeque::new(),
+        bytes: 0,
+        dropped: 0,
+        is_writing: false,
+    };
+
     fn put(&mut self, piece: Vec<u8>, is_message: bool) {
         THREAD.call_once(|| drop(thread::spawn(write)));
         if self.bytes + piece.len() > QUEUED_BYTES && !is_message {
@@ -148,7 +146,8 @@ fn write() {
         queue.is_writing = true;
         drop(queue);
         for piece in pieces {
-            write_out(&piece);
+            // There is no way to report the failure.
+            let _ = io::stderr().write_all(&piece);
             self::queue().bytes -= piece.len();
         }
         if dropped > 0 {
@@ -159,11 +158,6 @@ fn write() {
         self::queue().is_writing = false;
         WRITTEN.notify_all();
     }
-}
-
-fn write_out(piece: &[u8]) {
-    // There is no way to report the failure.
-    let _ = io::stderr().write_all(piece);
 }
 
 /// The writer of log lines, which may be dropped, and of messages, which may not.
@@ -210,12 +204,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_dropped_but_for_messages() {
-        let mut queue = Queue {
-            pieces: VecDeque::new(),
-            bytes: 0,
-            dropped: 0,
-            is_writing: false,
-        };
+        let mut queue = Queue::EMPTY;
         let part = QUEUED_BYTES / 4;
         for _ in 0..7 {
             queue.put(vec![b'x'; part], false);

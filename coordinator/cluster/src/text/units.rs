@@ -11,67 +11,50 @@ use std::fmt;
 pub const MAX_TOTAL_BYTES: u64 = i64::MAX as u64;
 
 /// The kind of a value with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quantity {
-    /// A number of bytes.
-    Size,
-    /// Bits per second, with the units of `tc`.
-    Rate,
-    /// A time in nanoseconds.
-    Time,
+struct Quantity {
+    name: &'static str,
+    example: &'static str,
+    units: &'static str,
+    /// The name of the base unit.
+    counted: &'static str,
+    /// Returns the number of base units in a unit, which may be empty for sizes.
+    factor: fn(&str) -> Option<u128>,
 }
 
-impl Quantity {
-    fn name(self) -> &'static str {
-        match self {
-            Quantity::Size => "a size",
-            Quantity::Rate => "a rate",
-            Quantity::Time => "a time",
-        }
-    }
+/// A number of bytes.
+const SIZE: Quantity = Quantity {
+    name: "a size",
+    example: "64KiB",
+    units: "B, KiB, MiB, GiB, TiB, PiB, EiB and kB, MB, GB, TB, PB, EB",
+    counted: "bytes",
+    factor: |unit| match unit {
+        "" => Some(1),
+        _ => power(&BINARY, 1024, unit).or_else(|| power(&DECIMAL, 1000, unit)),
+    },
+};
+/// Bits per second, with the units of `tc`. `bit` is not accepted: no link is that slow, and with a
+/// typing error it would mean bytes.
+const RATE: Quantity = Quantity {
+    name: "a rate",
+    example: "200mbit",
+    units: "kbit, mbit, gbit",
+    counted: "bits a second",
+    factor: |unit| power(&BITS, 1000, unit).map(|power| power * 1000),
+};
+/// A time in nanoseconds.
+const TIME: Quantity = Quantity {
+    name: "a time",
+    example: "5ms",
+    units: "ns, us, ms, s",
+    counted: "nanoseconds",
+    factor: |unit| power(&TIMES, 1000, unit),
+};
 
-    fn example(self) -> &'static str {
-        match self {
-            Quantity::Size => "64KiB",
-            Quantity::Rate => "200mbit",
-            Quantity::Time => "5ms",
-        }
-    }
-
-    fn units(self) -> &'static str {
-        match self {
-            Quantity::Size => "B, KiB, MiB, GiB, TiB, PiB, EiB and kB, MB, GB, TB, PB, EB",
-            Quantity::Rate => "kbit, mbit, gbit",
-            Quantity::Time => "ns, us, ms, s",
-        }
-    }
-
-    /// Returns the name of the base unit.
-    fn counted(self) -> &'static str {
-        match self {
-            Quantity::Size => "bytes",
-            Quantity::Rate => "bits a second",
-            Quantity::Time => "nanoseconds",
-        }
-    }
-
-    /// Returns the number of base units in `unit`, which may be empty for sizes.
-    fn factor(self, unit: &str) -> Option<u128> {
-        let power = |names: &[&str], base: u128| {
-            let exponent = names
-                .iter()
-                .position(|name| name.eq_ignore_ascii_case(unit));
-            exponent.map(|e| base.pow(e as u32))
-        };
-        match self {
-            Quantity::Size if unit.is_empty() => Some(1),
-            Quantity::Size => power(&BINARY, 1024).or_else(|| power(&DECIMAL, 1000)),
-            // `bit` is not accepted: no link is that slow, and with a typing error it would mean
-            // bytes.
-            Quantity::Rate => power(&BITS, 1000).map(|power| power * 1000),
-            Quantity::Time => power(&TIMES, 1000),
-        }
-    }
+/// Returns the power of `base` that is the place of `unit` among `names`.
+fn power(names: &[&str], base: u128, unit: &str) -> Option<u128> {
+    let mut names = names.iter();
+    let exponent = names.position(|name| name.eq_ignore_ascii_case(unit));
+    exponent.map(|exponent| base.pow(exponent as u32))
 }
 
 /// An invalid size, rate or time, as a sentence.
@@ -93,17 +76,17 @@ const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 /// Parses a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Case is ignored. A fraction is
 /// allowed if the result is a whole number of bytes.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
-    parse(Quantity::Size, text)
+    parse(SIZE, text)
 }
 
 /// Parses a rate in bits per second: `200mbit`, `1.5gbit`.
 pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
-    parse(Quantity::Rate, text)
+    parse(RATE, text)
 }
 
 /// Parses a time in nanoseconds: `3ms`, `0.5us`.
 pub fn parse_time(text: &str) -> Result<u64, UnitError> {
-    parse(Quantity::Time, text)
+    parse(TIME, text)
 }
 
 fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
@@ -113,15 +96,15 @@ fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
     let (number, unit) = trimmed.split_at(number_end.unwrap_or(trimmed.len()));
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || decimals.is_empty() || decimals.contains('.') {
-        let (kind, example) = (quantity.name(), quantity.example());
+        let (kind, example) = (quantity.name, quantity.example);
         return wrong(format!(
             " is not {kind}: write a number and a unit, like {example}"
         ));
     }
 
     let unit = unit.trim_start();
-    let Some(factor) = quantity.factor(unit) else {
-        let units = quantity.units();
+    let Some(factor) = (quantity.factor)(unit) else {
+        let units = quantity.units;
         return wrong(match unit {
             "" => format!(" has no unit; the units are {units}"),
             _ => format!(": unknown unit `{unit}`; the units are {units}"),
@@ -137,7 +120,7 @@ fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
     // (`decimals` after trimming, which means 0).
     let part = decimals.parse::<u128>().unwrap_or(0) * factor;
     if part % denominator != 0 {
-        return wrong(format!(" is not a whole number of {}", quantity.counted()));
+        return wrong(format!(" is not a whole number of {}", quantity.counted));
     }
     let all = whole.parse::<u64>().ok().and_then(|whole| {
         let all = u128::from(whole) * factor + part / denominator;
@@ -145,7 +128,7 @@ fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
     });
     match all {
         Some(all) => Ok(all),
-        None => wrong(format!(" is more than 2^64-1 {}", quantity.counted())),
+        None => wrong(format!(" is more than 2^64-1 {}", quantity.counted)),
     }
 }
 
@@ -202,7 +185,7 @@ pub struct Nanos(pub u64);
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scale = Scale::new(1000, &["ns", "us", "ms", "s"], 3);
+        let scale = Scale::new(1000, &TIMES, 3);
         f.pad(&scale.print(self.0.into(), 1, Zeros::Keep))
     }
 }

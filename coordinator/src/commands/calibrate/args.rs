@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::Args;
 
 use super::calibration::Calibration;
 use flitcast_cluster::job::request::{
-    RequestError, flit_size, guard_fault, link_over, local_topology,
+    RequestError, flit_size, guard_fault, link_over, local_topology, of_all,
 };
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -78,29 +79,33 @@ impl CalibrateArgs {
         if let Some(topology) = &topology
             && topology.tree.len() < 2
         {
-            faults.push(RequestError::NoEdges(topology.name.clone()));
+            let name = &topology.name;
+            faults.push(anyhow!("{name} is P0 alone: there is no edge to measure").into());
         }
         let flit_bytes = flit_size(&self.flit_size)
-            .map_err(|fault| faults.push(fault))
+            .map_err(|fault| faults.push(fault.into()))
             .ok();
-        let link = self.link.as_deref().map(LinkSpec::parse).transpose();
+        let link = of_all(
+            "--link",
+            self.link.as_deref().map(LinkSpec::parse).transpose(),
+        );
         let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
         let link = match &topology {
-            Some(topology) => {
-                link.and_then(|link| link_over(topology, link).map_err(|fault| faults.push(fault)))
-            }
+            Some(topology) => link.and_then(|link| {
+                link_over(topology, link).map_err(|fault| faults.push(fault.into()))
+            }),
             None => link,
         };
         let asked = self.seconds.as_deref().map(|text| {
             let seconds: Option<f64> = text.trim().parse().ok();
             let sound = seconds.filter(|seconds| ASKED_SECONDS.contains(seconds));
-            sound.ok_or_else(|| RequestError::Seconds {
-                text: text.to_owned(),
-                least: *ASKED_SECONDS.start(),
-                most: *ASKED_SECONDS.end(),
-            })
+            let (least, most) = (ASKED_SECONDS.start(), ASKED_SECONDS.end());
+            sound.ok_or_else(|| anyhow!("--seconds {text}: write a number from {least} to {most}"))
         });
-        let asked = asked.transpose().map_err(|fault| faults.push(fault)).ok();
+        let asked = asked
+            .transpose()
+            .map_err(|fault| faults.push(fault.into()))
+            .ok();
         if let Some(output) = &self.output {
             faults.extend(file_fault(output));
         }

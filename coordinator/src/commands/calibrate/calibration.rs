@@ -19,7 +19,7 @@ use flitcast_cluster::job::request::{Messages, Request, Site, gather_operation};
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::LinkSpec;
 use flitcast_cluster::options::order::MessageOrder;
-use flitcast_cluster::options::pictures::Pictures;
+use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::tuning::BUFFER_BYTES;
@@ -109,7 +109,7 @@ impl Calibration {
             rounds: 1,
             profile: profile.map(Arc::new),
             format: self.format,
-            pictures: Pictures::default(),
+            pictures: PictureArgs::default(),
         }
     }
 

@@ -105,8 +105,5 @@ pub struct HealthArgs {
 }
 
 fn parse_timeouts(text: &str) -> Result<Timeouts, String> {
-    timeouts::parse(text).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        faults.join("; ")
-    })
+    timeouts::parse(text).map_err(|faults| faults.join("; "))
 }

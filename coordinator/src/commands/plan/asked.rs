@@ -9,7 +9,6 @@ use super::args::{Order, PlanRoundArgs};
 use super::error::{PlanError, PlanErrors};
 use super::report::PlanReport;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
-use flitcast_cluster::options::order::OrderError;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::site::topology::Topology;
@@ -78,12 +77,9 @@ pub fn order_of(
 }
 
 /// Returns all errors in an order as one.
-pub fn check_order(faults: Vec<OrderError>) -> Result<(), PlanError> {
+pub fn check_order(faults: Vec<String>) -> Result<(), PlanError> {
     match faults.is_empty() {
         true => Ok(()),
-        false => {
-            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            Err(PlanError::Order(told.join("; ")))
-        }
+        false => Err(PlanError::Order(faults.join("; "))),
     }
 }

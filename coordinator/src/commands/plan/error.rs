@@ -10,13 +10,6 @@ use thiserror::Error;
 use super::svg::crossings::MAX_BANDS;
 use super::svg::scene::MAX_PES;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
-use flitcast_cluster::job::exchange_flits::ExchangeFlitsError;
-use flitcast_cluster::job::request::RequestError;
-use flitcast_cluster::options::flits::FlitsError;
-use flitcast_cluster::options::gossip_network::GossipNetworkError;
-use flitcast_cluster::options::pes::NoSuchPe;
-use flitcast_cluster::options::ports::PortsOfAll;
-use flitcast_cluster::options::prices::PriceError;
 use flitcast_cluster::site::topology::TopologyError;
 
 /// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
@@ -25,24 +18,15 @@ pub const MAX_SIMULATED: u64 = 20_000_000;
 /// An error in the command line of a plan.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// An error that a run could have as well.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// The tree is invalid.
+    /// An invalid option, as a sentence.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The lengths are invalid, or do not fit the tree.
-    #[error(transparent)]
-    Flits(#[from] FlitsError),
     /// An option that only applies to a plan from P0 by single ports.
     #[error("{0} is for a scatter from P0 by single ports: leave it out, or --from and --ports")]
     FromElsewhere(&'static str),
     /// A gossip on a network that cannot be planned.
     #[error(transparent)]
     Gossip(#[from] GossipPlanError),
-    /// The source does not exist.
-    #[error(transparent)]
-    NoSuchPe(#[from] NoSuchPe),
     /// An algorithm that does not support these PEs.
     #[error("--algorithm {algorithm}: {why}")]
     Unfit {
@@ -71,9 +55,6 @@ pub enum PlanError {
         /// The number of times that they cross a link.
         links: u64,
     },
-    /// The lengths of an exchange are invalid.
-    #[error(transparent)]
-    Exchange(#[from] ExchangeFlitsError),
     /// A cover of a tree.
     #[error("--cover: trees that share no arc are those of a --network NETWORK (like torus:4x4)")]
     NothingToCover,
@@ -86,9 +67,6 @@ pub enum PlanError {
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
-    /// Many ports in a complete network.
-    #[error(transparent)]
-    PortsOfAll(#[from] PortsOfAll),
     /// `--ports multi` with an option that excludes it.
     #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
     Ports(String),
@@ -153,10 +131,7 @@ impl PlanError {
 pub enum GossipPlanError {
     /// The network is invalid, or has no planned gossip.
     #[error(transparent)]
-    Network(#[from] GossipNetworkError),
-    /// The prices are invalid.
-    #[error(transparent)]
-    Prices(#[from] PriceError),
+    Network(#[from] anyhow::Error),
     /// An option that only applies to trees.
     #[error("{0} is for trees: a gossip on a --network has no root, and a port for each edge")]
     OfTrees(&'static str),
@@ -178,12 +153,6 @@ pub enum GossipPlanError {
     /// No algorithm has that name.
     #[error("--algorithm: {0}")]
     Name(#[from] NameError),
-}
-
-impl From<PriceError> for PlanError {
-    fn from(fault: PriceError) -> PlanError {
-        GossipPlanError::from(fault).into()
-    }
 }
 
 /// All errors in the command line of a plan.

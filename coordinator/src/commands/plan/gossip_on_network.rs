@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::cost::Ports;
 use flitcast_plan::fraction::Fraction;
@@ -20,7 +21,7 @@ use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::job::prices::typed;
 use flitcast_cluster::options::flits::lengths_in_flits;
-use flitcast_cluster::options::gossip_network::{GossipNetworkError, gossip_network};
+use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports as PortsArg;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::SpanningArg;
@@ -93,10 +94,11 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
         name => faults.take(named(name, arena.as_ref())).map(Some),
     };
     if let Some(arena) = &arena {
-        faults.take(arena.check_size().map_err(|fault| {
-            let spec = spec.to_owned();
-            GossipPlanError::from(GossipNetworkError::Arena { spec, fault })
-        }));
+        faults.take(
+            arena
+                .check_size()
+                .map_err(|fault| GossipPlanError::from(anyhow!("--network {spec}: {fault}"))),
+        );
         if let Some(Some(asked)) = &asked {
             faults.take(asked.on(arena).map_err(|all| described(asked, all)));
         }

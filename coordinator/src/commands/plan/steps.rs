@@ -13,7 +13,7 @@ use super::error::{PlanError, PlanErrors};
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;
 use flitcast_cluster::options::args::SyncArg;
-use flitcast_cluster::options::order::{GivenOrder, OrderError};
+use flitcast_cluster::options::order::{GivenOrder, gather_fault};
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 
@@ -110,7 +110,7 @@ fn in_order(
 ) -> Result<Plan, PlanError> {
     check_order(order.faults(tree, Some(flits)))?;
     let planned = plan_gather(tree, operation, flits, order.pes());
-    planned.map_err(|fault| PlanError::Order(OrderError::from(fault).to_string()))
+    planned.map_err(|fault| PlanError::Order(gather_fault(fault)))
 }
 
 fn multi_port(algorithm: Option<&str>, sync: Option<SyncArg>) -> Result<Algorithm, PlanError> {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::render::page::Page;
 use flitcast_cluster::job::request::Request;
-use flitcast_cluster::options::pictures::Pictures;
+use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::text::whole_file::write_whole;
 use flitcast_cluster::text::words::shell_word;
@@ -21,7 +21,7 @@ use scene::Scene;
 ///
 /// Returns an error that names the file if it cannot be written.
 pub fn draw<'a>(
-    pictures: &'a Pictures,
+    pictures: &'a PictureArgs,
     request: &Request,
     outcome: &Outcome,
 ) -> io::Result<Vec<&'a Path>> {

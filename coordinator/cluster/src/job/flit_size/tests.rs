@@ -1,20 +1,15 @@
 use std::sync::atomic::AtomicBool;
 
 use flitcast_plan::cost::{Host, Hosts, Ports};
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::job::decisions::Decisions;
 use crate::job::model::{assumed_host, links_alone};
 use crate::job::planned_round::plan_and_predict;
+use crate::job::test_tree::tree;
 
 const MBIT_100: f64 = 80.0;
 const GBIT: f64 = 8.0;
-
-fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().expect("a tree");
-    Arc::new(spec.build().expect("a tree"))
-}
 
 /// Returns a model of hosts with a core each and links of this rate.
 fn model(tree: &Tree, ns_per_byte: f64) -> Model {
@@ -82,19 +77,12 @@ fn what_is_chosen_is_what_was_predicted() {
     let why = found.decisions.flit_size.expect("64 KiB is one flit");
     assert_eq!(found.prediction.round_ns(), why.predicted_ns);
     assert_eq!(found.decisions.flit_bytes, why.bytes);
-    assert!(
-        found
-            .schedules
-            .iter()
-            .all(|schedule| schedule.flit_bytes == why.bytes)
-    );
-    let usual = {
-        let tree = tree("path:8");
-        let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
-        let asked = Some(USUAL_FLIT_BYTES);
-        let model = model(&tree, MBIT_100);
-        foreseen(&tree, Algorithm::FARTHEST_FIRST, asked, &bytes, &model)
-    };
+    let mut schedules = found.schedules.iter();
+    assert!(schedules.all(|schedule| schedule.flit_bytes == why.bytes));
+    let tree = tree("path:8");
+    let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
+    let (asked, model) = (Some(USUAL_FLIT_BYTES), model(&tree, MBIT_100));
+    let usual = foreseen(&tree, Algorithm::FARTHEST_FIRST, asked, &bytes, &model);
     assert_eq!(
         (usual.decisions.flit_bytes, usual.decisions.flit_size),
         (USUAL_FLIT_BYTES, None)
@@ -107,22 +95,14 @@ fn what_gains_little_stays_as_usual() {
     // Filling the pipe takes a thousandth of the time.
     assert_eq!(to_the_end(MBIT_100, 256 << 20).decisions.flit_size, None);
     // One hop: there is no pipe to fill.
-    let star = best(
-        "star:4",
-        Algorithm::FARTHEST_FIRST,
-        MBIT_100,
-        &[64 << 10; 3],
-    );
+    let scatter = Algorithm::FARTHEST_FIRST;
+    let star = best("star:4", scatter, MBIT_100, &[64 << 10; 3]);
     assert_eq!(
         (star.decisions.flit_bytes, star.decisions.flit_size),
         (USUAL_FLIT_BYTES, None)
     );
-    assert_eq!(
-        best("path:8", Algorithm::FARTHEST_FIRST, GBIT, &[0; 7])
-            .decisions
-            .flit_size,
-        None
-    );
+    let nothing = best("path:8", scatter, GBIT, &[0; 7]);
+    assert_eq!(nothing.decisions.flit_size, None);
 }
 
 /// For a broadcast's stream any gain is enough to choose another size.
@@ -162,25 +142,14 @@ fn all_operations_gain_by_what_is_chosen() {
         let found = best("path:7", operation, GBIT, &vec![64 << 10; pes]);
         let sizes = found.schedules.iter().map(|schedule| schedule.flit_bytes);
         assert!(sizes.eq([found.decisions.flit_bytes; 7]), "{operation:?}");
-        let is_usual = found.decisions.flit_bytes == USUAL_FLIT_BYTES;
-        assert_eq!(
-            found.decisions.flit_size.is_none(),
-            is_usual,
-            "{operation:?}"
-        );
-        if let Some(why) = found.decisions.flit_size {
-            assert!(
-                why.predicted_ns as f64 <= FLIT_SIZE_WORTH * why.usual_ns as f64,
-                "{why}"
-            );
+        let (size, why) = (found.decisions.flit_bytes, found.decisions.flit_size);
+        assert_eq!(why.is_none(), size == USUAL_FLIT_BYTES, "{operation:?}");
+        if let Some(why) = why {
+            let most_ns = FLIT_SIZE_WORTH * why.usual_ns as f64;
+            assert!(why.predicted_ns as f64 <= most_ns, "{why}");
         }
+        assert!(why.is_some() || operation != Algorithm::BROADCAST_ROUNDS);
     }
-    assert!(
-        best("path:7", Algorithm::BROADCAST_ROUNDS, GBIT, &[64 << 10; 6])
-            .decisions
-            .flit_size
-            .is_some()
-    );
 }
 
 #[test]

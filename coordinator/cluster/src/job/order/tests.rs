@@ -10,6 +10,7 @@ use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
 use crate::job::decisions::Decisions;
+use crate::job::test_tree::tree;
 use crate::tuning::BUFFER_BYTES;
 
 const FLIT_BYTES: u32 = 1000;
@@ -17,16 +18,13 @@ const FLIT_BYTES: u32 = 1000;
 /// Returns a model with wires whose rates differ by up to a factor of 16, and processes without costs.
 fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
     let mut edge = || {
-        let link = Link {
+        let down = Link {
             latency_ns: random.below(3_000) as f64,
             ns_per_byte: (1 << random.below(5)) as f64,
             burst_bytes: [0.0, 700.0][random.below(2) as usize],
             setup_ns: 0.0,
         };
-        Edge {
-            down: link,
-            up: link,
-        }
+        Edge { down, up: down }
     };
     let edges = (0..pes).map(|_| edge()).collect();
     Model {
@@ -37,6 +35,17 @@ fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
         ahead_ns: f64::INFINITY,
         ..Model::unit(pes)
     }
+}
+
+fn random_tree(random: &mut SplitMix64, pes: u64) -> Arc<Tree> {
+    let parents = (0..pes).map(|pe| (pe > 0).then(|| PeId(random.below(pe) as u32)));
+    Arc::new(Tree::from_parents(parents.collect()).expect("each parent comes first"))
+}
+
+/// Returns lengths below `most`; the root has no message.
+fn random_lengths(random: &mut SplitMix64, pes: u64, most: u64) -> Vec<u64> {
+    let length = |pe| if pe > 0 { random.below(most) } else { 0 };
+    (0..pes).map(length).collect()
 }
 
 /// Plans a round of an operation, and then in another order.
@@ -95,20 +104,12 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
     const CASES: u64 = 300;
     for _ in 0..CASES {
         let pes = 3 + random.below(4) as usize;
-        let parents = (0..pes as u64).map(|pe| (pe > 0).then(|| PeId(random.below(pe) as u32)));
-        let tree = Tree::from_parents(parents.collect()).expect("each parent comes first");
-        let tree = Arc::new(tree);
-        let bytes: Vec<u64> = (0..pes as u64)
-            .map(|pe| if pe > 0 { random.below(20_000) } else { 0 })
-            .collect();
+        let tree = random_tree(&mut random, pes as u64);
+        let bytes = random_lengths(&mut random, pes as u64, 20_000);
         let model = random_model(&mut random, pes);
         let [before, found] = searched(&tree, &bytes, &model);
         let least = brute_force(&tree, &before.schedules, &model);
-        let choice = found
-            .decisions
-            .order
-            .expect("it was searched for")
-            .of_scatter();
+        let choice = found.scatter_order();
         assert_eq!(choice.predicted_ns, found.prediction.round_ns());
         assert!(choice.predicted_ns <= choice.tail_first_ns.min(choice.farthest_first_ns));
         // Times are rounded to nanoseconds, hop by hop.
@@ -129,34 +130,22 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
 /// completely before the other.
 #[test]
 fn slow_relays_get_theirs_by_turns() {
-    let spec = "kary:2:7".parse::<flitcast_proto::tree::TreeSpec>();
-    let tree = Arc::new(spec.expect("a tree").build().expect("a tree"));
+    let tree = tree("kary:2:7");
     let mut model = random_model(&mut SplitMix64::new(1), tree.len());
     model.ports = Ports::Single;
     for (pe, edge) in model.edges.iter_mut().enumerate() {
-        let link = Link {
+        let down = Link {
             ns_per_byte: if pe > 2 { 2.0 } else { 1.0 },
             ..Link::default()
         };
-        *edge = Edge {
-            down: link,
-            up: link,
-        };
+        *edge = Edge { down, up: down };
     }
     let bytes = [0, 0, 0, 100_000, 100_000, 100_000, 100_000];
     let [_, found] = searched(&tree, &bytes, &model);
-    let order: Vec<u32> = found.schedules[0]
-        .sends
-        .iter()
-        .map(|m| m.id.0 as u32)
-        .collect();
-    let relays: Vec<u32> = order.iter().map(|pe| (pe - 1) / 2).collect();
-    assert_ne!(relays[0], relays[1], "{order:?}");
-    let choice = found
-        .decisions
-        .order
-        .expect("it was searched for")
-        .of_scatter();
+    let sends = found.schedules[0].sends.iter();
+    let relays: Vec<u32> = sends.map(|m| (m.id.pe().0 - 1) / 2).collect();
+    assert_ne!(relays[0], relays[1], "{relays:?}");
+    let choice = found.scatter_order();
     assert!(choice.predicted_ns < choice.tail_first_ns, "{choice}");
 }
 
@@ -164,8 +153,7 @@ fn slow_relays_get_theirs_by_turns() {
 /// fast link before the other comes, which takes half as long there.
 #[test]
 fn a_short_last_flit_is_not_taken_for_a_full_one() {
-    let spec = "path:3".parse::<flitcast_proto::tree::TreeSpec>();
-    let tree = Arc::new(spec.expect("a tree").build().expect("a tree"));
+    let tree = tree("path:3");
     let mut model = random_model(&mut SplitMix64::new(1), tree.len());
     for (edge, ns_per_byte) in model.edges.iter_mut().zip([1.0, 16.0, 1.0]) {
         let down = Link {
@@ -175,26 +163,19 @@ fn a_short_last_flit_is_not_taken_for_a_full_one() {
         *edge = Edge { down, up: down };
     }
     let [_, found] = searched(&tree, &[0, 0, 1_500], &model);
-    let choice = found
-        .decisions
-        .order
-        .expect("it was searched for")
-        .of_scatter();
+    let choice = found.scatter_order();
     assert_eq!((choice.predicted_ns, choice.bound_ns), (24_500, 24_500));
 }
 
 /// Returns a tree, lengths in flits, and the sources or destinations in some order.
 fn given(random: &mut SplitMix64) -> (Arc<Tree>, Vec<u64>, Vec<PeId>) {
     let pes = 3 + random.below(9);
-    let parents = (0..pes).map(|pe| (pe > 0).then(|| PeId(random.below(pe) as u32)));
-    let tree = Tree::from_parents(parents.collect()).expect("each parent comes first");
-    let flits: Vec<u64> = (0..pes)
-        .map(|pe| if pe > 0 { random.below(5) } else { 0 })
-        .collect();
+    let tree = random_tree(random, pes);
+    let flits = random_lengths(random, pes, 5);
     let mut order: Vec<PeId> = tree.below_root().collect();
     order.retain(|pe| flits[pe.index()] > 0);
     order.sort_by_cached_key(|_| random.below(u64::MAX));
-    (Arc::new(tree), flits, order)
+    (tree, flits, order)
 }
 
 fn typed(order: &[PeId]) -> MessageOrder {
@@ -213,16 +194,12 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
         if order.is_empty() {
             continue;
         }
-        let link = Link {
+        let down = Link {
             ns_per_byte: 1.0,
             ..Link::default()
         };
-        let edge = Edge {
-            down: link,
-            up: link,
-        };
         let model = Model {
-            edges: vec![edge; tree.len()],
+            edges: vec![Edge { down, up: down }; tree.len()],
             ports: Ports::Single,
             ..random_model(&mut random, tree.len())
         };
@@ -231,7 +208,7 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
         let [_, found] = in_order(scatter, &bytes, &model, &typed(&order));
         let sent: Vec<PeId> = found.schedules[0].sends.iter().map(|m| m.id.pe()).collect();
         assert_eq!(sent, order);
-        let choice = found.decisions.order.expect("it was given").of_scatter();
+        let choice = found.scatter_order();
         let steps = |order: &[PeId]| plan_scatter(&tree, &flits, order).time_steps;
         let planned = [steps(&order), steps(&rules::farthest_first(&tree, &flits))];
         let planned = planned.map(|steps| steps * u64::from(FLIT_BYTES));
@@ -244,8 +221,7 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
 /// An order for a tree that was repaired may name PEs that are absent, and an impossible one is left out.
 #[test]
 fn a_gather_keeps_a_given_order_where_it_can() {
-    let spec = "parents:0,1,1,0".parse::<flitcast_proto::tree::TreeSpec>();
-    let whole = spec.expect("a tree").build().expect("a tree");
+    let whole = tree("parents:0,1,1,0");
     let tree = Arc::new(whole.without(&[PeId(3)], |_, _| true).tree);
     let bytes = [0, 5_000, 5_000, 0, 5_000];
     let model = random_model(&mut SplitMix64::new(3), tree.len());

@@ -4,7 +4,6 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::PeId;
 
 use super::open_choices::OpenChoices;
-use crate::job::fault::RequestError;
 use crate::options::args::RoundArgs;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
@@ -31,7 +30,7 @@ pub struct RequestSpec {
     /// The alternatives, if the command line leaves any open.
     pub ways: Option<OpenChoices>,
     /// The order of the messages, or the error that there is none to choose.
-    pub order: Result<MessageOrder, RequestError>,
+    pub order: anyhow::Result<MessageOrder>,
     /// An operation with messages of this kind, so that they can be checked without a valid
     /// operation.
     pub like: Algorithm,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{anyhow, bail, ensure};
 use flitcast_node::payload;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Layout;
@@ -11,9 +12,10 @@ use flitcast_proto::{PeId, Tree};
 
 use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
-use crate::job::fault::RequestError;
+use crate::job::fault::{RequestError, one};
 use crate::options::args::RoundArgs;
-use crate::options::workload::{DealError, Lengths};
+use crate::options::workload::{Lengths, check_total};
+use crate::site::topology::of_option;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The requested messages, independent of the tree.
@@ -62,13 +64,12 @@ impl AskedMessages {
             ("--size", args.transfer.size.is_some()),
             ("--lengths", args.transfer.lengths.is_some()),
         ];
-        let given: Vec<_> = kinds
+        let given = kinds
             .iter()
-            .filter(|(_, given)| *given)
-            .map(|(kind, _)| *kind)
-            .collect();
-        for pair in given.windows(2) {
-            faults.push(RequestError::TwoPayloads(pair[0], pair[1]));
+            .filter_map(|(kind, given)| given.then_some(*kind));
+        for pair in given.collect::<Vec<_>>().windows(2) {
+            let (one, other) = (pair[0], pair[1]);
+            faults.push(anyhow!("{one} and {other} both define the messages; choose one").into());
         }
         let (input, output) = ("--input", "--output");
         for (option, is_given, needs, is_there) in [
@@ -78,53 +79,53 @@ impl AskedMessages {
             ("--force", args.force, output, args.output.is_some()),
         ] {
             if is_given && !is_there {
-                faults.push(RequestError::Alone { option, needs });
+                faults.push(anyhow!("{option} goes with {needs}, which is not there").into());
             }
         }
-        let asked = if let (Some(input), Some(output)) = (&args.input, &args.output) {
-            Some(AskedMessages::Files {
+        let transfer = &args.transfer;
+        let asked = match (&args.input, &args.output, &transfer.size, &transfer.lengths) {
+            (Some(input), Some(output), ..) => Ok(AskedMessages::Files {
                 input: input.clone(),
                 output: output.clone(),
-            })
-        } else if let Some(size) = &args.transfer.size {
-            let option = "--size";
-            match parse_bytes(size) {
-                Ok(size) => Some(AskedMessages::Synthetic {
-                    option,
-                    lengths: Lengths::of_size(size),
-                }),
-                Err(source) => {
-                    faults.push(RequestError::Size { option, source });
-                    None
-                }
+            }),
+            (.., Some(size), _) => AskedMessages::of_size(size).map_err(RequestError::from),
+            (.., Some(lengths)) => {
+                AskedMessages::of_lengths(lengths, layout).map_err(RequestError::from)
             }
-        } else if let Some(lengths) = &args.transfer.lengths {
-            match lengths.parse::<Lengths>() {
-                Ok(Lengths::List(list)) if layout == Layout::Pieces && list.len() > 1 => {
-                    faults.push(RequestError::ListOfPieces);
-                    None
-                }
-                Err(_) if layout == Layout::Pieces && !lengths.contains(':') => {
-                    Some(AskedMessages::Matrix(lengths.into()))
-                }
-                Ok(lengths) => Some(AskedMessages::Synthetic {
-                    option: "--lengths",
-                    lengths,
-                }),
-                Err(error) => {
-                    faults.push(RequestError::NoLengths(error));
-                    None
-                }
-            }
-        } else {
-            if given.is_empty() {
-                faults.push(RequestError::NoPayload);
-            }
-            None
+            (None, ..) => Err(RequestError::NoPayload),
+            // The output is missing.
+            (Some(_), ..) => return Err(faults),
         };
         match asked {
-            Some(asked) if faults.is_empty() => Ok(asked),
-            _ => Err(faults),
+            Ok(asked) if faults.is_empty() => Ok(asked),
+            asked => {
+                faults.extend(asked.err());
+                Err(faults)
+            }
+        }
+    }
+
+    fn of_size(size: &str) -> anyhow::Result<AskedMessages> {
+        let option = "--size";
+        let bytes = parse_bytes(size).map_err(of_option(option))?;
+        let lengths = Lengths::of_size(bytes);
+        Ok(AskedMessages::Synthetic { option, lengths })
+    }
+
+    fn of_lengths(text: &str, layout: Layout) -> anyhow::Result<AskedMessages> {
+        let option = "--lengths";
+        match text.parse::<Lengths>() {
+            Ok(Lengths::List(list)) if layout == Layout::Pieces && list.len() > 1 => bail!(
+                "--lengths: a total exchange has a message of each PE for each other one: name a file \
+                 with a row for each sender, or write equal:MEAN"
+            ),
+            Err(_) if layout == Layout::Pieces && !text.contains(':') => {
+                Ok(AskedMessages::Matrix(text.into()))
+            }
+            lengths => {
+                let lengths = lengths.map_err(of_option(option))?;
+                Ok(AskedMessages::Synthetic { option, lengths })
+            }
         }
     }
 
@@ -152,9 +153,11 @@ impl AskedMessages {
         let pes = tree.len();
         if operation.collective().deliveries(tree) > MAX_DELIVERIES.max(pes) {
             let most = MAX_DELIVERIES.isqrt();
-            return Err(vec![RequestError::TooManyPairs { pes, most }]);
+            return one(anyhow!(
+                "{pes} PEs: where each has a message for all others, or for each, there can be {most}"
+            ));
         }
-        match self {
+        let lengths = match self {
             AskedMessages::Files { input, output } => {
                 // The longest name.
                 let last = PeId(tree.len().saturating_sub(1) as u32);
@@ -163,7 +166,7 @@ impl AskedMessages {
                     false => output.clone(),
                 };
                 if let Some(why) = payload::output_fault(&folder, last) {
-                    return Err(vec![RequestError::Output { path: output, why }]);
+                    return one(RequestError::Output { path: output, why });
                 }
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],
@@ -176,81 +179,63 @@ impl AskedMessages {
                     replace: files.replace,
                     apart: files.apart,
                 });
-                Ok((payload, bytes))
+                return Ok((payload, bytes));
             }
-            AskedMessages::Matrix(path) => {
-                let lengths = read_matrix(&path, tree.len()).map_err(|fault| vec![fault])?;
-                let bytes = operation.collective().by_delivery(tree, &lengths);
-                Ok((Payload::Synthetic { lengths }, bytes))
-            }
+            AskedMessages::Matrix(path) => read_matrix(&path, pes),
             AskedMessages::Synthetic { option, lengths } => {
-                let lengths = deal(option, &lengths, tree, operation.collective().layout());
-                let lengths = lengths.map_err(|fault| vec![fault])?;
-                let bytes = operation.collective().by_delivery(tree, &lengths);
-                Ok((Payload::Synthetic { lengths }, bytes))
+                deal(option, &lengths, pes, operation.collective().layout())
             }
-        }
+        };
+        let lengths = lengths.or_else(one)?;
+        let bytes = operation.collective().by_delivery(tree, &lengths);
+        Ok((Payload::Synthetic { lengths }, bytes))
     }
 }
 
-/// Computes the lengths of all messages on a tree.
-fn deal(
-    option: &'static str,
-    lengths: &Lengths,
-    tree: &Tree,
-    layout: Layout,
-) -> Result<Vec<u64>, RequestError> {
-    let pes = tree.len();
-    let fault = |source| RequestError::Lengths { option, source };
-    let dealt = |lengths: &Lengths, count| lengths.deal(count).map_err(fault);
-    match (layout, lengths) {
-        (Layout::Pieces, _) => {
+/// Computes the lengths of all messages between `pes` PEs.
+fn deal(option: &str, lengths: &Lengths, pes: usize, layout: Layout) -> anyhow::Result<Vec<u64>> {
+    let dealt = |lengths: &Lengths, count| lengths.deal(count).map_err(of_option(option));
+    match layout {
+        Layout::Pieces => {
             // Row by row, without the message of a PE to itself.
             let lengths = match lengths {
                 Lengths::List(one) => &Lengths::of_size(one.first().copied().unwrap_or(0)),
                 dealt => dealt,
             };
             let mut others = dealt(lengths, pes * (pes - 1))?.into_iter();
-            let cell = |i| {
-                if i % (pes + 1) == 0 {
-                    0
-                } else {
-                    others.next().unwrap_or(0)
-                }
+            let cell = |i| match i % (pes + 1) {
+                0 => 0,
+                _ => others.next().unwrap_or(0),
             };
             Ok((0..pes * pes).map(cell).collect())
         }
-        (Layout::Shards, _) => lengths.deal_to_all(pes).map_err(fault),
+        Layout::Shards => lengths.deal_to_all(pes).map_err(of_option(option)),
         _ => {
             let lengths = dealt(lengths, pes - 1)?;
-            match layout == Layout::Whole && !are_alike(&lengths) {
-                true => Err(RequestError::SeveralLengths),
-                false => Ok(lengths),
-            }
+            ensure!(
+                layout != Layout::Whole || are_alike(&lengths),
+                "--lengths: a broadcast has one message; give its length with --size"
+            );
+            Ok(lengths)
         }
     }
 }
 
 /// Reads the lengths of a total exchange, row by row.
-fn read_matrix(path: &Path, pes: usize) -> Result<Vec<u64>, RequestError> {
+fn read_matrix(path: &Path, pes: usize) -> anyhow::Result<Vec<u64>> {
     let bytes = Cells {
         unit: "bytes",
         most: MAX_TOTAL_BYTES,
     };
-    let rows = matrix_file::load(path, bytes).map_err(RequestError::Matrix)?;
-    if rows.len() != pes {
-        let rows = rows.len();
-        return Err(RequestError::MatrixOfOthers { rows, pes });
-    }
-    let lengths: Vec<u64> = rows.into_iter().flatten().collect();
-    let total = lengths.iter().map(|&bytes| u128::from(bytes)).sum();
-    match total > u128::from(MAX_TOTAL_BYTES) {
-        true => Err(RequestError::Lengths {
-            option: "--lengths",
-            source: DealError::TotalTooLarge { total },
-        }),
-        false => Ok(lengths),
-    }
+    let rows = matrix_file::load(path, bytes).map_err(of_option("--lengths"))?;
+    let count = rows.len();
+    ensure!(
+        count == pes,
+        "--lengths: {count} rows and columns, but there are {pes} PEs"
+    );
+    let lengths = rows.concat();
+    check_total(&lengths).map_err(of_option("--lengths"))?;
+    Ok(lengths)
 }
 
 /// Returns whether these are the lengths of one message.
@@ -260,17 +245,11 @@ fn are_alike(lengths: &[u64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::tree::TreeSpec;
-
     use super::*;
+    use crate::job::test_tree::tree;
 
     const GOSSIP: Algorithm = Algorithm::GOSSIP_FLOOD;
     const EXCHANGE: Algorithm = Algorithm::EXCHANGE_TREE;
-
-    fn star(pes: usize) -> Tree {
-        let tree: TreeSpec = format!("star:{pes}").parse().unwrap();
-        tree.build().unwrap()
-    }
 
     fn synthetic(lengths: &str) -> AskedMessages {
         AskedMessages::Synthetic {
@@ -280,7 +259,7 @@ mod tests {
     }
 
     fn owed(asked: AskedMessages, operation: Algorithm) -> Result<Vec<u64>, String> {
-        let owed = asked.for_tree(&star(3), operation, FilesAt::default());
+        let owed = asked.for_tree(&tree("star:3"), operation, FilesAt::default());
         let owed = owed.map(|(_, bytes)| bytes);
         owed.map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
@@ -296,7 +275,7 @@ mod tests {
         assert_eq!(owed(synthetic("equal:5"), EXCHANGE), exchange);
         let short = owed(synthetic("1,2"), GOSSIP).unwrap_err();
         assert!(short.contains("one for each PE from P0 to P2"), "{short}");
-        let many = synthetic("5").for_tree(&star(1025), EXCHANGE, FilesAt::default());
+        let many = synthetic("5").for_tree(&tree("star:1025"), EXCHANGE, FilesAt::default());
         let many = many.unwrap_err()[0].to_string();
         assert!(many.contains("1025 PEs") && many.contains("1024"), "{many}");
     }

@@ -11,8 +11,10 @@ use crate::tuning::{CHOICE_PART, CHOICE_UNNOTICED_NS};
 pub struct Budget {
     began: Instant,
     began_cpu_ns: u64,
-    best_ns: u64,
-    predictions: usize,
+    /// The shortest predicted time, [`u64::MAX`] before the first prediction.
+    pub best_ns: u64,
+    /// The number of predictions.
+    pub predictions: usize,
     has_limit: bool,
 }
 
@@ -36,16 +38,6 @@ impl Budget {
         }
     }
 
-    /// Returns the shortest predicted time, [`u64::MAX`] before the first prediction.
-    pub fn best_ns(&self) -> u64 {
-        self.best_ns
-    }
-
-    /// Returns the number of predictions.
-    pub fn predictions(&self) -> usize {
-        self.predictions
-    }
-
     /// Returns the time since the choice began.
     pub fn took_ns(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
@@ -54,20 +46,22 @@ impl Budget {
     /// Returns whether less than a part of the budget, from 0 to 1, is used. The first prediction is
     /// always made.
     pub fn has_left(&self, part: f64) -> bool {
-        let used = thread_cpu_ns().saturating_sub(self.began_cpu_ns);
-        self.predictions == 0 || (used as f64) < part * self.most_ns() as f64
+        self.predictions == 0 || (self.used_ns() as f64) < part * self.most_ns() as f64
     }
 
     /// Returns the part of the budget that is not used.
     pub fn left_ns(&self) -> u64 {
-        let used = thread_cpu_ns().saturating_sub(self.began_cpu_ns);
-        self.most_ns().saturating_sub(used)
+        self.most_ns().saturating_sub(self.used_ns())
     }
 
     /// Counts a prediction of this time.
     pub fn predicted(&mut self, ns: u64) {
         self.predictions += 1;
         self.best_ns = self.best_ns.min(ns);
+    }
+
+    fn used_ns(&self) -> u64 {
+        thread_cpu_ns().saturating_sub(self.began_cpu_ns)
     }
 
     fn most_ns(&self) -> u64 {

@@ -16,7 +16,7 @@ use crate::job::choice::Choice;
 use crate::job::decisions::Decisions;
 use crate::job::site::Site;
 use crate::options::format::Format;
-use crate::options::pictures::Pictures;
+use crate::options::pictures::PictureArgs;
 use crate::site::topology::Topology;
 
 /// A checked request.
@@ -45,7 +45,7 @@ pub struct Request {
     /// The format of the result.
     pub format: Format,
     /// The pictures of the run.
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
 }
 
 impl Request {

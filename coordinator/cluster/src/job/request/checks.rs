@@ -1,8 +1,8 @@
 //! The checks of a command line of any operation: a method for each subject, which collects all errors.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_node::limits::Timeouts;
 use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
@@ -13,7 +13,8 @@ use super::asked_messages::{AskedMessages, FilesAt};
 use super::checked::Request;
 use super::choose::choose_open;
 use super::crossings::check_any;
-use super::flits::flit_size;
+use super::flits::{flit_size, packets_faults};
+use super::gather::unfit;
 use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_faults;
@@ -22,7 +23,7 @@ use super::roots::{laid, seen_from};
 use super::trees::{described, emulates_own_links};
 use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
-use crate::job::fault::{RequestError, guard_fault};
+use crate::job::fault::{RequestError, guard_fault, of_all, relative};
 use crate::job::links::{link_over, links, links_name};
 use crate::job::parallel_trees::has_parts;
 use crate::job::site::Site;
@@ -31,14 +32,12 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::link_spec::LinkSpec;
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
-use crate::options::pictures::Pictures;
 use crate::options::ports::Ports;
-use crate::options::retries::{self, RetryError};
-use crate::options::timeouts;
+use crate::options::{retries, timeouts};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
-use crate::site::topology::Topology;
+use crate::site::topology::{Topology, of_option};
 
 /// Checks a command line whose operation on a tree is `operation`.
 ///
@@ -47,7 +46,7 @@ use crate::site::topology::Topology;
 /// Returns all errors in the command line.
 pub fn check(
     mut asked: RequestSpec,
-    operation: impl Fn(&Topology) -> Result<Algorithm, RequestError>,
+    operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>,
 ) -> Result<Request, Vec<RequestError>> {
     let ways = asked.ways.take();
     let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
@@ -69,12 +68,12 @@ pub fn check(
     let messages = checks.messages();
     checks.paths();
     let retries = checks.retries();
-    let pictures = checks.keep_all(Pictures::of(&asked.round.pictures));
+    checks.keep_all(asked.round.pictures.check());
     let payload = checks.payload(messages);
     let bytes = payload.as_ref().map(|(_, bytes)| &bytes[..]);
-    checks.longest_packet(flits, bytes);
+    checks.longest_packet(flits.1, bytes);
     let order = checks.order(order, bytes);
-    checks.mixed(flits, &order);
+    checks.mixed(flits.1, &order);
     let (open, offered) = (checks.ways.as_ref(), checks.offered.as_deref());
     let crossings = check_any(checks.operation, open, offered, bytes);
     checks.keep(crossings);
@@ -87,14 +86,8 @@ pub fn check(
     }
     let site = checks.site(link, guard);
     let way = checks.way(flits, order);
-    let (
-        Some(site),
-        Some(way),
-        Some((payload, bytes)),
-        Some(timeouts),
-        Some(pictures),
-        Some(retries),
-    ) = (site, way, payload, timeouts, pictures, retries)
+    let (Some(site), Some(way), Some((payload, bytes)), Some(timeouts), Some(retries)) =
+        (site, way, payload, timeouts, retries)
     else {
         return Err(checks.faults);
     };
@@ -111,7 +104,7 @@ pub fn check(
         rounds: if args.dry_run { 0 } else { args.rounds },
         profile: profile.map(Arc::new),
         format: args.format,
-        pictures,
+        pictures: args.pictures.clone(),
     };
     match checks.ways.zip(checks.offered) {
         Some((ways, offered)) => choose_open(request, &asked, ways, offered, link.flatten()),
@@ -134,9 +127,13 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
+    fn add(&mut self, fault: impl Into<RequestError>) {
+        self.faults.push(fault.into());
+    }
+
     /// Returns a value, or collects its error.
     fn keep<T>(&mut self, checked: Result<T, impl Into<RequestError>>) -> Option<T> {
-        checked.map_err(|fault| self.faults.push(fault.into())).ok()
+        checked.map_err(|fault| self.add(fault)).ok()
     }
 
     /// Returns a value, or collects all its errors.
@@ -181,9 +178,11 @@ impl Checks<'_> {
         let (described, ways) = described.unzip();
         self.ways = ways.flatten();
         if let (Some((option, _)), Some(baseline)) = (asked.root, asked.baseline) {
-            let algorithm = baseline.name();
-            let fault = RequestError::RootOfBaseline { option, algorithm };
-            self.faults.push(fault);
+            self.add(anyhow!(
+                "{option} is not for --algorithm {}: what is there to measure against has P0 as its \
+                 root",
+                baseline.name()
+            ));
         }
         let tree = described.as_ref().map(|offered| offered[0].tree.clone());
         let lays = asked.lays.map(|one| match &self.ways {
@@ -202,37 +201,31 @@ impl Checks<'_> {
     }
 
     /// Checks that the algorithm supports the tree.
-    fn operation(&mut self, operation: impl Fn(&Topology) -> Result<Algorithm, RequestError>) {
+    fn operation(&mut self, operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>) {
         let Some(topology) = &self.topology else {
             return;
         };
         let operation = operation(topology);
         let baseline = self.asked.baseline.filter(|_| self.asked.root.is_none());
-        let unfit = baseline.and_then(|it| Some((it.name(), it.check(topology).err()?)));
+        let fits = baseline.map_or(Ok(()), |it| it.check(topology).map_err(unfit(it.name())));
         self.operation = self.keep(operation);
-        let unfit = unfit.map(|(algorithm, why)| RequestError::Unfit { algorithm, why });
-        self.faults.extend(unfit);
+        self.keep(fits);
     }
 
     /// Checks the requested size of flits and the packets.
-    fn flits(&mut self) -> Option<(Option<u32>, Option<Packets>)> {
+    fn flits(&mut self) -> (Option<u32>, Option<Packets>) {
         let args = &self.asked.round;
         let asked_size = args.transfer.flit_size.as_deref();
         let flit_bytes = self.keep(asked_size.map(flit_size).transpose());
         let asked_packets = args.packets.as_deref();
-        let packets = self.keep(asked_packets.map(str::parse::<Packets>).transpose());
+        let packets = asked_packets.map(str::parse::<Packets>).transpose();
+        let packets = self.keep(packets.map_err(|fault| anyhow!("--packets {fault}")));
         if asked_packets.is_some() {
-            if self.has_no_parts() {
-                self.faults.push(RequestError::NotInPackets(self.name()));
-            }
-            if asked_size.is_some() {
-                self.faults.push(RequestError::PacketsAndFlits);
-            }
-            if self.ways.is_some() {
-                self.faults.push(RequestError::PacketsOfAuto);
-            }
+            let whole = self.has_no_parts().then(|| self.name());
+            let faults = packets_faults(whole, asked_size.is_some(), self.ways.is_some());
+            self.faults.extend(faults);
         }
-        flit_bytes.zip(packets)
+        flit_bytes.zip(packets).unwrap_or_default()
     }
 
     /// Checks that messages can be sent over several trees, if that is requested.
@@ -241,18 +234,25 @@ impl Checks<'_> {
             return;
         }
         if self.has_no_parts() {
-            self.faults.push(RequestError::NotCovered(self.name()));
+            self.add(anyhow!(
+                "--cover is for a scatter by fdf, for a gather by shoulder-tap or certification and \
+                 for any broadcast, not for {}",
+                self.name()
+            ));
         }
         let topology = self.topology.as_ref();
         if topology.is_some_and(|it| it.network.is_none()) {
-            self.faults.push(RequestError::CoverOfTree);
+            self.add(anyhow!(
+                "--cover: trees that share no link are those of a --network NETWORK (like torus:4x4) \
+                 or of a cluster file with [network]"
+            ));
         }
     }
 
     /// Checks the requested shape of links.
     fn link(&mut self) -> Option<Option<LinkSpec>> {
         let asked = self.asked.round.transfer.link.as_deref();
-        let link = self.keep_all(asked.map(LinkSpec::parse).transpose())?;
+        let link = self.keep_all(of_all("--link", asked.map(LinkSpec::parse).transpose()))?;
         match &self.topology {
             Some(topology) => {
                 let link = link_over(topology, link);
@@ -268,7 +268,7 @@ impl Checks<'_> {
             Some(text) => timeouts::over(settings.timeouts, text),
             None => Ok(settings.timeouts),
         };
-        self.keep_all(timeouts)
+        self.keep_all(of_all("--timeouts", timeouts))
     }
 
     /// Checks the options that define the messages.
@@ -299,7 +299,10 @@ impl Checks<'_> {
             None => {}
         }
         if is_elsewhere && self.ways.is_some() && args.input.is_some() {
-            self.faults.push(RequestError::UnknownLengths);
+            self.add(anyhow!(
+                "auto chooses by the lengths of the messages, which only PEs on other hosts know: \
+                 name an algorithm, and no --tree auto"
+            ));
         }
     }
 
@@ -308,7 +311,11 @@ impl Checks<'_> {
         let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
         let retries = self.keep(retries);
         if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
-            self.faults.push(RetryError::Rounds(args.rounds).into());
+            self.add(anyhow!(
+                "--retry: it cannot be combined with --rounds {}: a round that lost a PE runs on \
+                 another tree and cannot be compared with the others",
+                args.rounds
+            ));
         }
         retries
     }
@@ -336,21 +343,17 @@ impl Checks<'_> {
     }
 
     /// Checks that the longest message can have the requested packets.
-    fn longest_packet(
-        &mut self,
-        flits: Option<(Option<u32>, Option<Packets>)>,
-        bytes: Option<&[u64]>,
-    ) {
-        if let (Some((_, Some(packets))), Some(bytes)) = (flits, bytes) {
-            let longest = bytes.iter().copied().max().unwrap_or(0);
-            self.keep(packets.check(longest));
+    fn longest_packet(&mut self, packets: Option<Packets>, bytes: Option<&[u64]>) {
+        if let (Some(packets), Some(bytes)) = (packets, bytes) {
+            let checked = packets.check(bytes.iter().copied().max().unwrap_or(0));
+            self.keep(checked.map_err(|fault| anyhow!("--packets {fault}")));
         }
     }
 
     /// Checks the order of messages of these lengths.
     fn order(
         &mut self,
-        order: Result<MessageOrder, RequestError>,
+        order: anyhow::Result<MessageOrder>,
         bytes: Option<&[u64]>,
     ) -> MessageOrder {
         let order = self.keep(order).unwrap_or_default();
@@ -365,14 +368,16 @@ impl Checks<'_> {
     }
 
     /// Checks that packets can mix messages, if that is requested.
-    fn mixed(&mut self, flits: Option<(Option<u32>, Option<Packets>)>, order: &MessageOrder) {
-        let is_asked = matches!(flits, Some((_, Some(Packets::Mixed))));
+    fn mixed(&mut self, packets: Option<Packets>, order: &MessageOrder) {
         let is_fdf = self
             .operation
             .is_none_or(|it| it == Algorithm::FARTHEST_FIRST);
         let is_alone = is_fdf && self.asked.baseline.is_none() && !self.asked.round.cover;
-        if is_asked && !(is_alone && *order == MessageOrder::Tail) {
-            self.faults.push(RequestError::NotMixed);
+        if packets == Some(Packets::Mixed) && !(is_alone && *order == MessageOrder::Tail) {
+            self.add(anyhow!(
+                "--packets mixed is for a scatter by fdf over one tree, in an order of its own: leave \
+                 out the rest"
+            ));
         }
     }
 
@@ -390,27 +395,27 @@ impl Checks<'_> {
         // A tree that is to be chosen is not the measured one.
         let any_tree = self.ways.as_ref().is_some_and(|ways| ways.any_tree);
         let measured = tree.filter(|_| !any_tree);
-        let profile = self.keep(Profile::load(path, measured))?;
+        let profile = Profile::load(path, measured).map_err(of_option("--profile"));
+        let profile = self.keep(profile)?;
         let profile = match (self.asked.root, measured) {
             (Some((_, root)), Some(tree)) if tree.contains(root) => profile.rerooted(tree, root),
             _ => profile,
         };
         let pes = profile.edges.len();
         if let Some(tree) = tree.filter(|tree| any_tree && tree.len() != pes) {
-            self.faults.push(RequestError::ProfilePes {
-                measured: pes,
-                asked: tree.len(),
-            });
+            let asked = tree.len();
+            self.add(anyhow!(
+                "--profile: it was measured on {pes} PEs, not on {asked}"
+            ));
         }
         if let (Some(topology), Some(link)) = (&self.topology, link) {
             let asked = links_name(&links(topology, link));
             if asked != profile.links {
-                let named =
-                    |links: &Option<String>| links.clone().unwrap_or("links as they are".into());
-                self.faults.push(RequestError::ProfileLinks {
-                    asked: named(&asked),
-                    measured: named(&profile.links),
-                });
+                let [measured, asked] = [&profile.links, &asked]
+                    .map(|links| links.as_deref().unwrap_or("links as they are"));
+                self.add(anyhow!(
+                    "--profile: it was measured on {measured}, not on {asked}"
+                ));
             }
         }
         Some(profile)
@@ -434,9 +439,13 @@ impl Checks<'_> {
         if let Some(profile) = profile
             && profile.encrypted != guard.is_encrypted()
         {
-            let measured = profile.encrypted;
-            self.faults
-                .push(RequestError::ProfileEncryption { measured });
+            let [measured, is] = match profile.encrypted {
+                true => ["with TLS", "without TLS"],
+                false => ["without TLS", "with TLS"],
+            };
+            self.add(anyhow!(
+                "--profile: it was measured {measured}, and this would be {is}"
+            ));
         }
         Some(guard)
     }
@@ -449,17 +458,16 @@ impl Checks<'_> {
             && let Err(error) = flitcast_node::payload::create_durable(output)
         {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
-            self.faults.push(RequestError::Output { path, why });
+            self.add(RequestError::Output { path, why });
         }
     }
 
     /// Returns the algorithm and its settings.
     fn way(
         &self,
-        flits: Option<(Option<u32>, Option<Packets>)>,
+        (flit_bytes, packets): (Option<u32>, Option<Packets>),
         order: MessageOrder,
     ) -> Option<Method> {
-        let (flit_bytes, packets) = flits?;
         let operation = match packets {
             // Only a static schedule has packets with flits of several messages.
             Some(Packets::Mixed) => Algorithm::LISTED_SCATTER,
@@ -488,10 +496,4 @@ impl Checks<'_> {
             ..site
         })
     }
-}
-
-/// Returns an error for a relative path, which depends on the directory.
-fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError> {
-    let path = path.filter(|path| path.is_relative())?.clone();
-    Some(RequestError::Relative { option, path })
 }

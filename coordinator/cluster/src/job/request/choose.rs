@@ -26,7 +26,7 @@ use super::open_choices::OpenChoices;
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::choice::{Choice, Forecast};
-use crate::job::fault::RequestError;
+use crate::job::fault::{RequestError, one};
 use crate::job::flit_size::are_slow;
 use crate::job::site::Site;
 use crate::options::link_spec::LinkSpec;
@@ -50,10 +50,6 @@ struct Offer<'a> {
 }
 
 /// Returns the request with the quickest of the algorithms and trees that the command line leaves open.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn choose_open(
     request: Request,
     asked: &RequestSpec,
@@ -80,7 +76,7 @@ pub fn choose_open(
         bytes: &bytes,
         is_complete: asked.round.compares,
     };
-    let chosen = choose(request, offer).map_err(|fault| vec![RequestError::Choice(fault)])?;
+    let chosen = choose(request, offer).or_else(|fault| one(RequestError::Choice(fault)))?;
     let way = Method {
         order,
         ..chosen.way
@@ -89,10 +85,6 @@ pub fn choose_open(
 }
 
 /// Returns the request with the algorithm, tree and flit size that have the shortest predicted time.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> {
     let mut budget = match offer.is_complete {
         true => Budget::without_limit(),
@@ -104,7 +96,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     open.sort_by_key(|one| one.least_ns);
     let mut excluded = 0;
     for one in &mut open {
-        if one.least_ns >= budget.best_ns() && !offer.is_complete {
+        if one.least_ns >= budget.best_ns && !offer.is_complete {
             excluded += 1;
         } else if budget.has_left(0.5) {
             one.predict(bytes, one.coarse_flit(bytes), &mut budget)?;
@@ -124,7 +116,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         }
     }
     open.sort_by_key(Alternative::rank);
-    let alike = shallowest_first(&mut open, budget.best_ns());
+    let alike = shallowest_first(&mut open, budget.best_ns);
     let mut all: Vec<Forecast> = open.iter().filter_map(Alternative::forecast).collect();
     if offer.is_complete {
         for (one, forecast) in open.iter().zip(&mut all) {
@@ -136,7 +128,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         return Ok(request);
     };
     let choice = Choice {
-        ways: budget.predictions(),
+        ways: budget.predictions,
         excluded,
         skipped,
         took_ns: budget.took_ns(),

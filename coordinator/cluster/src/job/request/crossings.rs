@@ -1,12 +1,13 @@
 //! The limit of static schedules over the edges of a tree, whose size and prediction grow with the
 //! number of crossings.
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
+use flitcast_proto::ops::Collective;
 
 use super::open_choices::OpenChoices;
 use crate::algorithms::plan_limits::MOST_PREDICTED_CROSSINGS;
-use crate::job::fault::RequestError;
 use crate::site::topology::Topology;
 
 /// Checks that the static schedule of an operation can be planned. `spec` is the name of the tree, and
@@ -20,15 +21,21 @@ pub fn check_crossings(
     tree: &Tree,
     spec: &str,
     bytes: &[u64],
-) -> Result<(), RequestError> {
+) -> anyhow::Result<()> {
     let crossings = operation.least_crossings(tree, bytes);
     match crossings > MOST_PREDICTED_CROSSINGS {
-        true => Err(RequestError::Crossings {
-            operation: operation.collective().name(),
-            spec: spec.to_owned(),
-            pes: tree.count(),
-            crossings,
-        }),
+        true => {
+            let (operation, pes) = (operation.collective(), tree.count());
+            let instead = match operation {
+                Collective::Exchange => format!("--network complete:{pes}, or fewer PEs"),
+                _ => "fewer PEs".to_owned(),
+            };
+            let operation = operation.name();
+            Err(anyhow!(
+                "{operation} over the edges of {spec}: {crossings} crossings of edges are too many to \
+                 plan, the maximum is {MOST_PREDICTED_CROSSINGS}; use {instead}"
+            ))
+        }
         false => Ok(()),
     }
 }
@@ -45,7 +52,7 @@ pub fn check_any(
     ways: Option<&OpenChoices>,
     offered: Option<&[Topology]>,
     bytes: Option<&[u64]>,
-) -> Result<(), RequestError> {
+) -> anyhow::Result<()> {
     let (Some(operation), Some(offered), Some(bytes)) = (operation, offered, bytes) else {
         return Ok(());
     };

@@ -28,10 +28,6 @@ pub fn expected_model(request: &Request) -> Model {
 
 /// Returns the steps of a round in the papers' model, in which a flit or a control item crosses an
 /// edge in a step, for messages cut into flits of `flit_bytes`.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, ProtocolError> {
     let site = &request.site;
     let flits = bytes.iter().map(|bytes| bytes.div_ceil(flit_bytes.into()));

@@ -1,12 +1,13 @@
 //! The algorithm of a gather, by its options and the tree.
 
+use anyhow::{anyhow, bail};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::Tree;
 
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
-use crate::job::fault::RequestError;
+use crate::algorithms::unfit::NotApplicable;
 use crate::options::args::SyncArg;
 use crate::options::baseline::Baseline;
 use crate::options::ports::Ports;
@@ -25,33 +26,25 @@ pub fn gather_operation(
     name: &impl std::fmt::Display,
     algorithm: Option<&str>,
     sync: Option<SyncArg>,
-) -> Result<Algorithm, RequestError> {
-    let on_paths = || Algorithm::offered(GATHER.collective()).find(|one| is_for_paths(*one));
+) -> anyhow::Result<Algorithm> {
+    let mut offered = Algorithm::offered(GATHER.collective());
+    let on_paths = offered.find(|one| one.fits() == TreeRequirement::Paths);
     let by_tree = match tree.is_path() && sync.is_none() {
-        true => on_paths().unwrap_or(GATHER),
+        true => on_paths.unwrap_or(GATHER),
         false => GATHER,
     };
     let algorithm = algorithm.unwrap_or(by_tree.algorithm());
+    let is_certification = algorithm == GATHER.algorithm();
     let operation = match sync {
-        _ if algorithm == GATHER.algorithm() => with_sync(sync),
-        Some(_) => return Err(RequestError::SyncWithoutCertification),
+        Some(SyncArg::Serial) if is_certification => Algorithm::CERTIFICATION_SERIAL,
+        _ if is_certification => GATHER,
+        Some(_) => bail!("--sync belongs to --algorithm certification"),
         None => operation_by(GATHER.collective().name(), algorithm).unwrap_or(GATHER),
     };
     match Baseline::named(algorithm) {
         // It is asked itself, whether it works.
         Some(_) => Ok(operation),
         None => fitting(operation, tree, name),
-    }
-}
-
-fn is_for_paths(one: Algorithm) -> bool {
-    one.fits() == TreeRequirement::Paths
-}
-
-fn with_sync(sync: Option<SyncArg>) -> Algorithm {
-    match sync {
-        Some(SyncArg::Serial) => Algorithm::CERTIFICATION_SERIAL,
-        Some(SyncArg::Pipelined) | None => GATHER,
     }
 }
 
@@ -62,7 +55,7 @@ pub fn gather_by_ports(
     ports: Option<Ports>,
     algorithm: Option<&str>,
     sync: Option<SyncArg>,
-) -> Result<Algorithm, RequestError> {
+) -> anyhow::Result<Algorithm> {
     let is_any = |name: &str| name == AUTO || name == GATHER.algorithm();
     let other = algorithm.filter(|name| !is_any(name));
     if ports != Some(Ports::Multi) {
@@ -75,12 +68,14 @@ pub fn gather_by_ports(
         });
     }
     match (sync, other) {
-        (Some(_), _) => Err(RequestError::SyncOfPorts),
+        (Some(_), _) => {
+            bail!("--ports multi synchronises over all links at once: leave out --sync")
+        }
         (None, None) => Ok(GATHER_BY_PORTS),
         (None, Some(named)) => {
             let baseline = Baseline::named(named).map(Baseline::name);
             let one = operation_by(GATHER.collective().name(), named).unwrap_or(GATHER);
-            Err(RequestError::OnePort(baseline.unwrap_or(one.algorithm())))
+            Err(one_port(baseline.unwrap_or(one.algorithm())))
         }
     }
 }
@@ -90,9 +85,21 @@ pub fn fitting(
     operation: Algorithm,
     tree: &Tree,
     name: &impl std::fmt::Display,
-) -> Result<Algorithm, RequestError> {
-    let algorithm = operation.algorithm();
+) -> anyhow::Result<Algorithm> {
     let works = candidates::check_fits(operation, tree, name);
-    works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+    works.map_err(unfit(operation.algorithm()))?;
     Ok(operation)
+}
+
+/// Returns the error of an algorithm that does not support the tree.
+pub fn unfit(algorithm: &str) -> impl Fn(NotApplicable) -> anyhow::Error {
+    move |why| anyhow!("--algorithm {algorithm} is {why}: use {}", why.instead())
+}
+
+/// Returns the error of many ports for an algorithm that has one port in each direction.
+pub fn one_port(algorithm: &str) -> anyhow::Error {
+    anyhow!(
+        "--ports multi: {algorithm} uses one port at a time; over all links at once go fdf, \
+         certification, flood and tree, over a tree, and the algorithms of a --network of lines or rings"
+    )
 }

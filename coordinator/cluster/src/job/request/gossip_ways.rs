@@ -1,5 +1,6 @@
 //! The gossip algorithms that users request by name, with those of a network.
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::OnNetwork;
 use flitcast_plan::gossip::{GossipAlgorithm, GossipNetwork, NameError, Prices, choose};
@@ -8,7 +9,6 @@ use flitcast_proto::ops::Collective;
 
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::operation_by;
-use crate::job::fault::RequestError;
 use crate::site::topology::Topology;
 use crate::tuning::BLOCK_UNIT_BYTES;
 
@@ -16,14 +16,11 @@ use crate::tuning::BLOCK_UNIT_BYTES;
 pub const OF_NETWORKS: [&str; 3] = ["approach1", "halves", "neighbour"];
 
 /// Returns the operation of the algorithm of this name.
-pub fn named(name: &str, topology: &Topology) -> Result<Algorithm, RequestError> {
-    let unfit = |why: String| RequestError::UnfitWay {
-        algorithm: name.to_owned(),
-        why,
-    };
-    let nowhere = Algorithm::GOSSIP_ON_NETWORK;
-    let known = operation_by("gossip", name).filter(|known| *known != nowhere);
-    if let Some(known) = known {
+pub fn named(name: &str, topology: &Topology) -> anyhow::Result<Algorithm> {
+    let unfit = |why: String| anyhow!("--algorithm {name}: {why}");
+    if let Some(known) = operation_by("gossip", name)
+        && known != Algorithm::GOSSIP_ON_NETWORK
+    {
         return Ok(known);
     }
     if Algorithm::listed(Collective::Gossip).any(|one| one.algorithm() == name) {

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use anyhow::anyhow;
 use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_plan::Algorithm;
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::{DeliveryId, Tree};
 
-use crate::job::fault::RequestError;
-use crate::text::units::MAX_TOTAL_BYTES;
+use crate::job::fault::{RequestError, one};
+use crate::text::units::{Bytes, MAX_TOTAL_BYTES};
 
 /// Reads the input as the PEs will: on one machine an error for them is an error here. Returns the
 /// lengths by delivery, without those that are left out. The distribution of files only repeats if none
@@ -21,10 +22,8 @@ pub fn measure_input(
     tree: &Tree,
     left_out: impl Fn(DeliveryId) -> bool,
 ) -> Result<Vec<u64>, Vec<RequestError>> {
-    let all = |faults: Vec<PayloadError>| {
-        let faults = faults.into_iter().map(RequestError::Input);
-        faults.collect::<Vec<_>>()
-    };
+    let of_input = |fault: PayloadError| RequestError::from(anyhow!("--input: {fault}"));
+    let all = |faults: Vec<PayloadError>| faults.into_iter().map(of_input).collect::<Vec<_>>();
     // By id.
     let contents = match operation.collective().layout() {
         Layout::ByDestination | Layout::BySource => {
@@ -53,7 +52,9 @@ pub fn measure_input(
         .iter()
         .try_fold(0u64, |sum, message| sum.checked_add(message.bytes));
     if total.is_none_or(|total| total > MAX_TOTAL_BYTES) {
-        return Err(vec![RequestError::InputTooLong(input.to_owned())]);
+        let (input, most) = (input.display(), Bytes(MAX_TOTAL_BYTES));
+        let fault = anyhow!("the messages below {input} are longer than {most} together");
+        return one(fault);
     }
     let mut bytes = vec![0; operation.collective().deliveries(tree)];
     for message in operation.collective().messages(tree) {
@@ -68,9 +69,8 @@ pub fn measure_input(
 mod tests {
     use std::io::Write as _;
 
-    use flitcast_proto::tree::TreeSpec;
-
     use super::*;
+    use crate::job::test_tree::tree;
 
     const GOSSIP: Algorithm = Algorithm::GOSSIP_FLOOD;
     const EXCHANGE: Algorithm = Algorithm::EXCHANGE_TREE;
@@ -82,8 +82,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let measure = |operation, left_out: &[u32]| {
             let left_out = |it: DeliveryId| left_out.contains(&it.0);
-            let star = "star:3".parse::<TreeSpec>().unwrap().build().unwrap();
-            measure_input(dir.path(), operation, false, &star, left_out)
+            measure_input(dir.path(), operation, false, &tree("star:3"), left_out)
         };
         // All with one modification time, which is a part of a message: another time could change its
         // length.

@@ -6,8 +6,9 @@ use flitcast_proto::Tree;
 use flitcast_proto::cost::Link;
 
 /// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
-/// at the busiest port by the operation's bound (in steps of a byte), and the latency of the longest
-/// way down the tree. `bytes` has the length of each delivery.
+/// at the busiest port by the operation's bound (in steps of a byte, without those that the bound
+/// adds for hops and control frames), and the latency of the longest way down the tree. `bytes` has
+/// the length of each delivery.
 pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64]) -> u64 {
     let links = tree.below_root().flat_map(|pe| {
         let edge = &model.edges[pe.index()];
@@ -26,30 +27,26 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
     let latency_ns = f64::from(hops) * least(|link| link.latency_ns);
     let data_ns = match model.ports {
         // The bound counts steps of control frames, too, which are shorter than a step of data.
-        Ports::Single => busiest(tree, operation, bytes) as f64 * least(|link| link.ns_per_byte),
+        Ports::Single => {
+            let hops_and_control = 3 * tree.count() as u64;
+            let steps = operation.least_steps(tree, bytes);
+            steps.saturating_sub(hops_and_control) as f64 * least(|link| link.ns_per_byte)
+        }
         Ports::PerEdge => 0.0,
     };
     data_ns.max(latency_ns) as u64
 }
 
-/// Returns the bytes of the busiest port by the operation's bound, without the steps that are added
-/// for hops and control frames.
-fn busiest(tree: &Tree, operation: Algorithm, bytes: &[u64]) -> u64 {
-    let hops = 3 * tree.count() as u64;
-    operation.least_steps(tree, bytes).saturating_sub(hops)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
     use flitcast_proto::cost::Edge;
     use flitcast_proto::schedule::pace::Pacing;
-    use flitcast_proto::tree::TreeSpec;
 
     use super::*;
     use crate::job::planned_round::plan_and_predict;
+    use crate::job::test_tree::tree;
 
     /// No prediction of any algorithm, on any tree that it supports, is below the bound.
     #[test]
@@ -71,28 +68,15 @@ mod tests {
         let links = [link(5e5, 0.0), link(0.0, 80.0), link(2e5, 8.0)];
         let mut compared = 0;
         for name in trees {
-            let tree = name
-                .parse::<TreeSpec>()
-                .expect("a tree")
-                .build()
-                .expect("a tree");
-            let tree = Arc::new(tree);
-            for operation in Algorithm::ALL
-                .into_iter()
-                .filter(|one| one.fits().holds(&tree))
-            {
+            let tree = tree(name);
+            let all = Algorithm::ALL.into_iter();
+            for operation in all.filter(|one| one.fits().holds(&tree)) {
                 let given = 0..operation.collective().lengths_given(&tree) as u64;
                 let lengths: Vec<u64> = given.map(|i| 20_000 * (i % 3) + 1).collect();
                 let bytes = operation.collective().by_delivery(&tree, &lengths);
-                for link in links {
+                for down in links {
                     let model = Model {
-                        edges: vec![
-                            Edge {
-                                down: link,
-                                up: link
-                            };
-                            tree.len()
-                        ],
+                        edges: vec![Edge { down, up: down }; tree.len()],
                         ..Model::unit(tree.len())
                     };
                     let foreseen = plan_and_predict(
@@ -106,10 +90,8 @@ mod tests {
                     );
                     let round_ns = foreseen.expect("a schedule").1.round_ns();
                     let least = least_ns(&tree, operation, &model, &bytes);
-                    assert!(
-                        least <= round_ns,
-                        "{operation:?} on {name}: {least}, {round_ns}"
-                    );
+                    let case = format!("{operation:?} on {name}");
+                    assert!(least <= round_ns, "{case}: {least}, {round_ns}");
                     compared += 1;
                 }
             }

@@ -1,12 +1,13 @@
 //! The command line of each operation as a request.
 
+use anyhow::bail;
 use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::asked::RequestSpec;
 use super::checked::Request;
 use super::checks::check;
-use super::gather::{GATHER, fitting, gather_by_ports};
+use super::gather::{GATHER, fitting, gather_by_ports, one_port, unfit};
 use super::gossip_ways;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_by;
@@ -37,16 +38,14 @@ impl Request {
         let operation = |topology: &Topology| {
             let is_ours = baseline.is_none() && asked.has_all_ports();
             match ports == Some(Ports::Multi) && !is_ours {
-                true => Err(RequestError::OnePort(
-                    baseline.map_or(asked.algorithm(), Baseline::name),
-                )),
+                true => Err(one_port(baseline.map_or(asked.algorithm(), Baseline::name))),
                 false => fitting(asked, &topology.tree, &topology.name),
             }
         };
         let fdf = Algorithm::FARTHEST_FIRST.algorithm();
         // An order is about one algorithm on one tree.
         let unnamed = algorithm.is_none() && args.order == MessageOrder::Tail;
-        let other = algorithm.filter(|it| *it != fdf).map(str::to_owned);
+        let other = algorithm.filter(|it| *it != fdf);
         let order = order_by(args.order, other, "a scatter by fdf");
         let auto = algorithm == Some(AUTO);
         let ways = OpenChoices::of(&args.round, unnamed, auto, name);
@@ -64,17 +63,9 @@ impl Request {
 
     /// Checks the command line of `flitcast gather`.
     pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
-        let GatherArgs {
-            round,
-            algorithm,
-            sync,
-            pacing,
-            order,
-            to,
-            ports,
-        } = args;
-        let algorithm = algorithm.as_deref();
-        let pacing = pacing.map(Pacing::from);
+        let (round, sync, ports) = (args.round, args.sync, args.ports);
+        let algorithm = args.algorithm.as_deref();
+        let pacing = args.pacing.map(Pacing::from);
         let baseline = algorithm.and_then(Baseline::named);
         // A baseline needs a complete network, which only a star expresses for a network.
         let all_ports = ports == Some(Ports::Multi);
@@ -83,7 +74,7 @@ impl Request {
             false => SpanningArg::Broadcast,
         };
         let auto = algorithm == Some(AUTO);
-        let unnamed = algorithm.is_none() && order.is_none();
+        let unnamed = algorithm.is_none() && args.order.is_none();
         let emulated = emulates_own_links(&round);
         let ways = OpenChoices::of(&round, unnamed, auto, GATHER.collective().name());
         let ways = ways.map(|mut ways| {
@@ -96,12 +87,12 @@ impl Request {
         let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
         let other = baseline.map(Baseline::name).or(is_auto.then_some(AUTO));
         let order = order_by(
-            order.map_or(MessageOrder::Tail, MessageOrder::Given),
-            other.map(str::to_owned),
+            args.order.map_or(MessageOrder::Tail, MessageOrder::Given),
+            other,
             "a gather by shoulder-tap or certification on a given tree",
         );
         let asked = RequestSpec {
-            root: to.map(|pe| ("--to", pe)),
+            root: args.to.map(|pe| ("--to", pe)),
             ports,
             baseline,
             ways,
@@ -109,7 +100,9 @@ impl Request {
             ..RequestSpec::new(round, spanning, Algorithm::COMBINING_GATHER)
         };
         let mut request = check(asked, |topology| match (baseline, pacing) {
-            (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
+            (Some(_), Some(_)) => {
+                bail!("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")
+            }
             _ => gather_by_ports((topology, emulated), ports, algorithm, sync),
         })?;
         if request.choice.is_none() {
@@ -177,7 +170,7 @@ impl Request {
 fn across(
     ways: Option<OpenChoices>,
     round: RoundArgs,
-    named: impl Fn(&Topology) -> Result<Option<Algorithm>, RequestError>,
+    named: impl Fn(&Topology) -> anyhow::Result<Option<Algorithm>>,
     (pacing, ports): (Option<Pacing>, Option<Ports>),
     usual: [Algorithm; 2],
 ) -> Result<Request, Vec<RequestError>> {
@@ -190,7 +183,8 @@ fn across(
     };
     let mut request = check(asked, |topology| {
         if pacing == Some(Pacing::Scheduled) {
-            return Err(RequestError::NoClock(over_tree.collective().name()));
+            let operation = over_tree.collective().name();
+            bail!("--pacing scheduled: of {operation} only turns and eager are known");
         }
         let usual = match topology.reaches_all() {
             true => among_all,
@@ -198,10 +192,9 @@ fn across(
         };
         let operation = named(topology)?.unwrap_or(usual);
         let algorithm = operation.algorithm();
-        let works = candidates::check_reach(operation, topology);
-        works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+        candidates::check_reach(operation, topology).map_err(unfit(algorithm))?;
         match ports == Some(Ports::Multi) && !auto && !operation.has_all_ports() {
-            true => Err(RequestError::OnePort(algorithm)),
+            true => Err(one_port(algorithm)),
             false => Ok(operation),
         }
     })?;

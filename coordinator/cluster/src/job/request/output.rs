@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::{anyhow, bail, ensure};
 use flitcast_node::payload::{self, OutputLock};
 
 use crate::job::fault::RequestError;
@@ -11,65 +12,59 @@ use crate::system::folder;
 /// messages for each PE. Entries named after `pes` PEs may exist: PEs compare them later.
 pub fn output_fault(
     output: &Path,
-    (has_rows, pes): (bool, usize),
+    entries: (bool, usize),
     input: Option<&Path>,
     force: bool,
 ) -> Option<RequestError> {
-    let fault = |why: String| {
-        Some(RequestError::Output {
-            path: output.to_owned(),
-            why,
-        })
-    };
+    let path = output.to_owned();
+    let why = check(output, entries, input, force).err()?.to_string();
+    Some(RequestError::Output { path, why })
+}
+
+fn check(
+    output: &Path,
+    (has_rows, pes): (bool, usize),
+    input: Option<&Path>,
+    force: bool,
+) -> anyhow::Result<()> {
     let mut standing = output;
     let metadata = loop {
         match std::fs::metadata(standing) {
             Ok(metadata) => break metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                if standing.is_symlink() {
-                    return fault(format!(
-                        "`{}` is a symlink to what does not exist; make the folder that it leads \
-                         to, or remove the symlink",
-                        standing.display()
-                    ));
-                }
+                let shown = standing.display();
+                ensure!(
+                    !standing.is_symlink(),
+                    "`{shown}` is a symlink to what does not exist; make the folder that it leads to, or \
+                     remove the symlink"
+                );
                 standing = match standing.parent() {
                     Some(above) if above.as_os_str().is_empty() => Path::new("."),
                     Some(above) => above,
-                    None => return fault(error.to_string()),
+                    None => return Err(error.into()),
                 };
             }
-            Err(error) => return fault(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
     };
-    if !metadata.is_dir() {
-        return fault(format!("{} is not a directory", standing.display()));
-    }
-    if let Err(error) = folder::check_writable(standing) {
-        return fault(format!("{} is not writable: {error}", standing.display()));
-    }
+    let shown = standing.display();
+    ensure!(metadata.is_dir(), "{shown} is not a directory");
+    folder::check_writable(standing)
+        .map_err(|error| anyhow!("{shown} is not writable: {error}"))?;
     if standing == output {
-        if let Err(error) = OutputLock::take(output) {
-            return fault(error.to_string());
-        }
-        let found = match payload::in_the_way(output, has_rows, pes) {
-            Ok(found) => found,
-            Err(error) => return fault(error.to_string()),
-        };
-        if let Some(found) = found.filter(|_| !force) {
-            return fault(format!(
+        OutputLock::take(output)?;
+        if let Some(found) = payload::in_the_way(output, has_rows, pes)?.filter(|_| !force) {
+            bail!(
                 "it holds files already; --force replaces those that arrive anew, and leaves {} alone",
                 found.display()
-            ));
+            );
         }
     }
     // A run must not write to the files that it reads.
-    let inside =
-        input.and_then(|input| Some((input.canonicalize().ok()?, standing.canonicalize().ok()?)));
-    match inside {
-        Some((input, standing)) if standing.starts_with(&input) => {
-            fault("it lies inside the input".to_owned())
-        }
-        _ => None,
+    if let Some(Ok(input)) = input.map(Path::canonicalize)
+        && let Ok(standing) = standing.canonicalize()
+    {
+        ensure!(!standing.starts_with(&input), "it lies inside the input");
     }
+    Ok(())
 }

@@ -1,9 +1,10 @@
 //! The possible trees of a request, rooted at the requested PE.
 
+use anyhow::{anyhow, bail};
 use flitcast_proto::PeId;
 
-use crate::job::fault::RequestError;
 use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::pes::check_pe;
 use crate::site::topology::Topology;
 
 /// Returns the possible trees of a broadcast by this algorithm, rooted at the PE that an option names.
@@ -11,12 +12,10 @@ pub fn laid(
     algorithm: BroadcastAlgorithm,
     root: Option<(&'static str, PeId)>,
     offered: Vec<Topology>,
-) -> Result<Vec<Topology>, RequestError> {
+) -> anyhow::Result<Vec<Topology>> {
     let given = offered[0].clone();
-    let unfit = |why: String| RequestError::UnfitWay {
-        algorithm: algorithm.name(),
-        why,
-    };
+    let name = algorithm.name();
+    let unfit = |why: String| anyhow!("--algorithm {name}: {why}");
     let mut trees = seen_from(root, offered)?;
     let from = root.map_or(PeId::ROOT, |(_, pe)| pe);
     let own = |one: BroadcastAlgorithm| {
@@ -35,14 +34,16 @@ pub fn laid(
         }
         BroadcastAlgorithm::Auto => {}
         _ if !given.reaches_all() => {
-            let why = "it is for PEs that all reach each other: use --network complete:N";
-            return Err(unfit(why.to_owned()));
+            bail!(
+                "--algorithm {name}: it is for PEs that all reach each other: use --network complete:N"
+            );
         }
         _ => match own(algorithm) {
             Some(tree) => trees = vec![tree?],
             None if !algorithm.operation().fits().holds(&given.tree) => {
-                let why = "it is for 2, 4, 8 and so on PEs: use auto, path or kary:K";
-                return Err(unfit(why.to_owned()));
+                bail!(
+                    "--algorithm {name}: it is for 2, 4, 8 and so on PEs: use auto, path or kary:K"
+                );
             }
             None => {}
         },
@@ -54,14 +55,11 @@ pub fn laid(
 pub fn seen_from(
     root: Option<(&'static str, PeId)>,
     offered: Vec<Topology>,
-) -> Result<Vec<Topology>, RequestError> {
+) -> anyhow::Result<Vec<Topology>> {
     let Some((option, root)) = root.filter(|(_, root)| *root != PeId::ROOT) else {
         return Ok(offered);
     };
-    let pes = offered[0].tree.len();
-    if !offered[0].tree.contains(root) {
-        return Err(RequestError::NoSuchPe { option, root, pes });
-    }
+    check_pe(option, root, &offered[0].tree)?;
     let seen = offered.into_iter().map(|topology| topology.rerooted(root));
     Ok(seen.collect())
 }

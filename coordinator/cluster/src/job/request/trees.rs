@@ -1,13 +1,14 @@
 //! The trees of a command line, of a size that one machine can run.
 
+use anyhow::anyhow;
 use flitcast_node::system::descriptors;
 
 use super::open_choices::{Open, OpenChoices};
-use crate::job::fault::RequestError;
+use crate::job::fault::{RequestError, one};
 use crate::options::args::RoundArgs;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::topology::Topology;
+use crate::site::topology::{Topology, TopologyError};
 
 /// Returns the trees of a command line, and what is to be chosen on them. Where nothing is named, a
 /// choice needs a network, and links whose values are known before they are measured.
@@ -18,10 +19,10 @@ pub fn described(
 ) -> Result<(Vec<Topology>, Option<OpenChoices>), Vec<RequestError>> {
     let mut tree = args.transfer.tree.clone();
     let Some(mut ways) = ways else {
-        return Ok((local_topologies(&tree, spanning)?, None));
+        return Ok((local(tree.offered(spanning))?, None));
     };
     if ways.open == Open::Unnamed {
-        let usual = local_topologies(&tree, spanning)?;
+        let usual = local(tree.offered(spanning))?;
         let places = usual[0].places();
         let transfer = &args.transfer;
         let are_known = !places.is_spread() || transfer.profile.is_some();
@@ -34,20 +35,7 @@ pub fn described(
         tree.leave_open();
     }
     ways.any_tree = tree.is_auto();
-    Ok((local_topologies(&tree, spanning)?, Some(ways)))
-}
-
-/// Returns trees whose PEs can all be processes on this machine, all of one size.
-fn local_topologies(
-    args: &TreeArgs,
-    spanning: SpanningArg,
-) -> Result<Vec<Topology>, Vec<RequestError>> {
-    let offered = args.offered(spanning).map_err(|faults| {
-        let faults = faults.into_iter().map(RequestError::from);
-        faults.collect::<Vec<_>>()
-    })?;
-    check_size(&offered[0])?;
-    Ok(offered)
+    Ok((local(tree.offered(spanning))?, Some(ways)))
 }
 
 /// Returns a tree whose PEs can all be processes on this machine.
@@ -55,28 +43,36 @@ pub fn local_topology(
     args: &TreeArgs,
     spanning: SpanningArg,
 ) -> Result<Topology, Vec<RequestError>> {
-    let topology = args.topology(spanning).map_err(|faults| {
-        let faults = faults.into_iter().map(RequestError::from);
-        faults.collect::<Vec<_>>()
-    })?;
-    check_size(&topology)?;
-    Ok(topology)
+    let mut one = local(args.topology(spanning).map(|it| vec![it]))?;
+    Ok(one.remove(0))
+}
+
+/// Checks that the PEs of trees, all of one size, can all be processes on this machine.
+fn local(
+    offered: Result<Vec<Topology>, Vec<TopologyError>>,
+) -> Result<Vec<Topology>, Vec<RequestError>> {
+    let offered =
+        offered.map_err(|all| all.into_iter().map(RequestError::from).collect::<Vec<_>>())?;
+    check_size(&offered[0])?;
+    Ok(offered)
 }
 
 /// Checks that one machine may run this number of processes.
 pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
     let pes = topology.tree.len();
     if pes > MAX_LOCAL_PES {
-        return Err(vec![RequestError::TooManyPes {
-            option: topology.option(),
-            spec: topology.name.clone(),
-            pes,
-        }]);
+        let (option, spec) = (topology.option(), &topology.name);
+        return one(anyhow!(
+            "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
+        ));
     }
     let needed = needed_descriptors(pes);
     let have = descriptors::raised_to(needed);
     match have < needed {
-        true => Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]),
+        true => one(anyhow!(
+            "{needed} file descriptors are needed for {pes} PEs, the limit is {have}: raise it with \
+             `ulimit -n {needed}`"
+        )),
         false => Ok(()),
     }
 }

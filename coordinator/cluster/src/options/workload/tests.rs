@@ -9,7 +9,7 @@ fn deal(text: &str, n: usize) -> Vec<u64> {
 }
 
 fn message(text: &str) -> String {
-    text.parse::<Lengths>().unwrap_err().to_string()
+    text.parse::<Lengths>().unwrap_err()
 }
 
 #[test]
@@ -18,19 +18,10 @@ fn a_list_is_taken_as_it_stands() {
     assert_eq!(deal("7", 1), [7]);
     for n in [0, 2, 4] {
         let error = Lengths::List(vec![1, 2, 3]).deal(n).unwrap_err();
-        assert_eq!(
-            error,
-            DealError::WrongCount {
-                given: 3,
-                needed: n,
-            }
-        );
+        let expected =
+            format!("3 length(s) given, but {n} needed: one for each PE from P1 to P{n} ");
+        assert!(error.starts_with(&expected), "{error}");
     }
-    let error = Lengths::List(vec![1]).deal(4).unwrap_err().to_string();
-    assert!(
-        error.starts_with("1 length(s) given, but 4 needed"),
-        "{error}"
-    );
 }
 
 #[test]
@@ -76,14 +67,19 @@ fn uniform_reaches_both_bounds_and_never_changes() {
 fn what_is_together_too_much_is_refused() {
     let most = format!("{MAX_TOTAL_BYTES},0");
     assert_eq!(deal(&most, 2), [MAX_TOTAL_BYTES, 0]);
-    for text in ["equal:4EiB", "halfnull:15EiB", "ramp:15EiB", "onebig:15EiB"] {
+    for text in [
+        "equal:4EiB",
+        "halfnull:15EiB",
+        "ramp:15EiB",
+        "onebig:15EiB",
+        "uniform:0..18446744073709551615:1",
+    ] {
         let error = text.parse::<Lengths>().unwrap().deal(9).unwrap_err();
-        assert!(matches!(error, DealError::TotalTooLarge { .. }), "{text}");
+        assert!(
+            error.starts_with("the lengths add up to "),
+            "{text}: {error}"
+        );
     }
-    let all = "uniform:0..18446744073709551615:1"
-        .parse::<Lengths>()
-        .unwrap();
-    assert!(matches!(all.deal(9), Err(DealError::TotalTooLarge { .. })));
 }
 
 #[test]

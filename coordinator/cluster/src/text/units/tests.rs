@@ -119,41 +119,38 @@ fn rates_and_times_are_read_and_printed_exactly() {
         assert_eq!(parse_time(text), Ok(nanos), "{text}");
         assert_eq!(ExactTime(nanos).to_string(), printed);
     }
-    for (refused, reason) in [
+    for (quantity, text, reason) in [
         (
-            parse_rate("fast"),
-            "`fast` is not a rate: write a number and a unit, like 200mbit",
+            RATE,
+            "fast",
+            " is not a rate: write a number and a unit, like 200mbit",
+        ),
+        (RATE, "200", " has no unit; the units are kbit, mbit, gbit"),
+        (
+            RATE,
+            "1MB",
+            ": unknown unit `MB`; the units are kbit, mbit, gbit",
         ),
         (
-            parse_rate("200"),
-            "`200` has no unit; the units are kbit, mbit, gbit",
+            RATE,
+            "0.0001kbit",
+            " is not a whole number of bits a second",
         ),
         (
-            parse_rate("1MB"),
-            "`1MB`: unknown unit `MB`; the units are kbit, mbit, gbit",
+            TIME,
+            "-1ms",
+            " is not a time: write a number and a unit, like 5ms",
         ),
+        (TIME, "5", " has no unit; the units are ns, us, ms, s"),
+        (TIME, "0.5ns", " is not a whole number of nanoseconds"),
         (
-            parse_rate("0.0001kbit"),
-            "`0.0001kbit` is not a whole number of bits a second",
-        ),
-        (
-            parse_time("-1ms"),
-            "`-1ms` is not a time: write a number and a unit, like 5ms",
-        ),
-        (
-            parse_time("5"),
-            "`5` has no unit; the units are ns, us, ms, s",
-        ),
-        (
-            parse_time("0.5ns"),
-            "`0.5ns` is not a whole number of nanoseconds",
-        ),
-        (
-            parse_time("99999999999999999s"),
-            "`99999999999999999s` is more than 2^64-1 nanoseconds",
+            TIME,
+            "99999999999999999s",
+            " is more than 2^64-1 nanoseconds",
         ),
     ] {
-        assert_eq!(refused.unwrap_err().to_string(), reason);
+        let refused = parse(quantity, text).unwrap_err().to_string();
+        assert_eq!(refused, format!("`{text}`{reason}"));
     }
 }
 

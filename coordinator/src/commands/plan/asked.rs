@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use anyhow::ensure;
 use flitcast_plan::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanRoundArgs};
-use super::error::{PlanError, PlanErrors};
 use super::report::PlanReport;
+use crate::faults::Faults;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
 use flitcast_cluster::options::order::OrderError;
 use flitcast_cluster::options::tree::SpanningArg;
@@ -16,9 +17,7 @@ use flitcast_cluster::site::topology::Topology;
 
 /// The requested tree and lengths.
 pub struct AskedPlan {
-    /// The name of the tree as typed.
     pub name: String,
-    /// The tree.
     pub tree: Arc<Tree>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
@@ -26,7 +25,7 @@ pub struct AskedPlan {
 
 impl AskedPlan {
     /// Returns the tree and the lengths, or all errors in both.
-    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, PlanErrors> {
+    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Faults> {
         let (topology, lengths) = topology_and_lengths(args, spanning)?;
         let tree = Arc::new(topology.tree);
         let flits = deal_flits(&lengths, &tree)?;
@@ -48,9 +47,9 @@ impl AskedPlan {
 pub fn topology_and_lengths(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
-) -> Result<(Topology, Lengths), PlanErrors> {
-    let mut faults = PlanErrors::default();
-    let topology = faults.take(args.tree.topology(spanning));
+) -> Result<(Topology, Lengths), Faults> {
+    let mut faults = Faults::default();
+    let topology = faults.take(args.tree.topology(spanning).map_err(Faults::all));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     topology.zip(lengths).ok_or(faults)
 }
@@ -60,7 +59,7 @@ pub fn order_of(
     tree: &Tree,
     flits: &[u64],
     order: &Order,
-) -> Result<(Vec<PeId>, &'static str), PlanError> {
+) -> anyhow::Result<(Vec<PeId>, &'static str)> {
     let farthest = farthest_first(tree, flits);
     match order {
         // A search is planned elsewhere (`ordered`), on its own links.
@@ -71,19 +70,15 @@ pub fn order_of(
             Ok((nearest, "nearest-first"))
         }
         Order::Given(given) => {
-            check_order(given.faults(tree, Some(flits)))?;
+            check_order(&given.faults(tree, Some(flits)))?;
             Ok((given.pes().to_vec(), "given"))
         }
     }
 }
 
 /// Returns all errors in an order as one.
-pub fn check_order(faults: Vec<OrderError>) -> Result<(), PlanError> {
-    match faults.is_empty() {
-        true => Ok(()),
-        false => {
-            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            Err(PlanError::Order(told.join("; ")))
-        }
-    }
+pub fn check_order(faults: &[OrderError]) -> anyhow::Result<()> {
+    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    ensure!(told.is_empty(), "--order: {}", told.join("; "));
+    Ok(())
 }

@@ -163,9 +163,7 @@ pub enum Command {
 /// The name of a command that runs rounds, and its metrics address.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
-    /// The command's name.
     pub name: &'static str,
-    /// Address that serves metrics.
     pub metrics: Option<SocketAddr>,
 }
 

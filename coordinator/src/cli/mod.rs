@@ -38,7 +38,6 @@ use flitcast_cluster::text::stdout::unless_closed;
 /// Number of words that may contain the command: the program, the command, and options before it.
 const MOST_BEFORE: usize = 5;
 
-/// Runs the command line.
 pub fn main() -> ExitCode {
     let code = match Cli::try_parse_from(words()) {
         Ok(cli) => run(cli).unwrap_or_else(report_error),
@@ -136,8 +135,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let calibration = args.understand().map_err(refused)?;
             observed(seen, calibrate::calibrate_and_report(&calibration, &logs))
         }
-        Command::Plan(args) => print_with(|out| plan::run(args, out)),
-        Command::Compare(args) => print_with(|out| compare::run(args, out)),
+        Command::Plan(args) => print_with(|out| plan::run(&args, out)),
+        Command::Compare(args) => print_with(|out| compare::run(&args, out)),
         Command::TimedPlan(args) => print_with(|out| timed::plan(args, out)),
         Command::TimedCompare(args) => print_with(|out| timed::compare(args, out)),
         Command::Ca(args) => print_with(|out| ca::run(args, out)),

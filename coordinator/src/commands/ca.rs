@@ -1,19 +1,18 @@
 //! `flitcast ca`: creates an authority in a folder, and issues and revokes certificates there.
 
-mod revoke;
-
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use clap::{Args, Subcommand};
-use flitcast_node::security::Name;
+use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 
-use flitcast_cluster::site::ca::{authority_in, found, issue_all, locked, name};
-use revoke::{RevokeArgs, revoke};
+use crate::faults::Faults;
+use flitcast_cluster::site::ca::{authority_in, found, issue_all, locked, name, put, read};
+use flitcast_cluster::text::words;
 
 /// Maximum validity in days, ten years: a longer period would be forgotten.
 const MOST_DAYS: u32 = 3660;
@@ -24,6 +23,14 @@ Examples:
   flitcast scatter --cluster cluster.toml --credentials credentials --size 1MiB
   flitcast ca issue credentials p3 coordinator
   flitcast ca revoke credentials p3";
+
+const REVOKE_EXAMPLES: &str = "\
+Example: the key of P3 has got into other hands.
+  flitcast ca revoke credentials p3
+  flitcast ca issue credentials p3
+
+revoked.pem lists what is revoked, and belongs beside ca.pem on every host. It is read by each
+command, by each process when it is started, and by one that joins and stays each time it joins.";
 
 /// Arguments of `flitcast ca`.
 #[derive(Debug, Args)]
@@ -76,8 +83,19 @@ struct IssueArgs {
     days: u32,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = REVOKE_EXAMPLES)]
+struct RevokeArgs {
+    /// Folder of the authority
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Names of the certificates: coordinator, p0, p1 and so on
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+}
+
 /// Runs the command and prints what was done.
-pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
+pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     match args.what {
         CaCommand::Init(args) => init(&args, out),
         CaCommand::Issue(args) => issue(&args, out),
@@ -85,67 +103,103 @@ pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyh
     }
 }
 
-fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
-    let mut faults = Vec::new();
+fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let mut faults = Faults::default();
     check_days("--authority-days", args.authority_days, &mut faults);
     check_days("--days", args.days, &mut faults);
     let names = args.pes.map_or(Vec::new(), |pes| all(pes, &mut faults));
     let is_taken =
         std::fs::read_dir(&args.folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
-        faults.push(anyhow!(
+        faults.0.push(anyhow!(
             "{}: there is something here already; an authority is founded in an empty folder",
             args.folder.display()
         ));
     }
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    let issued = found(&args.folder, args.authority_days).and_then(|authority| {
-        let until = issue_all(&args.folder, &authority, &names, args.days)?;
-        Ok((until, authority.ends()))
-    });
-    let (until, ends) = issued.map_err(|fault| vec![fault])?;
-    Ok(say(out, &args.folder, &names, until, ends))
+    faults.check()?;
+    let authority = found(&args.folder, args.authority_days)?;
+    let until = issue_all(&args.folder, &authority, &names, args.days)?;
+    Ok(say(out, &args.folder, &names, until, authority.ends()))
 }
 
-fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
-    let mut faults = Vec::new();
+fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let mut faults = Faults::default();
     check_days("--days", args.days, &mut faults);
     let names = match args.pes {
         Some(pes) => all(pes, &mut faults),
         None => named(&args.names, &mut faults),
     };
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    let issued = locked(&args.folder).and_then(|_lock| {
-        let authority = authority_in(&args.folder)?;
-        let until = issue_all(&args.folder, &authority, &names, args.days)?;
-        Ok((until, authority.ends()))
-    });
-    let (until, ends) = issued.map_err(|fault| vec![fault])?;
-    Ok(say(out, &args.folder, &names, until, ends))
+    faults.check()?;
+    let lock = locked(&args.folder)?;
+    let authority = authority_in(&args.folder)?;
+    let until = issue_all(&args.folder, &authority, &names, args.days)?;
+    drop(lock);
+    Ok(say(out, &args.folder, &names, until, authority.ends()))
 }
 
-fn check_days(option: &str, days: u32, faults: &mut Vec<anyhow::Error>) {
+/// Revokes all certificates of the names, and prints that.
+fn revoke(args: &RevokeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let mut faults = Faults::default();
+    let names = named(&args.names, &mut faults);
+    faults.check()?;
+    let listed = revoke_all(&args.folder, &names)?;
+    let (names, folder) = (words::names(&names), args.folder.display());
+    Ok(writeln!(
+        out,
+        "in {folder}: all certificates of {names} are revoked; {REVOKED_FILE} lists {listed}, and belongs beside ca.pem on every host"
+    ))
+}
+
+/// Revokes the certificates and returns the number of entries of the revocation list.
+fn revoke_all(folder: &Path, names: &[Name]) -> anyhow::Result<usize> {
+    let _lock = locked(folder)?;
+    let authority = authority_in(folder)?;
+    let now = SystemTime::now();
+    let mut list = revoked(folder)?;
+    let issued = read(folder)?;
+    for &name in names {
+        let had = issued.iter().filter(|entry| entry.name == name);
+        let serials: Vec<Vec<u8>> = had
+            .filter(|entry| entry.until > now)
+            .map(|entry| entry.serial.clone())
+            // Needed for an authority that is older than its ledger.
+            .chain(serial(folder, name)?)
+            .collect();
+        ensure!(
+            !serials.is_empty(),
+            "{name} has no certificate that was issued here and is still good"
+        );
+        for serial in serials {
+            if !list.iter().any(|known| known.serial == serial) {
+                list.push(Revoked { serial, since: now });
+            }
+        }
+    }
+    let made = authority.revoke(&list, now);
+    let pem =
+        made.map_err(|error| anyhow!("cannot make the list of revoked certificates: {error}"))?;
+    put(folder, REVOKED_FILE, &pem, 0o644)?;
+    Ok(list.len())
+}
+
+fn check_days(option: &str, days: u32, faults: &mut Faults) {
     if !(1..=MOST_DAYS).contains(&days) {
-        faults.push(anyhow!("{option} {days}: from 1 to {MOST_DAYS}"));
+        faults
+            .0
+            .push(anyhow!("{option} {days}: from 1 to {MOST_DAYS}"));
     }
 }
 
 /// Parses the names of certificates.
-fn named(texts: &[String], faults: &mut Vec<anyhow::Error>) -> Vec<Name> {
+fn named(texts: &[String], faults: &mut Faults) -> Vec<Name> {
     let names = texts.iter().map(|text| name(text));
-    names
-        .filter_map(|name| name.map_err(|fault| faults.push(fault)).ok())
-        .collect()
+    names.filter_map(|name| faults.take(name)).collect()
 }
 
 /// Returns the names of the coordinator and of `pes` PEs.
-fn all(pes: u32, faults: &mut Vec<anyhow::Error>) -> Vec<Name> {
+fn all(pes: u32, faults: &mut Faults) -> Vec<Name> {
     if pes == 0 || pes as usize > MAX_PES {
-        faults.push(anyhow!("--pes {pes}: from 1 to {MAX_PES}"));
+        faults.0.push(anyhow!("--pes {pes}: from 1 to {MAX_PES}"));
         return Vec::new();
     }
     let pes = (0..pes).map(|pe| Name::Pe(PeId(pe)));

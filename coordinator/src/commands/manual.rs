@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
+use crate::faults::Faults;
 use crate::render::exit::EXIT_STATUS;
 use flitcast_cluster::text::whole_file::write_whole;
 use flitcast_cluster::text::words::at;
@@ -43,11 +44,7 @@ pub struct ManArgs {
 
 impl CompletionsArgs {
     /// Prints the completion script for `command`.
-    pub fn run(
-        self,
-        mut command: Command,
-        out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<anyhow::Error>> {
+    pub fn run(self, mut command: Command, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
         // `generate` would panic if writing failed, so it writes to memory.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "flitcast", &mut script);
@@ -57,13 +54,9 @@ impl CompletionsArgs {
 
 impl ManArgs {
     /// Writes a page for each subcommand of `command`, and prints their number.
-    pub fn run(
-        self,
-        command: Command,
-        out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<anyhow::Error>> {
+    pub fn run(self, command: Command, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
         let folder = self.folder.display();
-        let pages = self.write_pages(command).map_err(|error| vec![error])?;
+        let pages = self.write_pages(command)?;
         Ok(writeln!(out, "{pages} pages in {folder}"))
     }
 

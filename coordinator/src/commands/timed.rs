@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use flitcast_proto::round::ProtocolError;
 use serde_json::{Value, json};
 
+use crate::faults::Faults;
+use crate::render::report::way_as_text;
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
 use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
@@ -119,7 +120,7 @@ pub fn is_timed(words: &[String]) -> bool {
 }
 
 /// Prints the plan, or returns all errors in the command line.
-pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<RequestError>> {
+pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     let request = understood(args, false)?;
     let lanes = lanes_of(&request);
     let planned = Planned {
@@ -131,11 +132,12 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
     };
     let mut foreseen = planned
         .plan_and_predict(&AtomicBool::new(false))
-        .map_err(refused)?;
+        .map_err(RequestError::Choice)?;
     // Half of the memory, which the count of steps needs again.
     foreseen.schedules = Vec::new();
     foreseen.prediction.spans = Vec::new();
-    let steps = steps(&request, &planned.bytes, foreseen.decisions.flit_bytes).map_err(refused)?;
+    let steps = steps(&request, &planned.bytes, foreseen.decisions.flit_bytes);
+    let steps = steps.map_err(RequestError::Choice)?;
     let plan = TimedPlan {
         request,
         foreseen,
@@ -148,7 +150,7 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
 }
 
 /// Prints the comparison of all algorithms on all trees, or returns all errors in the command line.
-pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<RequestError>> {
+pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     let request = understood(args, true)?;
     let all = request
         .choice
@@ -174,12 +176,8 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, V
     Ok(out.write_all(printed.as_bytes()))
 }
 
-fn refused(fault: ProtocolError) -> Vec<RequestError> {
-    vec![RequestError::Choice(fault)]
-}
-
 /// Returns the checked request of a command that starts nothing.
-fn understood(args: TimedArgs, compares: bool) -> Result<Request, Vec<RequestError>> {
+fn understood(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
     let mut operation = args.operation;
     let round = operation.round();
     round.dry_run = true;
@@ -187,11 +185,11 @@ fn understood(args: TimedArgs, compares: bool) -> Result<Request, Vec<RequestErr
     if compares {
         operation.leave_open();
     }
-    let request = operation.request()?;
+    let request = operation.request().map_err(Faults::all)?;
     let is_known = request.profile.is_some() || !request.site.placement.is_spread();
     match is_known {
         true => Ok(request),
-        false => Err(vec![RequestError::UnknownLinks]),
+        false => Err(RequestError::UnknownLinks.into()),
     }
 }
 
@@ -239,14 +237,6 @@ impl TimedPlan {
         (bytes, arrivals)
     }
 
-    fn algorithm(&self) -> String {
-        let way = &self.request.way;
-        let sync = way.sync().map(|sync| format!(", {sync}"));
-        let pacing = self.pacing().map(|pacing| format!(", {pacing}"));
-        let [sync, pacing] = [sync, pacing].map(Option::unwrap_or_default);
-        format!("{}{sync}{pacing}", way.algorithm())
-    }
-
     fn pacing(&self) -> Option<&'static str> {
         pacing_name(self.foreseen.decisions.pacing_of_orders())
     }
@@ -257,7 +247,7 @@ impl TimedPlan {
             "{} on {} by {}",
             request.way.operation.collective().name(),
             request.site.name,
-            self.algorithm()
+            way_as_text(&request.way, self.pacing())
         );
         let mut out = heading(request, &what) + "\n\n";
         if let Some(choice) = &request.choice {

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use crate::faults::Faults;
 use crate::render::json::failure_json;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
-use flitcast_cluster::rounds::outcome::{AftermathOf, Failure};
+use flitcast_cluster::rounds::outcome::AftermathOf;
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::{self, unless_closed};
@@ -67,7 +68,9 @@ pub fn report_end<T>(
                 Format::Json => failure_json(&failure, None, story),
                 _ => String::new(),
             };
-            (printed, failed(&failure))
+            // A request may be refused after the launch, too.
+            let code = if failure.refused { REFUSED } else { FAILED };
+            (printed, ExitCode::from(code))
         }
     };
     for line in story.final_message() {
@@ -78,28 +81,19 @@ pub fn report_end<T>(
 }
 
 /// Describes the processes and the messages after a run that a signal ended.
-pub fn interrupted_note(interrupted: &Interrupted) -> String {
+fn interrupted_note(interrupted: &Interrupted) -> String {
     let failure = interrupted.failure.as_deref();
     let aftermath = failure.map_or_else(String::new, |it| AftermathOf(it).to_string());
     let processes = interrupted.processes;
     format!("interrupted: {processes}; what had not fully arrived was removed{aftermath}")
 }
 
-/// Returns the exit status of a failed run: `REFUSED` if the request was refused, even after the
-/// launch, `FAILED` otherwise.
-pub fn failed(failure: &Failure) -> ExitCode {
-    ExitCode::from(match failure.refused {
-        true => REFUSED,
-        false => FAILED,
-    })
-}
-
 /// Prints the result of a command, or all faults of its command line.
-pub fn print_with<E: std::fmt::Display>(
-    command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Vec<E>>,
+pub fn print_with(
+    command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Faults>,
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let printed = command(&mut out).map_err(refused)?;
+    let printed = command(&mut out).map_err(|faults| refused(faults.0))?;
     unless_closed(printed.and_then(|()| out.flush())).context("cannot print the result")?;
     Ok(ExitCode::SUCCESS)
 }

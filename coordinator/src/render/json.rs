@@ -6,6 +6,7 @@ use flitcast_proto::cost::Link;
 use serde_json::{Value, json};
 
 use crate::render::report::uses_all_ports;
+use crate::render::tree::parents;
 use flitcast_cluster::job::host_costs::CostSource;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::names::pacing_name;
@@ -25,11 +26,6 @@ pub fn json(request: &Request, outcome: &Outcome, story: &RetryReport) -> String
 /// Returns the result as a JSON value.
 pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let (tree, decisions) = (&request.site.tree, &outcome.rounds.decisions);
-    // The list has an element for every PE index; it is null for the root and for absent PEs.
-    let parents: Vec<_> = tree
-        .ids()
-        .map(|pe| tree.parent(pe).map(|parent| parent.0))
-        .collect();
     let certificates = Certificates::of(tree, &outcome.rounds);
     let certificates_of_round = certificates.round.map(|round| round.0);
     json!({
@@ -39,7 +35,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "pacing": pacing_name(decisions.pacing_of_orders()),
         "ports": if uses_all_ports(request) { "multi" } else { "single" },
         "tree": decisions.tree,
-        "parents": parents,
+        "parents": parents(tree),
         "nodes": request.site.nodes,
         "choice": decisions.choice.as_deref(),
         "flit_bytes": decisions.flit_bytes,

@@ -7,6 +7,7 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::wire::control::Payload;
 
 use crate::render::lateness::lateness;
+use flitcast_cluster::algorithms::method::Method;
 use flitcast_cluster::job::host_costs::CostSource;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::names::pacing_name;
@@ -47,19 +48,14 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
     let decisions = &outcome.rounds.decisions;
-    let algorithm = decisions.way.algorithm();
-    let sync = decisions.way.sync();
-    let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
-    let pacing = pacing_name(decisions.pacing_of_orders())
-        .map(|pacing| format!(", {pacing}"))
-        .unwrap_or_default();
+    let way = way_as_text(&decisions.way, pacing_name(decisions.pacing_of_orders()));
     let links = request.site.links_name();
     let mut links = links.map(|links| format!("; {links}")).unwrap_or_default();
     if uses_all_ports(request) {
         links.push_str("; over all links of a PE at once");
     }
     format!(
-        "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
+        "{} {}: {}, {way}; {}, {} in flits of {}{links}\n\n",
         decisions.way.operation.collective().name(),
         decisions.tree,
         counted(request.site.tree.count() as u64, "PE", "PEs"),
@@ -67,6 +63,12 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
         Bytes(outcome.bytes),
         Bytes(decisions.flit_bytes.into()),
     )
+}
+
+/// Returns an algorithm with its synchronisation and its pacing, if it has any.
+pub fn way_as_text(way: &Method, pacing: Option<&str>) -> String {
+    let parts = [Some(way.algorithm()), way.sync(), pacing];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether PEs send to all their neighbours at once.

@@ -72,6 +72,12 @@ pub fn in_tree_order(tree: &Tree) -> Vec<PeId> {
     order
 }
 
+/// Returns the parents of all PEs, by PE index; `None` for the root and for absent PEs.
+pub fn parents(tree: &Tree) -> Vec<Option<u32>> {
+    let parent = |pe| tree.parent(pe).map(|parent: PeId| parent.0);
+    tree.ids().map(parent).collect()
+}
+
 /// Returns each PE in the order of the drawing, with the text that is drawn before it.
 pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)> {
     let mut drawn = Vec::new();

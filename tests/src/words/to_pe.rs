@@ -10,7 +10,8 @@ use flitcast_proto::items::{Message, Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Assignment, FilePayload, Job, Lane, Payload, Peer, Prefix, Prepare, Run, Timeouts, ToPe, Version, Welcome,
+    Assignment, FilePayload, Job, Lane, Payload, Peer, Prefix, Prepare, Run, Timeouts, ToPe,
+    Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 

@@ -73,14 +73,12 @@ pub struct BenchRoundArgs {
     pub raw: Option<PathBuf>,
 }
 
-/// The output formats of a bench.
 const FORMATS: Formats = Formats(&[
     (Format::Table, "For eyes"),
     (Format::Json, "For programs"),
     (Format::Csv, "For spreadsheets: a line for each algorithm"),
 ]);
 
-/// Returns the help of `--algorithms`.
 fn algorithms_help() -> String {
     let of_collective = Collective::ALL.map(|collective| {
         let name = collective.name();

@@ -1,11 +1,11 @@
 //! The checks of `flitcast bench`, before anything is launched or written.
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
-use thiserror::Error;
 
 use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
-use super::raw::{Raw, SamplesFileError};
+use super::raw::Raw;
 use super::request::{Trees, request};
 use flitcast_cluster::algorithms::candidates::{self, Candidate};
 use flitcast_cluster::algorithms::unfit::NotApplicable;
@@ -15,40 +15,9 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::tuning::USUAL_FLIT_BYTES;
 
-/// A fault of the command line of a bench.
-#[derive(Debug, Error)]
-pub enum BenchError {
-    /// A fault that a single run could have as well.
-    #[error(transparent)]
-    Request(RequestError),
-    /// No option defines the messages.
-    #[error("no messages are given; use --lengths LENGTHS or --size SIZE")]
-    NoLengths,
-    /// An unknown algorithm.
-    #[error("--algorithms: there is no {operation} called `{given}`; there are {known}, and all")]
-    Unknown {
-        /// Name as typed.
-        given: String,
-        /// Name of the operation.
-        operation: &'static str,
-        /// Known names.
-        known: String,
-    },
-    /// A requested algorithm that does not support the tree.
-    #[error("--algorithms: {} is {}", .0.algorithm, .0.why)]
-    Unfit(Skipped),
-    /// All messages are null, so nothing takes time.
-    #[error("every message is null: there is nothing to time")]
-    NothingToSend,
-    /// The file of the samples cannot be written.
-    #[error("--raw {0}")]
-    Raw(#[from] SamplesFileError),
-}
-
 /// An algorithm that is timed.
 #[derive(Debug)]
 pub struct Contestant {
-    /// Name of the algorithm.
     pub name: &'static str,
     /// Request for the runs; the number of rounds is set for each cluster.
     pub request: Request,
@@ -57,16 +26,13 @@ pub struct Contestant {
 /// An algorithm that is not timed.
 #[derive(Debug)]
 pub struct Skipped {
-    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Reason.
     pub why: NotApplicable,
 }
 
 /// A valid bench.
 #[derive(Debug)]
 pub struct Bench {
-    /// Name of the operation.
     pub operation: &'static str,
     /// The tree or network as typed, or the name of the cluster.
     pub tree: String,
@@ -78,31 +44,22 @@ pub struct Bench {
     pub flit_bytes: u32,
     /// Total bytes of all messages.
     pub bytes: u64,
-    /// Number of nonnull messages.
     pub messages: u64,
     /// Number of timed rounds of each algorithm.
     pub rounds: u64,
     /// Number of untimed rounds before them on each cluster.
     pub warm_up: u64,
-    /// Security of connections.
     pub guard: Guard,
-    /// Algorithms to time.
     pub contestants: Vec<Contestant>,
-    /// Algorithms that are not timed.
     pub skipped: Vec<Skipped>,
-    /// Output format.
     pub format: Format,
-    /// File for all samples.
     pub raw: Option<Raw>,
 }
 
 impl Bench {
-    /// Checks a command line. The file of the samples is created last, if nothing is wrong.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
-    pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
+    /// Checks a command line, or returns all faults. The file of the samples is created last, if
+    /// nothing is wrong.
+    pub fn new(args: BenchArgs) -> Result<Bench, Vec<anyhow::Error>> {
         let (asked, args) = match args.operation {
             BenchOperation::Scatter(args) => (Algorithm::FARTHEST_FIRST, args),
             BenchOperation::Gather(args) => (Algorithm::CERTIFICATION_PIPELINED, args),
@@ -116,19 +73,19 @@ impl Bench {
             (Ok(request), Ok(trees)) => (request, trees),
             // Faults of the tree are faults of the request.
             (Err(wrong), _) | (Ok(_), Err(wrong)) => {
-                faults.extend(wrong.into_iter().map(BenchError::from));
+                faults.extend(wrong.into_iter().map(of_request));
                 return Err(faults);
             }
         };
         let bytes = request.messages.bytes.clone();
         if bytes.iter().all(|&bytes| bytes == 0) {
-            faults.push(BenchError::NothingToSend);
+            faults.push(anyhow!("every message is null: there is nothing to time"));
         }
         if !faults.is_empty() {
             return Err(faults);
         }
         let raw = args.raw.as_deref().map(Raw::create).transpose();
-        let raw = raw.map_err(|fault| vec![fault.into()])?;
+        let raw = raw.map_err(|fault| vec![fault])?;
         // All algorithms use the same flit size.
         let flit_bytes = *request.way.flit_bytes.get_or_insert(USUAL_FLIT_BYTES);
         let contestant = |candidate: Candidate| Contestant {
@@ -169,7 +126,7 @@ fn fitting(
     asked: Algorithm,
     args: &BenchRoundArgs,
     trees: Option<&Trees>,
-) -> (Vec<Candidate>, Vec<Skipped>, Vec<BenchError>) {
+) -> (Vec<Candidate>, Vec<Skipped>, Vec<anyhow::Error>) {
     let operation = asked.collective().name();
     let mut known = candidates::all(operation);
     if let (Collective::Gossip, Some(trees)) = (asked.collective(), trees) {
@@ -178,7 +135,7 @@ fn fitting(
     known.extend(candidates::to_measure_against(operation));
     let (named, mut faults) = chosen(&args.algorithms, operation, &known);
     if let Some(path) = &args.raw {
-        faults.extend(Raw::fault(path).map(BenchError::from));
+        faults.extend(Raw::fault(path));
     }
     let is_named = named.is_some();
     let mut fitting = named.unwrap_or(known);
@@ -193,18 +150,20 @@ fn fitting(
         });
     }
     if is_named {
-        faults.extend(unfit.drain(..).map(BenchError::Unfit));
+        let unfit = unfit.drain(..);
+        faults.extend(unfit.map(|it| anyhow!("--algorithms: {} is {}", it.algorithm, it.why)));
     }
     (fitting, unfit, faults)
 }
 
-impl From<RequestError> for BenchError {
-    fn from(error: RequestError) -> BenchError {
-        match error {
-            // The original message is about files.
-            RequestError::NoPayload => BenchError::NoLengths,
-            other => BenchError::Request(other),
+/// Returns the fault of a request, in the terms of a bench.
+fn of_request(fault: RequestError) -> anyhow::Error {
+    match fault {
+        // The original message is about files.
+        RequestError::NoPayload => {
+            anyhow!("no messages are given; use --lengths LENGTHS or --size SIZE")
         }
+        other => other.into(),
     }
 }
 
@@ -214,7 +173,7 @@ fn chosen(
     text: &str,
     operation: &'static str,
     known: &[Candidate],
-) -> (Option<Vec<Candidate>>, Vec<BenchError>) {
+) -> (Option<Vec<Candidate>>, Vec<anyhow::Error>) {
     if text.trim() == "all" {
         return (None, Vec::new());
     }
@@ -223,11 +182,13 @@ fn chosen(
         match known.iter().find(|candidate| candidate.name == name) {
             Some(candidate) if chosen.contains(candidate) => {}
             Some(candidate) => chosen.push(*candidate),
-            None => faults.push(BenchError::Unknown {
-                given: name.to_owned(),
-                operation,
-                known: known.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
-            }),
+            None => {
+                let known: Vec<&str> = known.iter().map(|candidate| candidate.name).collect();
+                faults.push(anyhow!(
+                    "--algorithms: there is no {operation} called `{name}`; there are {}, and all",
+                    known.join(", ")
+                ));
+            }
         }
     }
     (Some(chosen), faults)

@@ -49,11 +49,6 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
     }
 }
 
-/// Prints the result.
-///
-/// # Errors
-///
-/// Returns an error if writing fails.
 fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let printed = match bench.format {

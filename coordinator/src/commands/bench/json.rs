@@ -7,7 +7,6 @@ use super::measure::passes;
 use super::samples::Figures;
 use flitcast_cluster::text::figures::micros;
 
-/// Returns the JSON text.
 pub fn json(bench: &Bench, figures: &[Figures]) -> String {
     let skipped = bench.skipped.iter().map(
         |skipped| json!({ "algorithm": skipped.algorithm, "reason": skipped.why.to_string() }),

@@ -26,9 +26,7 @@ const PASSES: u64 = 3;
 pub enum BenchEnd {
     /// All rounds succeeded; one entry for each algorithm.
     Done(Vec<Figures>),
-    /// A round of an algorithm failed.
     Failed(&'static str, Box<Failure>),
-    /// A signal asked the command to end.
     Interrupted(Interrupted),
 }
 
@@ -62,8 +60,7 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> 
             };
             let timed = timed(&outcome, bench.warm_up, pass, rounds.start);
             if let Some(raw) = &mut bench.raw {
-                raw.add(name, &timed)
-                    .map_err(|fault| anyhow::anyhow!("--raw {fault}"))?;
+                raw.add(name, &timed)?;
             }
             samples[place].extend(timed);
         }

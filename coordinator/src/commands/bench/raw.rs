@@ -1,18 +1,19 @@
 //! A file of all timed rounds: lines that begin with `#` contain time, host, commit and command
 //! line; CSV follows.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
+use anyhow::anyhow;
 
 use super::csv_line::{line, micros};
 use super::samples::Sample;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
 use flitcast_cluster::system::folder::check_writable;
 use flitcast_cluster::system::machine;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::words::{counted, shell_word};
 
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");
@@ -28,12 +29,9 @@ const COLUMNS: [&str; 8] = [
     "slip_max_us",
 ];
 
-/// A file of samples that cannot be written.
-#[derive(Debug, Error)]
-#[error("{}: {why}", path.display())]
-pub struct SamplesFileError {
-    path: PathBuf,
-    why: String,
+/// Returns the fault of a file of samples that cannot be written.
+fn fault(path: &Path, why: String) -> anyhow::Error {
+    anyhow!("--raw {}: {why}", path.display())
 }
 
 /// An open file of samples.
@@ -45,11 +43,8 @@ pub struct Raw {
 
 impl Raw {
     /// Checks a path without writing to it.
-    pub fn fault(path: &Path) -> Option<SamplesFileError> {
-        let fault = |why: String| {
-            let path = path.to_owned();
-            Some(SamplesFileError { path, why })
-        };
+    pub fn fault(path: &Path) -> Option<anyhow::Error> {
+        let fault = |why: String| Some(fault(path, why));
         if path.symlink_metadata().is_ok() {
             return fault("it is there already, and measurements are not overwritten".to_owned());
         }
@@ -66,16 +61,9 @@ impl Raw {
         }
     }
 
-    /// Creates the file with the text above the samples.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be created or already exists.
-    pub fn create(path: &Path) -> Result<Raw, SamplesFileError> {
-        let fault = |error: io::Error| SamplesFileError {
-            path: path.to_owned(),
-            why: format!("it cannot be made: {error}"),
-        };
+    /// Creates the file, which must not exist, with the text above the samples.
+    pub fn create(path: &Path) -> anyhow::Result<Raw> {
+        let fault = |error: io::Error| fault(path, format!("it cannot be made: {error}"));
         let mut raw = Raw {
             path: path.to_owned(),
             file: OpenOptions::new()
@@ -84,7 +72,7 @@ impl Raw {
                 .open(path)
                 .map_err(fault)?,
         };
-        let (host, command) = (host(), command_line());
+        let (host, command) = (host(), command_line(std::env::args_os()));
         let above = format!("# commit: {COMMIT}\n# host: {host}\n# command: {command}\n");
         let begun = raw.append(&(above + &line(COLUMNS)));
         begun.map(|()| raw).map_err(|error| {
@@ -94,25 +82,18 @@ impl Raw {
         })
     }
 
-    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Appends samples immediately, so that an interrupted bench keeps those that it has.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if writing fails.
-    pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), SamplesFileError> {
+    pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> anyhow::Result<()> {
         let records = samples.iter().map(|sample| record(algorithm, sample));
         let text: String = records
             .map(|record| line(record.iter().map(String::as_str)))
             .collect();
-        self.append(&text).map_err(|error| SamplesFileError {
-            path: self.path.clone(),
-            why: format!("it cannot be written: {error}"),
-        })
+        let written = self.append(&text);
+        written.map_err(|error| fault(&self.path, format!("it cannot be written: {error}")))
     }
 
     /// Appends these lines, or none of them if writing fails.
@@ -141,26 +122,16 @@ fn record(algorithm: &str, sample: &Sample) -> [String; 8] {
     ]
 }
 
-/// Describes the host: name, system and cores.
 fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cores = counted(cores as u64, "core", "cores");
     format!("{}, {cores}", machine::described())
 }
 
-/// Returns the command line, quoted for a shell.
-fn command_line() -> String {
-    let words = std::env::args_os().map(|word| quoted(&word.to_string_lossy()));
+/// Returns the command line on one line, quoted for a shell.
+fn command_line(args: impl Iterator<Item = OsString>) -> String {
+    let words = args.map(|word| shell_word(word.to_string_lossy().replace('\n', " ")));
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Quotes a word for a shell, on one line.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''").replace('\n', " ")),
-    }
 }
 
 #[cfg(test)]
@@ -169,16 +140,10 @@ mod tests {
 
     #[test]
     fn a_command_line_can_be_pasted() {
-        for (word, pasted) in [
-            ("--lengths", "--lengths"),
-            ("uniform:0..1MiB:7", "uniform:0..1MiB:7"),
-            ("", "''"),
-            ("two words", "'two words'"),
-            ("it's", r"'it'\''s'"),
-            ("$HOME;*", "'$HOME;*'"),
-            ("a\nb", "'a b'"),
-        ] {
-            assert_eq!(quoted(word), pasted);
-        }
+        let words = ["flitcast", "bench", "--raw", "a\nb"].map(OsString::from);
+        assert_eq!(
+            command_line(words.into_iter()),
+            "flitcast bench --raw 'a b'"
+        );
     }
 }

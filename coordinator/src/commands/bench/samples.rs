@@ -11,7 +11,6 @@ pub struct Sample {
     pub round: u64,
     /// Predicted duration, with the edges as measured in this pass.
     pub predicted_ns: u64,
-    /// Measured duration.
     pub measured_ns: u64,
     /// Number of flits that had to wait for a busy port.
     pub collisions: u64,
@@ -24,9 +23,7 @@ pub struct Sample {
 /// The results of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Name of its tree.
     pub tree: String,
     /// Predicted duration of a round: the median over the passes.
     pub predicted_ns: u64,

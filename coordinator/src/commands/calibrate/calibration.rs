@@ -27,19 +27,13 @@ use flitcast_cluster::tuning::BUFFER_BYTES;
 /// A valid calibration.
 #[derive(Debug)]
 pub struct Calibration {
-    /// Tree or cluster.
     pub topology: Topology,
-    /// Shape of the links.
     pub link: Option<LinkSpec>,
-    /// Payload of a flit.
     pub flit_bytes: u32,
-    /// File for the profile.
     pub output: Option<PathBuf>,
     /// Approximate duration.
     pub seconds: f64,
-    /// Security of connections.
     pub guard: Guard,
-    /// Output format.
     pub format: Format,
 }
 
@@ -47,16 +41,12 @@ pub struct Calibration {
 #[derive(Debug)]
 pub struct Calibrated {
     pub profile: Profile,
-    /// Workloads that were run.
     pub workloads: Vec<Ran>,
     /// Names of the workloads that were not run because time was short.
     pub left_out: Vec<String>,
     pub announced: Duration,
-    /// Actual duration.
     pub took: Duration,
-    /// Security of connections.
     pub guard: Guard,
-    /// Path of the written profile.
     pub written: Option<PathBuf>,
 }
 
@@ -66,11 +56,9 @@ pub struct Ran {
     /// Name, such as `gather equal:1031`.
     pub name: String,
     pub rounds: u64,
-    /// Median of the measured durations.
     pub measured_ns: u64,
     /// Predicted duration with the fitted costs.
     pub predicted_ns: u64,
-    /// Error of the prediction, in percent.
     pub error_pct: f64,
 }
 

@@ -21,6 +21,7 @@ use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::rounds::run::{self, Interrupted, RunResult};
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::whole_file::write_whole;
+use flitcast_cluster::text::words::counted;
 
 /// Fraction of the time for measuring edges; the rest is for rounds.
 const EDGES_SHARE: f64 = 0.4;
@@ -58,8 +59,8 @@ impl Calibration {
     pub fn announcement(&self) -> String {
         let edges = self.topology.tree.len() - 1;
         format!(
-            "measures {edges} {} and runs {} workloads, about {:.0} s",
-            if edges == 1 { "edge" } else { "edges" },
+            "measures {} and runs {} workloads, about {:.0} s",
+            counted(edges as u64, "edge", "edges"),
             runs(self.gather(&self.topology.tree)).len(),
             self.seconds.max(1.0),
         )

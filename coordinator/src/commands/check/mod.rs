@@ -2,17 +2,16 @@
 //! their positions, or else the cluster as a round would find it. `cluster_file` defines the
 //! format.
 
-mod credentials;
 mod json;
 mod text;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use flitcast_node::security::{Identity, Name, revoked as revoked_in};
 use flitcast_node::system::regular;
 
-use credentials::Shown;
 use flitcast_cluster::files::user_file::{FileError, SourcePosition};
 use flitcast_cluster::job::request::check_size;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
@@ -49,21 +48,23 @@ pub struct CheckArgs {
 struct Wrong {
     /// Position in the file; `None` if the fault concerns no part of it.
     spot: Option<SourcePosition>,
-    /// Description.
     told: String,
+}
+
+/// A process, and whether its certificate is in the folder.
+struct Shown {
+    name: Name,
+    /// Whether its certificate or its key is in the folder; an invalid one is reported as a fault.
+    is_here: bool,
 }
 
 /// A valid cluster file and its content.
 struct CheckedClusterFile {
-    /// Path of the file.
     path: PathBuf,
-    /// The tree and the places of its PEs.
     topology: Topology,
-    /// Security of its connections.
     guard: Guard,
     /// Certificates in the folder, if there is one.
     shown: Vec<Shown>,
-    /// Number of revoked certificates.
     revoked: usize,
 }
 
@@ -133,9 +134,10 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
     }
     let (mut shown, mut revoked) = (Vec::new(), 0);
     if let (Some(said), Some(topology)) = (&settings.credentials, &topology) {
-        let (found, wrong) = credentials::look(&said.folder, topology);
+        let (found, wrong) = certificates_in(&said.folder, topology);
         shown = found;
-        revoked = credentials::revoked_in(&said.folder);
+        // Faults of the list are reported with the coordinator's certificate.
+        revoked = revoked_in(&said.folder).map_or(0, |list| list.len());
         faults.extend(wrong.into_iter().map(|told| Wrong {
             spot: Some(said.spot),
             told: format!("credentials: {told}"),
@@ -151,4 +153,29 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
         }),
         _ => Err(faults),
     }
+}
+
+/// Returns the processes with certificates in `folder`, and the distinct faults of the
+/// certificates. Only the coordinator's must be there: a PE's may be on its own host only.
+fn certificates_in(folder: &Path, topology: &Topology) -> (Vec<Shown>, Vec<String>) {
+    let mut shown = Vec::new();
+    let mut wrong: Vec<String> = Vec::new();
+    let pes = topology.tree.pes().map(Name::Pe);
+    for name in std::iter::once(Name::Coordinator).chain(pes) {
+        let files = [name.certificate_file(), name.key_file()];
+        let is_here = files
+            .iter()
+            .any(|file| folder.join(file).symlink_metadata().is_ok());
+        if (is_here || name == Name::Coordinator)
+            && let Err(fault) = Identity::load(folder, name)
+        {
+            // A fault of the authority concerns all certificates; it is reported once.
+            let told = fault.to_string();
+            if !wrong.contains(&told) {
+                wrong.push(told);
+            }
+        }
+        shown.push(Shown { name, is_here });
+    }
+    (shown, wrong)
 }

@@ -1,7 +1,6 @@
 //! `flitcast compare broadcast`: all algorithms that fit, on the given trees and on those that they
 //! build in a complete network.
 
-use clap::Args;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::broadcast_plan::least_steps_of_complete;
@@ -9,52 +8,27 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 
+use super::args::CompareBroadcastArgs;
 use super::crossings::{Comparison, Row};
-use super::error::CompareError;
 use super::trees::{Named, over, spanning};
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::broadcast_plans::among_all;
-use flitcast_cluster::algorithms::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
+use flitcast_cluster::algorithms::plan_limits::{MOST_CROSSINGS_OF_ONE, check_size};
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
-use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
-use flitcast_cluster::options::pes::{parse_pe, source};
+use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
-use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::options::values::{is_for_trees, joined};
 
-/// Arguments of `flitcast compare broadcast`.
-#[derive(Debug, Args)]
-pub struct CompareBroadcastArgs {
-    /// The tree; a network is compared over both kinds of spanning tree, unless one is named.
-    #[command(flatten)]
-    pub tree: TreeArgs,
-    /// The length of the message in flits.
-    #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
-    pub size: u64,
-    /// The PE that holds the message, as 3 or P3.
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub from: Option<PeId>,
-    /// Number of ports of a PE.
-    #[arg(long, value_enum, default_value_t = Ports::Single)]
-    pub ports: Ports,
-    /// Format of the comparison on stdout.
-    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
-    pub format: Format,
-}
-
-/// Returns the printed comparison, or all errors in the command line.
-pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Vec<CompareError>> {
+pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Faults> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
-    let ports = args.ports.fit(reach_all).map_err(CompareError::from);
-    let trees = match (spanning(&args.tree), ports) {
-        (Ok(trees), Ok(())) => trees,
-        (trees, ports) => {
-            let mut faults = trees.err().unwrap_or_default();
-            faults.extend(ports.err());
-            return Err(faults);
-        }
+    let mut faults = Faults::default();
+    let trees = faults.take(spanning(&args.tree));
+    let ports = faults.take(args.ports.fit(reach_all));
+    let (Some(trees), Some(())) = (trees, ports) else {
+        return Err(faults);
     };
-    let from = source(args.from, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
+    let from = source(args.from, &trees[0].tree)?;
     let kind = network.and_then(Result::ok).map(|it| it.to_string());
     // The algorithms whose edges the network has, beside those over the given trees.
     let others = BroadcastAlgorithm::among_all().filter(|one| {

@@ -5,24 +5,24 @@ use std::io::{self, Write};
 use flitcast_plan::Algorithm;
 
 use super::args::{CompareArgs, CompareOperation};
-use super::error::CompareError;
 use super::{broadcast, exchange, gossip, gossip_on_tree, scatter_gather};
+use crate::faults::Faults;
 
 /// Prints the comparison, or returns all errors in the command line.
-pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CompareError>> {
-    let printed = match args.operation {
+pub fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let printed = match &args.operation {
         CompareOperation::Scatter(args) => {
-            scatter_gather::compared(Algorithm::FARTHEST_FIRST, &args)
+            scatter_gather::compared(Algorithm::FARTHEST_FIRST, args)
         }
         CompareOperation::Gather(args) => {
-            scatter_gather::compared(Algorithm::CERTIFICATION_PIPELINED, &args)
+            scatter_gather::compared(Algorithm::CERTIFICATION_PIPELINED, args)
         }
-        CompareOperation::Broadcast(args) => broadcast::compared(&args),
+        CompareOperation::Broadcast(args) => broadcast::compared(args),
         CompareOperation::Gossip(args) => match &args.tree.network {
-            Some(network) => gossip::compared(&args, network),
-            None => gossip_on_tree::compared(&args),
+            Some(network) => gossip::compared(args, network),
+            None => gossip_on_tree::compared(args),
         },
-        CompareOperation::Exchange(args) => exchange::compared(&args),
+        CompareOperation::Exchange(args) => exchange::compared(args),
     };
     Ok(out.write_all(printed?.as_bytes()))
 }

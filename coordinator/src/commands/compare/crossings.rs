@@ -20,16 +20,13 @@ pub struct Comparison {
     /// The source of a broadcast.
     #[serde(skip)]
     pub source: Option<PeId>,
-    /// The number of flits of all messages.
     pub flits: u64,
-    /// A lower bound of the steps of any algorithm.
     pub bound_steps: u64,
     /// The trees or networks that the bound holds for, as human-readable text; empty if it holds for
     /// any.
     #[serde(skip)]
     pub bound_over: &'static str,
     pub results: Vec<Row>,
-    /// The reason why the best row is the best.
     pub why: Option<String>,
     /// Remarks on the whole comparison, as human-readable text.
     #[serde(skip)]
@@ -43,7 +40,6 @@ pub struct Row {
     pub tree: String,
     pub algorithm: String,
     pub time_steps: u64,
-    /// Time divided by the lower bound.
     pub over_bound: f64,
     /// The largest number of flits that a PE keeps for others at the end of a step.
     pub kept_flits: u64,

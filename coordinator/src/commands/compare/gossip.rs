@@ -1,6 +1,7 @@
 //! `flitcast compare gossip` on a network, for equal blocks: the figures in the paper's tables,
 //! those of its formulas, those of whole steps, and those of plans.
 
+use anyhow::anyhow;
 use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::{
     CompleteGossip, Gossip, GossipAlgorithm, GossipNetwork, Prices, choose,
@@ -8,16 +9,18 @@ use flitcast_plan::gossip::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::error::{CompareError, GossipComparisonError, MAX_SIDE};
-use super::gossip_args::CompareGossipArgs;
-use super::gossip_row::{NONE, Row};
-use super::gossip_rows::rows;
+use super::args::CompareGossipArgs;
+use super::gossip_rows::{NONE, Row, rows};
+use crate::faults::Faults;
 use flitcast_cluster::job::prices::typed;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::joined;
 use flitcast_cluster::text::figures::{as_exact, decimal, lines, table};
+
+/// The largest side of rings and tori for which all parameters are tried.
+const MAX_SIDE: usize = 65_536;
 
 #[derive(Serialize)]
 struct Comparison<'a> {
@@ -33,10 +36,8 @@ struct Comparison<'a> {
     results: Vec<Row>,
 }
 
-/// Returns the printed comparison, or all errors in the command line.
-pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<CompareError>> {
-    let (arena, prices) = asked(args, network)
-        .map_err(|all| all.into_iter().map(CompareError::from).collect::<Vec<_>>())?;
+pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Faults> {
+    let (arena, prices) = asked(args, network)?;
     // Each class then has one flit of each block.
     let flits = arena.classes() as u64;
     let lengths = vec![flits; arena.pes()];
@@ -77,34 +78,33 @@ pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<C
     })
 }
 
-/// Returns an error for each option that does not apply to a network.
-fn of_trees(args: &CompareGossipArgs) -> Vec<GossipComparisonError> {
+fn asked(args: &CompareGossipArgs, network: &str) -> Result<(GossipNetwork, Prices), Faults> {
     let lengths = args.lengths.is_some().then_some("--lengths");
     let ports = (args.ports == Ports::Multi).then_some("--ports");
-    let given = args.tree.given_for_trees().chain(lengths).chain(ports);
-    given.map(GossipComparisonError::OfTrees).collect()
-}
-
-fn asked(
-    args: &CompareGossipArgs,
-    network: &str,
-) -> Result<(GossipNetwork, Prices), Vec<GossipComparisonError>> {
-    let mut faults = of_trees(args);
-    let arena = gossip_network(network);
-    let arena = arena.map_err(|fault| faults.push(fault.into())).ok();
+    let of_trees = args.tree.given_for_trees().chain(lengths).chain(ports);
+    let mut faults = Faults::all(of_trees.map(|option| {
+        anyhow!(
+            "{option} is for trees: on a --network, which has no root and a port for each edge, \
+             blocks of one length are compared"
+        )
+    }));
+    let arena = faults.take(gossip_network(network));
     let prices = typed(&args.prices).and_then(|prices| prices.prices());
-    let prices =
-        prices.map_err(|all| faults.extend(all.into_iter().map(GossipComparisonError::from)));
-    if prices.is_ok_and(|prices| prices.flit == 0) {
-        faults.push(GossipComparisonError::NoUnit);
+    let prices = faults.take(prices.map_err(Faults::all));
+    if prices.as_ref().is_some_and(|prices| prices.flit == 0) {
+        let why = "times are compared in units of t_l, which has to be more than 0";
+        faults.0.push(anyhow!("--tl 0: {why}"));
     }
     if let Some(GossipNetwork::Grid(grid)) = &arena
         && let Some(side) = grid.sides.iter().find(|side| **side > MAX_SIDE)
     {
-        faults.push(GossipComparisonError::TooLong(*side));
+        faults.0.push(anyhow!(
+            "--network: a side of {side} has too many parameters to compare; use sides of at \
+             most {MAX_SIDE}"
+        ));
     }
     match (arena, prices) {
-        (Some(arena), Ok(prices)) if faults.is_empty() => Ok((arena, prices)),
+        (Some(arena), Some(prices)) if faults.0.is_empty() => Ok((arena, prices)),
         _ => Err(faults),
     }
 }

@@ -1,44 +1,41 @@
 //! `flitcast compare gossip` over the edges of a tree.
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::{CycleGossip, ListTask, NotPlanned};
 
+use super::args::CompareGossipArgs;
 use super::crossings::{Comparison, Row};
-use super::error::{CompareError, GossipComparisonError};
-use super::gossip_args::CompareGossipArgs;
 use super::trees::{Named, over, spanning};
-use flitcast_cluster::algorithms::plan_limits::{check_flits, check_pes};
+use crate::faults::Faults;
+use flitcast_cluster::algorithms::plan_limits::{PlanTooLarge, check_flits, check_pes};
 use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
 use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use flitcast_cluster::options::ports::Ports;
 
-/// Returns the printed comparison, or all errors in the command line.
-pub fn compared(args: &CompareGossipArgs) -> Result<String, Vec<CompareError>> {
-    let prices = args.prices.check_absent::<CompareError>();
+pub fn compared(args: &CompareGossipArgs) -> Result<String, Faults> {
+    let mut faults = Faults::default();
+    let trees = faults.take(spanning(&args.tree));
     let lengths = match &args.lengths {
-        Some(lengths) => lengths_of_all_in_flits(lengths).map_err(CompareError::from),
-        None => Err(GossipComparisonError::NoLengths.into()),
+        Some(lengths) => faults.take(lengths_of_all_in_flits(lengths)),
+        None => faults.take(Err(anyhow!(
+            "--lengths: missing; give the length of each PE's message, for example equal:1"
+        ))),
     };
-    let (trees, lengths) = match (spanning(&args.tree), lengths, prices) {
-        (Ok(trees), Ok(lengths), Ok(())) => (trees, lengths),
-        (trees, lengths, prices) => {
-            let mut faults = trees.err().unwrap_or_default();
-            faults.extend(lengths.err());
-            faults.extend(prices.err().unwrap_or_default());
-            return Err(faults);
-        }
+    let prices = args.prices.check_absent::<anyhow::Error>();
+    let prices = faults.take(prices.map_err(Faults::all));
+    let (Some(trees), Some(lengths), Some(())) = (trees, lengths, prices) else {
+        return Err(faults);
     };
-    let pes = trees[0].tree.len();
-    let flits = deal_flits_to_all(&lengths, pes).map_err(|fault| vec![fault.into()])?;
-    let comparison = comparison(args, &trees, &flits).map_err(|fault| vec![fault])?;
-    Ok(comparison.printed(args.format))
+    let flits = deal_flits_to_all(&lengths, trees[0].tree.len())?;
+    Ok(comparison(args, &trees, &flits)?.printed(args.format))
 }
 
 fn comparison(
     args: &CompareGossipArgs,
     trees: &[Named],
     flits: &[u64],
-) -> Result<Comparison, CompareError> {
+) -> Result<Comparison, PlanTooLarge> {
     check_pes(flits.len())?;
     let total = check_flits("--lengths", flits)?;
     let (mut rows, mut bounds, mut notes) = (Vec::new(), Vec::new(), Vec::new());
@@ -54,7 +51,7 @@ fn comparison(
             match (one.plan(&task), one) {
                 (Ok(plan), _) => rows.push(Row::new(name, one.to_string(), &plan)),
                 (Err(NotPlanned::TooMuch(fault)), TreeGossip::Listed(_)) => {
-                    return Err(fault.into());
+                    return Err(fault);
                 }
                 (Err(_), TreeGossip::Listed(listed)) => {
                     let needs = listed.offer().needs;

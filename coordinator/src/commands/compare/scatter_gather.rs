@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::plan::{Plan, plan, plan_scatter};
 use flitcast_plan::baseline::{
@@ -15,9 +16,9 @@ use flitcast_proto::ops::Direction;
 use serde_json::json;
 
 use super::args::CompareRoundArgs;
-use super::error::CompareError;
 use super::table::{Comparison, Row, table};
 use super::trees::{Named, spanning};
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::LinkArgs;
 use flitcast_cluster::options::baseline::WINDOW;
@@ -27,30 +28,27 @@ use flitcast_cluster::options::format::Format;
 /// Limit of flits times PEs: the baselines are computed flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
 
-/// Returns the printed comparison, or all errors in the command line.
-pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Vec<CompareError>> {
-    let (trees, lengths) = match (spanning(&args.tree), lengths_in_flits(&args.lengths)) {
-        (Ok(trees), Ok(lengths)) => (trees, lengths),
-        (trees, lengths) => {
-            let mut faults = trees.err().unwrap_or_default();
-            faults.extend(lengths.err().map(CompareError::from));
-            return Err(faults);
-        }
+pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Faults> {
+    let mut faults = Faults::default();
+    let trees = faults.take(spanning(&args.tree));
+    let lengths = faults.take(lengths_in_flits(&args.lengths));
+    let (Some(trees), Some(lengths)) = (trees, lengths) else {
+        return Err(faults);
     };
     let pes = trees[0].tree.len();
     // A PE keeps its number, whichever tree spans the network.
-    let flits = deal_flits(&lengths, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
+    let flits = deal_flits(&lengths, &trees[0].tree)?;
     let total: u64 = flits.iter().sum();
     if total.saturating_mul(pes as u64) > MAX_WORK {
-        return Err(vec![CompareError::TooMuch { flits: total, pes }]);
+        let many = format!("{total} flits over {pes} PEs are too many");
+        return Err(anyhow!("the baselines are carried flit by flit: {many}").into());
     }
     let transport = Transport {
         operation: asked,
         flits: &flits,
         links: &args.links,
     };
-    let rows = transport.rows(&trees, args.tree.network.as_deref().unwrap_or_default());
-    let rows = rows.map_err(|fault| vec![fault.into()])?;
+    let rows = transport.rows(&trees, args.tree.network.as_deref().unwrap_or_default())?;
     // By time reversal no gather is faster than the best scatter: the same flits cross the same
     // edges to P0's single port.
     let bounds = trees

@@ -10,10 +10,8 @@ use flitcast_cluster::text::units::Nanos;
 #[derive(Serialize)]
 pub struct Comparison {
     operation: &'static str,
-    /// A lower bound of the steps of any algorithm.
     lower_bound_steps: u64,
     results: Vec<Row>,
-    /// The reason why the best row is the best.
     why: Option<String>,
 }
 
@@ -23,7 +21,6 @@ pub struct Row {
     pub tree: String,
     pub algorithm: String,
     pub time_steps: u64,
-    /// Time divided by the lower bound.
     pub over_lower_bound: f64,
     pub control_steps: u64,
     pub largest_buffer_flits: u64,

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 
-use super::error::CompareError;
+use crate::faults::Faults;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 
 /// A tree by its name.
 pub struct Named {
     /// `kary:2:8`, or `mesh:4x4 root 0 bfs`.
     pub name: String,
-    /// The tree.
     pub tree: Arc<Tree>,
 }
 
@@ -26,15 +25,9 @@ pub fn over(trees: &[Named]) -> &'static str {
 
 /// Returns the tree, or both kinds of spanning tree of a network, unless one is named. The list is not
 /// empty.
-///
-/// # Errors
-///
-/// Returns all errors in the arguments.
-pub fn spanning(args: &TreeArgs) -> Result<Vec<Named>, Vec<CompareError>> {
+pub fn spanning(args: &TreeArgs) -> Result<Vec<Named>, Faults> {
     let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
-    let topologies = args.topologies(&both);
-    let topologies =
-        topologies.map_err(|all| all.into_iter().map(CompareError::from).collect::<Vec<_>>())?;
+    let topologies = args.topologies(&both).map_err(Faults::all)?;
     let mut trees: Vec<Named> = Vec::new();
     for topology in topologies {
         match trees.iter_mut().find(|named| *named.tree == topology.tree) {

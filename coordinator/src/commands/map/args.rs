@@ -105,11 +105,8 @@ struct FaultArgs {
 /// A valid command line.
 #[derive(Debug)]
 pub struct Map {
-    /// The command line.
     pub args: MapArgs,
-    /// The scatter of the shards.
     pub scatter: Request,
-    /// The working folder of shards and results.
     pub work: PathBuf,
 }
 

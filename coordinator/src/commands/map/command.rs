@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use super::args::Map;
-use super::three_runs::{MapAborted, complain, execute};
+use super::three_runs::{complain, execute};
 use super::{report, work};
-use crate::render::exit::{FAILED, failed, interrupted_note, write_out};
-use crate::render::json::failure_json;
+use crate::render::exit::{FAILED, report_end};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
+use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::stderr;
 
@@ -34,38 +34,23 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         }
         false => work::clear(map, &gone, logs, &mut interrupts).await,
     };
-    let (printed, code) = match mapped? {
-        Ok(mapped) => {
-            complain(&mapped);
-            let printed = match map.args.format {
-                Format::Json => report::json(map, &mapped),
-                _ => report::table(map, &mapped),
-            };
-            let code = match mapped.is_complete() {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::from(FAILED),
-            };
-            (printed, code)
-        }
-        Err(MapAborted::Interrupted(mut interrupted)) => {
-            // In the working folder, which is removed.
-            interrupted.failure = None;
-            stderr::note(interrupted_note(&interrupted));
-            (String::new(), interrupted.signal.exit_code())
-        }
-        Err(MapAborted::Failed(failure, story)) => {
-            stderr::error(&failure);
-            for line in story.final_message() {
-                stderr::note(line);
-            }
-            let printed = match map.args.format {
-                Format::Json => failure_json(&failure, None, &story),
-                _ => String::new(),
-            };
-            (printed, failed(&failure))
-        }
-    };
-    write_out(printed.as_bytes())?;
+    let (mut ended, story) = mapped?;
+    if let RunResult::Interrupted(interrupted) = &mut ended {
+        // In the working folder, which is removed.
+        interrupted.failure = None;
+    }
+    let code = report_end(ended, map.args.format, &story, |mapped| {
+        complain(mapped);
+        let printed = match map.args.format {
+            Format::Json => report::json(map, mapped),
+            _ => report::table(map, mapped),
+        };
+        let code = match mapped.is_complete() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(FAILED),
+        };
+        (printed, code)
+    })?;
     cleared?;
     Ok(code)
 }

@@ -5,7 +5,6 @@
 
 mod args;
 mod command;
-mod mapped;
 mod report;
 mod run;
 mod three_runs;

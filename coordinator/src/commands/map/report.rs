@@ -4,8 +4,7 @@ use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
 use super::args::Map;
-use super::mapped::Mapped;
-use super::run::{CommandFate, ShardTask};
+use super::run::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::text::figures::{self, lines, micros};
 use flitcast_cluster::text::units::{Bytes, Nanos};
@@ -74,15 +73,16 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
     }
 }
 
+/// Returns the words of the command.
+fn words(map: &Map) -> impl Iterator<Item = String> {
+    let words = map.args.command.iter();
+    words.map(|word| word.display().to_string())
+}
+
 /// Returns the command on one line, cut to a moderate length.
 fn command(map: &Map) -> String {
     const LONGEST: usize = 60;
-    let words = map
-        .args
-        .command
-        .iter()
-        .map(|word| word.display().to_string());
-    let shown = words.map(shell_word).collect::<Vec<_>>().join(" ");
+    let shown = words(map).map(shell_word).collect::<Vec<_>>().join(" ");
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     match shown.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}..", &shown[..end]),
@@ -149,25 +149,16 @@ fn moved(outcome: Option<&Outcome>) -> String {
 
 /// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
-    let words = map
-        .args
-        .command
-        .iter()
-        .map(|word| word.display().to_string());
-    let words: Vec<String> = words.collect();
     let pes = map.scatter.site.tree.below_root().map(|pe| {
         let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
             return json!({ "pe": pe.0, "shard_bytes": null });
         };
         let ran = task.ran();
-        let code = ran.and_then(|ran| match ran.end {
-            End::Exited(code) => Some(code),
-            _ => None,
-        });
-        let signal = ran.and_then(|ran| match ran.end {
-            End::Signalled(signal) => Some(signal),
-            _ => None,
-        });
+        let (code, signal) = match ran.map(|ran| &ran.end) {
+            Some(End::Exited(code)) => (Some(code), None),
+            Some(End::Signalled(signal)) => (None, Some(signal)),
+            _ => (None, None),
+        };
         json!({
             "pe": pe.0,
             "shard_bytes": task.shard_bytes,
@@ -184,7 +175,7 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
     let undelivered = mapped.tasks.iter().filter(|task| !mapped.has_result(task));
     let result = json!({
         "operation": "map",
-        "command": words,
+        "command": words(map).collect::<Vec<_>>(),
         "tree": map.scatter.site.name,
         "security": map.scatter.site.guard.name(),
         "pes": pes.collect::<Vec<_>>(),

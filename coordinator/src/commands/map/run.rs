@@ -1,7 +1,7 @@
 //! Runs the command at every PE that has a shard; again if it fails and retries are left, and in a new
 //! process if a PE dies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use flitcast_node::channel::ChannelError;
@@ -15,7 +15,9 @@ use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::cluster::{Cluster, Heard};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
+use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::controller::LEFT;
+use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::words::{last_words, signal_named};
@@ -39,9 +41,7 @@ pub struct ShardTask {
 /// The end of a command.
 #[derive(Debug)]
 pub enum CommandFate {
-    /// The command was not run.
     Waiting,
-    /// The command ended.
     Ran(Ran),
     /// The PE could not run the command to its end, or never received its shard; the text is the
     /// reason.
@@ -101,6 +101,35 @@ impl ShardTask {
                 End::Failed(why) => why.clone(),
             }),
         }
+    }
+}
+
+/// The result of a map.
+#[derive(Debug)]
+pub struct Mapped {
+    /// The tasks of the PEs that were to get a shard, by PE.
+    pub tasks: Vec<ShardTask>,
+    pub scatter: Box<Outcome>,
+    /// The total time of the commands.
+    pub running: Duration,
+    /// The gather, if there was something to gather.
+    pub gather: Option<Box<Outcome>>,
+    /// Results that were not gathered, with the reasons.
+    pub left_behind: BTreeMap<PeId, String>,
+    /// Retry reports of the scatter and of the gather.
+    pub stories: [RetryReport; 2],
+}
+
+impl Mapped {
+    /// Returns whether the result of this task is in the output.
+    pub fn has_result(&self, task: &ShardTask) -> bool {
+        task.is_done() && !self.left_behind.contains_key(&task.pe)
+    }
+
+    /// Returns whether every shard has its result, with all that the command wrote.
+    pub fn is_complete(&self) -> bool {
+        let is_whole = |task: &ShardTask| task.is_done() && task.not_taken().is_empty();
+        self.left_behind.is_empty() && self.tasks.iter().all(is_whole)
     }
 }
 

@@ -7,23 +7,16 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Run;
 
 use super::args::Map;
-use super::mapped::Mapped;
 use super::report::complaints;
-use super::run::{self, CommandFate, ShardTask};
+use super::run::{self, CommandFate, Mapped, ShardTask};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
-use flitcast_cluster::rounds::outcome::{Failure, Outcome};
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::stderr;
 
-/// A reason to end early.
-pub enum MapAborted {
-    /// A signal asked the command to end.
-    Interrupted(Interrupted),
-    /// The scatter or the gather failed as a whole.
-    Failed(Box<Failure>, Box<RetryReport>),
-}
+/// The end of a map, and the retry report of the scatter or gather that failed.
+type Ended = (RunResult<Box<Mapped>>, RetryReport);
 
 /// Executes the three runs. `gone` receives the PEs that died and are not started again.
 pub async fn execute(
@@ -31,17 +24,18 @@ pub async fn execute(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
     gone: &mut Vec<PeId>,
-) -> anyhow::Result<Result<Mapped, MapAborted>> {
+) -> anyhow::Result<Ended> {
     let scatter = ResumableJob::new(map.scatter.clone()).unrecorded();
     let scattered = retry::run(scatter, logs, interrupts).await?;
-    let (scatter, story) = match over(scattered.ended, scattered.story) {
-        Ok(over) => over,
-        Err(MapAborted::Failed(mut failure, story)) => {
+    let story = scattered.story;
+    let scatter = match scattered.ended {
+        RunResult::Done(outcome) => outcome,
+        RunResult::Failed(mut failure) => {
             // In the working folder, which is removed.
             failure.keeps_files = false;
-            return Ok(Err(MapAborted::Failed(failure, story)));
+            return Ok((RunResult::Failed(failure), story));
         }
-        Err(cut) => return Ok(Err(cut)),
+        RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
     };
     if map.scatter.site.placement.is_joined() {
         let retries = story.retries.iter();
@@ -60,8 +54,10 @@ pub async fn execute(
     };
     let began = Instant::now();
     match run::run(&scattered.request, &order, &mut tasks, logs, interrupts).await? {
-        RunResult::Interrupted(signal) => return Ok(Err(MapAborted::Interrupted(signal))),
-        RunResult::Failed(failure) => return Ok(Err(MapAborted::Failed(failure, Box::default()))),
+        RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
+        RunResult::Failed(failure) => {
+            return Ok((RunResult::Failed(failure), RetryReport::default()));
+        }
         RunResult::Done(dead) => gone.extend(dead),
     }
     let running = began.elapsed();
@@ -71,28 +67,28 @@ pub async fn execute(
         tasks.push(task);
     }
     tasks.sort_by_key(|task| task.pe);
-    let mapped = Mapped {
+    let mapped = Box::new(Mapped {
         tasks,
         scatter,
         running,
         gather: None,
         left_behind: BTreeMap::new(),
         stories: [story, RetryReport::default()],
-    };
+    });
     match mapped.tasks.iter().any(ShardTask::is_done) {
         true => gather(map, mapped, gone, logs, interrupts).await,
-        false => Ok(Ok(mapped)),
+        false => Ok((RunResult::Done(mapped), RetryReport::default())),
     }
 }
 
 /// Gathers the results of the tasks that are done, without the PEs that are `gone`.
 async fn gather(
     map: &Map,
-    mut mapped: Mapped,
+    mut mapped: Box<Mapped>,
     gone: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-) -> anyhow::Result<Result<Mapped, MapAborted>> {
+) -> anyhow::Result<Ended> {
     let request = map.gather().map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
@@ -101,11 +97,15 @@ async fn gather(
     let dead = gone.iter().map(why).collect();
     let gather = ResumableJob::new(request).unrecorded().without(dead);
     let gathered = retry::run(gather, logs, interrupts).await?;
-    let (outcome, story) = match over(gathered.ended, gathered.story) {
-        Ok(over) => over,
-        Err(cut) => {
+    let outcome = match gathered.ended {
+        RunResult::Done(outcome) => outcome,
+        RunResult::Failed(failure) => {
             complain(&mapped);
-            return Ok(Err(cut));
+            return Ok((RunResult::Failed(failure), gathered.story));
+        }
+        RunResult::Interrupted(signal) => {
+            complain(&mapped);
+            return Ok(interrupted(signal));
         }
     };
     let done = mapped.tasks.iter().filter(|task| task.is_done());
@@ -113,9 +113,9 @@ async fn gather(
     let left = done.filter(|task| !arrived(task.pe));
     let why = "its result was not gathered".to_owned();
     mapped.left_behind = left.map(|task| (task.pe, why.clone())).collect();
-    mapped.stories[1] = story;
+    mapped.stories[1] = gathered.story;
     mapped.gather = Some(outcome);
-    Ok(Ok(mapped))
+    Ok((RunResult::Done(mapped), RetryReport::default()))
 }
 
 /// Logs the tasks that failed.
@@ -132,14 +132,6 @@ pub fn complain(mapped: &Mapped) {
     }
 }
 
-/// Returns the outcome of a scatter or a gather that succeeded, and its report.
-fn over(
-    ended: RunResult<Box<Outcome>>,
-    story: RetryReport,
-) -> Result<(Box<Outcome>, RetryReport), MapAborted> {
-    match ended {
-        RunResult::Interrupted(signal) => Err(MapAborted::Interrupted(signal)),
-        RunResult::Failed(failure) => Err(MapAborted::Failed(failure, Box::new(story))),
-        RunResult::Done(outcome) => Ok((outcome, story)),
-    }
+fn interrupted(signal: Interrupted) -> Ended {
+    (RunResult::Interrupted(signal), RetryReport::default())
 }

@@ -245,7 +245,6 @@ const CROSSINGS: Formats = Formats(&[
     (Format::Svg, "The space-time diagram"),
 ]);
 
-/// The formats of a plan.
 const FORMATS: Formats = Formats(&[
     (
         Format::Table,
@@ -284,11 +283,8 @@ fn exchange_help() -> String {
 /// The order in which P0 sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Farthest destination first.
     FarthestFirst,
-    /// Nearest destination first.
     NearestFirst,
-    /// The given order.
     Given(GivenOrder),
     /// The best order found in at most this number of nodes.
     Search(u64),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use anyhow::ensure;
 use flitcast_plan::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanRoundArgs};
-use super::error::{PlanError, PlanErrors};
 use super::report::PlanReport;
+use crate::faults::Faults;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
@@ -15,9 +16,7 @@ use flitcast_cluster::site::topology::Topology;
 
 /// The requested tree and lengths.
 pub struct AskedPlan {
-    /// The name of the tree as typed.
     pub name: String,
-    /// The tree.
     pub tree: Arc<Tree>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
@@ -25,7 +24,7 @@ pub struct AskedPlan {
 
 impl AskedPlan {
     /// Returns the tree and the lengths, or all errors in both.
-    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, PlanErrors> {
+    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Faults> {
         let (topology, lengths) = topology_and_lengths(args, spanning)?;
         let tree = Arc::new(topology.tree);
         let flits = deal_flits(&lengths, &tree)?;
@@ -47,9 +46,9 @@ impl AskedPlan {
 pub fn topology_and_lengths(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
-) -> Result<(Topology, Lengths), PlanErrors> {
-    let mut faults = PlanErrors::default();
-    let topology = faults.take(args.tree.topology(spanning));
+) -> Result<(Topology, Lengths), Faults> {
+    let mut faults = Faults::default();
+    let topology = faults.take(args.tree.topology(spanning).map_err(Faults::all));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     topology.zip(lengths).ok_or(faults)
 }
@@ -59,7 +58,7 @@ pub fn order_of(
     tree: &Tree,
     flits: &[u64],
     order: &Order,
-) -> Result<(Vec<PeId>, &'static str), PlanError> {
+) -> anyhow::Result<(Vec<PeId>, &'static str)> {
     let farthest = farthest_first(tree, flits);
     match order {
         // A search is planned elsewhere (`ordered`), on its own links.
@@ -70,16 +69,14 @@ pub fn order_of(
             Ok((nearest, "nearest-first"))
         }
         Order::Given(given) => {
-            check_order(given.faults(tree, Some(flits)))?;
+            check_order(&given.faults(tree, Some(flits)))?;
             Ok((given.pes().to_vec(), "given"))
         }
     }
 }
 
 /// Returns all errors in an order as one.
-pub fn check_order(faults: Vec<String>) -> Result<(), PlanError> {
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(PlanError::Order(faults.join("; "))),
-    }
+pub fn check_order(faults: &[String]) -> anyhow::Result<()> {
+    ensure!(faults.is_empty(), "--order: {}", faults.join("; "));
+    Ok(())
 }

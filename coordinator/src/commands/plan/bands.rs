@@ -1,8 +1,8 @@
-//! Bands of a picture, as long as it is readable.
+//! Bands of a picture: one that would be too crowded to see anything is an error.
 
+use anyhow::ensure;
 use flitcast_proto::PeId;
 
-use super::error::PlanError;
 use super::svg::crossings::{Band, MAX_BANDS};
 
 /// The bands of a picture.
@@ -11,16 +11,12 @@ pub struct Bands(pub Vec<Band>);
 
 impl Bands {
     /// Adds a band from one PE to another, with its begin and end at both.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
     pub fn add(
         &mut self,
         (class, name): (usize, String),
         [from, to]: [PeId; 2],
         [out, into]: [[f64; 2]; 2],
-    ) -> Result<(), PlanError> {
+    ) -> anyhow::Result<()> {
         let class = Some(class);
         self.push(Band {
             class,
@@ -33,11 +29,7 @@ impl Bands {
     }
 
     /// Adds the band of a set-up: the sender is busy, and nothing arrives yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn add_setup(&mut self, [from, to]: [PeId; 2], span: [f64; 2]) -> Result<(), PlanError> {
+    pub fn add_setup(&mut self, [from, to]: [PeId; 2], span: [f64; 2]) -> anyhow::Result<()> {
         self.push(Band {
             class: None,
             name: String::new(),
@@ -48,10 +40,12 @@ impl Bands {
         })
     }
 
-    fn push(&mut self, band: Band) -> Result<(), PlanError> {
-        if self.0.len() == MAX_BANDS {
-            return Err(PlanError::TooMuchToDraw);
-        }
+    fn push(&mut self, band: Band) -> anyhow::Result<()> {
+        ensure!(
+            self.0.len() < MAX_BANDS,
+            "a drawing of more than {MAX_BANDS} crossings shows nothing: use --summary or \
+             --format json"
+        );
         self.0.push(band);
         Ok(())
     }

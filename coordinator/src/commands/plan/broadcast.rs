@@ -8,8 +8,9 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
-use super::error::{PlanError, PlanErrors};
+use super::error::{not_planned, unfit};
 use super::static_plan::StaticPlan;
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::broadcast_plans::among_all;
 use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
@@ -18,40 +19,36 @@ use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::is_for_trees;
 
-/// Returns the requested plan, or all errors in the command line.
-pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
+pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
-    let mut faults = PlanErrors::default();
-    let topology = faults.take(args.tree.topology(SpanningArg::Broadcast));
+    let mut faults = Faults::default();
+    let topology = faults.take(
+        args.tree
+            .topology(SpanningArg::Broadcast)
+            .map_err(Faults::all),
+    );
     let ports = faults.take(args.ports.fit(reach_all));
     let (Some(topology), Some(())) = (topology, ports) else {
         return Err(faults);
     };
     let tree = &topology.tree;
     let from = source(args.from, tree)?;
-    let unfit = |why: &str| {
-        let (algorithm, why) = (args.algorithm.name(), why.to_owned());
-        PlanErrors::from(PlanError::Unfit { algorithm, why })
-    };
+    let unfit = |why: &str| Err(unfit(args.algorithm.name(), why).into());
     let has_edges = network.is_some_and(|network| {
         let operation = args.algorithm.operation();
         operation.has_edges_of(&network.to_string())
     });
     match args.algorithm {
         _ if has_edges && args.ports == Ports::Multi => {
-            return Err(unfit("a PE sends by one port at a time: leave out --ports"));
+            return unfit("a PE sends by one port at a time: leave out --ports");
         }
         BroadcastAlgorithm::Auto if reach_all => return complete(args, tree, from),
         BroadcastAlgorithm::Auto => {}
         one if one.is_for_trees() => {}
         one if reach_all || has_edges => return shared(args, one, tree, from),
-        _ => {
-            return Err(unfit(
-                "it is for --network complete:N, where all PEs reach each other",
-            ));
-        }
+        _ => return unfit("it is for --network complete:N, where all PEs reach each other"),
     }
     let task = ListTask {
         tree,
@@ -66,14 +63,13 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
             quickest(all.filter(|one| is_for_trees(*one)), &task)
         }
     };
-    let (algorithm, plan) =
-        planned.map_err(|why| PlanError::not_planned(args.algorithm.name(), why))?;
+    let (algorithm, plan) = planned.map_err(|why| not_planned(args.algorithm.name(), why))?;
     let planned = StaticPlan::listed(algorithm, &task, plan);
     Ok(planned.over(&topology, args.ports))
 }
 
 /// Plans in a complete network, by the algorithm with the fewest steps.
-fn complete(args: &PlanBroadcastArgs, tree: &Tree, from: PeId) -> Result<StaticPlan, PlanErrors> {
+fn complete(args: &PlanBroadcastArgs, tree: &Tree, from: PeId) -> Result<StaticPlan, Faults> {
     let all = BroadcastAlgorithm::among_all();
     let planned = all.filter_map(|one| shared(args, one, tree, from).ok());
     let best = planned.min_by_key(|planned| planned.time_steps);
@@ -86,9 +82,9 @@ fn shared(
     algorithm: BroadcastAlgorithm,
     tree: &Tree,
     from: PeId,
-) -> Result<StaticPlan, PlanErrors> {
+) -> Result<StaticPlan, Faults> {
     let planned = among_all(algorithm, tree, from, args.size);
-    let (tree, plan) = planned.map_err(|why| PlanError::not_planned(algorithm.name(), why))?;
+    let (tree, plan) = planned.map_err(|why| not_planned(algorithm.name(), why))?;
     let task = ListTask {
         tree: &tree,
         source: from,

@@ -3,23 +3,19 @@
 use std::io::{self, Write};
 
 use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanScatterArgs};
-use super::error::{PlanError, PlanErrors};
 use super::{
     broadcast, cover, exchange, gossip_on_network, gossip_on_tree, ordered, packets, scatter_from,
     steps,
 };
+use crate::faults::Faults;
 use flitcast_cluster::options::ports::Ports;
 
 /// The result of printing a plan, or all errors in the command line.
-type Printed = Result<io::Result<()>, PlanErrors>;
+pub type Printed = Result<io::Result<()>, Faults>;
 
 /// Prints the plan, or returns all errors in the command line.
-pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    plan(&args.operation, out).map_err(|faults| faults.0)
-}
-
-fn plan(operation: &PlanOperation, out: &mut dyn Write) -> Printed {
-    let (plan, print) = match operation {
+pub fn run(args: &PlanArgs, out: &mut dyn Write) -> Printed {
+    let (plan, print) = match &args.operation {
         PlanOperation::Scatter(args) => return scatter(args, out),
         PlanOperation::Gather(args) => return gather(args, out),
         PlanOperation::Gossip(args) if args.tree.network.is_some() => {

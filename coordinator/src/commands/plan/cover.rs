@@ -1,9 +1,10 @@
 //! Scatters, gathers and broadcasts over all trees of a cover of a network at once.
 
+use anyhow::{Context as _, anyhow};
 use flitcast_plan::algorithms::cover_in_turn::scatter_in_turn;
 use flitcast_plan::algorithms::cover_plan::{self, SplitPolicy};
 use flitcast_plan::algorithms::timetable::Timetable;
-use flitcast_plan::network::cover::{Cover, cover, tree_for_each_port, ways_to_all};
+use flitcast_plan::network::cover::{Cover, CoverError, cover, tree_for_each_port, ways_to_all};
 use flitcast_plan::network::{Network, NetworkSpec, bfs};
 use flitcast_proto::PeId;
 
@@ -11,8 +12,8 @@ use super::args::{
     DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
 use super::asked::topology_and_lengths;
-use super::error::{PlanError, PlanErrors};
 use super::static_plan::{PlannedMessage, StaticPlan};
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{
     MOST_CROSSINGS, PlanTooLarge, check_flits, check_pes,
 };
@@ -31,8 +32,10 @@ struct Covered {
 }
 
 impl Covered {
-    fn of(topology: &Topology, args: &TreeArgs, shared: bool) -> Result<Covered, PlanError> {
-        let spanned = topology.network.as_ref().ok_or(PlanError::NothingToCover)?;
+    fn of(topology: &Topology, args: &TreeArgs, shared: bool) -> anyhow::Result<Covered> {
+        let spanned = topology.network.as_ref().context(
+            "--cover: trees that share no arc are those of a --network NETWORK (like torus:4x4)",
+        )?;
         // A network of a cluster file has no rule for its cover.
         let no_rule = || NetworkSpec::Edges(args.cluster.clone().unwrap_or_default());
         let spec = spanned.spec.clone().unwrap_or_else(no_rule);
@@ -40,22 +43,25 @@ impl Covered {
         check_pes(network.len())?;
         let nodes = topology.nodes.as_deref().unwrap_or_default();
         let root = nodes.first().copied().unwrap_or(0);
-        let nearest = bfs(&network, root).map_err(|fault| PlanError::Cover(fault.into()))?;
+        let invalid = |fault: CoverError| anyhow!("--cover: {fault}");
+        let nearest = bfs(&network, root).map_err(|fault| invalid(fault.into()))?;
         let depths = nearest.tree.pes().map(|pe| nearest.tree.depth(pe).into());
         Ok(Covered {
             name: format!("{spec} root {root}"),
             cover: match shared {
-                true => tree_for_each_port(&network, root)?,
-                false => cover(&network, Some(&spec), root)?,
-            },
+                true => tree_for_each_port(&network, root),
+                false => cover(&network, Some(&spec), root),
+            }
+            .map_err(invalid)?,
             distances: depths.collect(),
             network,
         })
     }
 
-    /// Returns the number of ports of P0.
-    fn ports(&self) -> usize {
-        self.network.neighbours(self.cover.nodes[0]).len()
+    /// Computes a bound from the number of ports of P0, the distances and the lengths.
+    fn bound(&self, bound: fn(usize, &[u64], &[u64]) -> u64, flits: &[u64]) -> u64 {
+        let ports = self.network.neighbours(self.cover.nodes[0]).len();
+        bound(ports, &self.distances, flits)
     }
 
     /// Returns the part of a plan that all operations over the cover share.
@@ -80,7 +86,7 @@ impl Covered {
 }
 
 /// Returns the requested cover and lengths, or all errors in them.
-fn asked(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), PlanErrors> {
+fn asked(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), Faults> {
     let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
     let flits = deal_flits(&lengths, &topology.tree)?;
     check_flits("--lengths", &flits)?;
@@ -120,14 +126,15 @@ fn messages(flits: &[u64], ends: impl Fn(PeId) -> [PeId; 2]) -> Vec<PlannedMessa
 }
 
 /// Returns an error for each given option that does not apply to a cover.
-fn check(options: &[(bool, &'static str)]) -> Result<(), PlanErrors> {
+fn check(options: &[(bool, &'static str)]) -> Result<(), Faults> {
     let given = options.iter().filter(|(is_given, _)| *is_given);
-    let faults = given.map(|(_, option)| PlanError::WithCover(option));
-    PlanErrors(faults.collect()).check()
+    let faults =
+        given.map(|(_, option)| anyhow!("{option} cannot be combined with --cover; remove it"));
+    Faults(faults.collect()).check()
 }
 
 /// Plans a scatter, farthest destination first on each port of P0.
-pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
+pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
     check(&[
         (
             !matches!(args.order, None | Some(Order::FarthestFirst)),
@@ -144,18 +151,16 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
         }
         false => dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter),
     };
-    let (ports, distances) = (covered.ports(), &covered.distances);
-    let bound_steps = cover_plan::least_steps_of_scatter(ports, distances, &flits);
     Ok(StaticPlan {
         operation: "scatter",
         messages: messages(&flits, |pe| [PeId::ROOT, pe]),
-        bound_steps,
+        bound_steps: covered.bound(cover_plan::least_steps_of_scatter, &flits),
         ..covered.plan(deal, plan)
     })
 }
 
 /// Plans a gather, synchronized on all trees before anything is sent.
-pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, PlanErrors> {
+pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Faults> {
     check(&[
         (args.algorithm.is_some(), "--algorithm"),
         (args.sync.is_some(), "--sync"),
@@ -164,25 +169,23 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, PlanErrors> {
     ])?;
     let (covered, flits) = asked(&args.plan, false)?;
     let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
-    let (ports, distances) = (covered.ports(), &covered.distances);
-    let bound_steps = cover_plan::least_steps_of_gather(ports, distances, &flits);
     Ok(StaticPlan {
         operation: "gather",
         messages: messages(&flits, |pe| [pe, PeId::ROOT]),
         control: cover_plan::control_of_gather(&covered.cover, &of_trees),
-        bound_steps,
+        bound_steps: covered.bound(cover_plan::least_steps_of_gather, &flits),
         ..covered.plan(deal, plan)
     })
 }
 
 /// Plans a broadcast, its flits down one tree after the other.
-pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
+pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     check(&[
         (args.algorithm != BroadcastAlgorithm::Auto, "--algorithm"),
         (args.from.is_some(), "--from"),
         (args.print.simulate, "--simulate"),
     ])?;
-    let topology = args.tree.topology(SpanningArg::Bfs)?;
+    let topology = args.tree.topology(SpanningArg::Bfs).map_err(Faults::all)?;
     let covered = Covered::of(&topology, &args.tree, false)?;
     let pes = covered.cover.nodes.len() as u64;
     let crossings = args.size.saturating_mul(pes - 1);

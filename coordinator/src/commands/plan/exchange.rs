@@ -6,18 +6,18 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 
 use super::args::PlanExchangeArgs;
-use super::error::{PlanError, PlanErrors};
+use super::error::{not_planned, unfit};
 use super::static_plan::StaticPlan;
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::{AUTO, is_for_trees, joined, planned_names};
 
-/// Returns the requested plan, or all errors in the command line.
-pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {
+pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
-    let mut faults = PlanErrors::default();
-    let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
+    let mut faults = Faults::default();
+    let topology = faults.take(args.tree.topology(SpanningArg::Bfs).map_err(Faults::all));
     let lengths = faults.take(args.flits.read());
     let algorithms = faults.take(algorithms(&args.algorithm, reach_all));
     let ports = faults.take(args.ports.fit(reach_all));
@@ -37,7 +37,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {
         [only] => only.list(&task).map(|plan| (only, plan)),
         _ => quickest(algorithms.iter().copied(), &task),
     };
-    let (algorithm, plan) = planned.map_err(|why| PlanError::not_planned(&args.algorithm, why))?;
+    let (algorithm, plan) = planned.map_err(|why| not_planned(&args.algorithm, why))?;
     let planned = StaticPlan::listed(algorithm, &task, plan);
     Ok(match reach_all {
         true => planned.among_all(args.tree.network.as_ref()),
@@ -47,7 +47,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {
 
 /// Returns the algorithms of this name on a tree, or on a complete network if `reach_all`: for `auto`
 /// all that can be chosen, in reverse order, so that one that leaves messages whole wins a tie.
-fn algorithms(name: &str, reach_all: bool) -> Result<Vec<Algorithm>, PlanError> {
+fn algorithms(name: &str, reach_all: bool) -> anyhow::Result<Vec<Algorithm>> {
     let listed = Algorithm::listed(Collective::Exchange);
     let fitting = listed.filter(|one| is_for_trees(*one) != reach_all);
     let mut named: Vec<Algorithm> = fitting
@@ -75,6 +75,5 @@ fn algorithms(name: &str, reach_all: bool) -> Result<Vec<Algorithm>, PlanError> 
             Algorithm::EXCHANGE_TREE.algorithm(),
         ),
     };
-    let algorithm = name.to_owned();
-    Err(PlanError::Unfit { algorithm, why })
+    Err(unfit(name, why))
 }

@@ -1,10 +1,11 @@
 //! Gossip on a ring, an array, a mesh, a torus or a complete network, in whole steps of the
 //! wormhole model.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow, ensure};
 use flitcast_plan::Algorithm;
 use flitcast_plan::cost::Ports;
 use flitcast_plan::fraction::Fraction;
@@ -14,9 +15,10 @@ use flitcast_plan::gossip::{
 use flitcast_plan::on_links::of_gossip;
 
 use super::args::PlanGossipArgs;
-use super::error::{GossipPlanError, PlanError, PlanErrors};
-use super::gossip_plan::GossipPlan;
+use super::error::unfit;
+use super::gossip_report::GossipPlan;
 use super::simulate::against_packets;
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::job::prices::typed;
@@ -28,7 +30,7 @@ use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
 
 /// Prints the plan, or returns all errors in the command line.
-pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, PlanErrors> {
+pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     let (gossip, algorithm, typed, prices) = planned(args)?;
     let cost = gossip.cost();
     let simulated = match args.print.simulate {
@@ -76,29 +78,32 @@ fn simulated(
     args: &PlanGossipArgs,
     gossip: &Gossip,
     algorithm: &GossipAlgorithm,
-) -> Result<String, PlanErrors> {
-    let tree = Arc::new(args.tree.topology(SpanningArg::Bfs)?.tree);
+) -> Result<String, Faults> {
+    let tree = Arc::new(
+        args.tree
+            .topology(SpanningArg::Bfs)
+            .map_err(Faults::all)?
+            .tree,
+    );
     Ok(against_packets(gossip, algorithm, &tree)?)
 }
 
 type Planned = (Gossip, GossipAlgorithm, PriceArgs, Prices);
 
-fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
+fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
     let spec = args.tree.network.as_deref().unwrap_or_default();
-    let mut faults = PlanErrors(of_trees(args));
-    let arena = faults.take(gossip_network(spec).map_err(GossipPlanError::from));
+    let mut faults = Faults(of_trees(args));
+    let arena = faults.take(gossip_network(spec));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
-    let prices = faults.take(typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed))));
+    let prices = typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed)));
+    let prices = faults.take(prices.map_err(Faults::all));
     let asked = match args.algorithm.as_str() {
         "auto" => Some(None),
         name => faults.take(named(name, arena.as_ref())).map(Some),
     };
     if let Some(arena) = &arena {
-        faults.take(
-            arena
-                .check_size()
-                .map_err(|fault| GossipPlanError::from(anyhow!("--network {spec}: {fault}"))),
-        );
+        let sized = arena.check_size();
+        faults.take(sized.map_err(|fault| anyhow!("--network {spec}: {fault}")));
         if let Some(Some(asked)) = &asked {
             faults.take(asked.on(arena).map_err(|all| described(asked, all)));
         }
@@ -119,47 +124,42 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
 }
 
 /// Returns the algorithm of that name; the error lists those of the network.
-fn named(name: &str, arena: Option<&GossipNetwork>) -> Result<GossipAlgorithm, PlanError> {
+fn named(name: &str, arena: Option<&GossipNetwork>) -> anyhow::Result<GossipAlgorithm> {
     name.parse().map_err(|fault| match (fault, arena) {
-        (NameError::Unknown(algorithm), Some(arena)) => PlanError::Unfit {
-            algorithm,
-            why: Unfit::other_network(arena).to_string(),
-        },
-        (fault, _) => GossipPlanError::from(fault).into(),
+        (NameError::Unknown(algorithm), Some(arena)) => {
+            unfit(algorithm, Unfit::other_network(arena))
+        }
+        (fault, _) => anyhow!("--algorithm: {fault}"),
     })
 }
 
 /// Returns an error for each option that does not apply to a network.
-fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
+fn of_trees(args: &PlanGossipArgs) -> Vec<anyhow::Error> {
     let ports = (args.ports == PortsArg::Multi).then_some("--ports");
     let given = args.tree.given_for_trees().chain(ports);
-    given
-        .map(|option| GossipPlanError::OfTrees(option).into())
-        .collect()
+    let why = "is for trees: a gossip on a --network has no root, and a port for each edge";
+    given.map(|option| anyhow!("{option} {why}")).collect()
 }
 
 /// Computes a length for each PE.
-fn dealt(lengths: &Lengths, needed: usize) -> Result<Vec<u64>, PlanError> {
-    match lengths {
-        Lengths::List(list) if list.len() != needed => {
-            let given = list.len();
-            return Err(GossipPlanError::Count { given, needed }.into());
-        }
-        _ => {}
+fn dealt(lengths: &Lengths, needed: usize) -> anyhow::Result<Vec<u64>> {
+    if let Lengths::List(list) = lengths {
+        ensure!(
+            list.len() == needed,
+            "--lengths: {} given, but {needed} needed: one for each PE from P0 to P{} (for the \
+             same everywhere, write equal:LENGTH)",
+            list.len(),
+            needed - 1
+        );
     }
-    let dealt = lengths.deal(needed).map_err(|_| GossipPlanError::TooLong)?;
-    // The sum is known to fit.
-    match dealt.iter().sum::<u64>() {
-        total if total > MAX_FLITS => Err(GossipPlanError::TooLong.into()),
-        _ => Ok(dealt),
-    }
+    // Sums of longer blocks would be inexact; the sum of those dealt fits.
+    let dealt = lengths.deal(needed).ok();
+    let dealt = dealt.filter(|dealt| dealt.iter().sum::<u64>() <= MAX_FLITS);
+    dealt
+        .with_context(|| format!("--lengths: the blocks have more than {MAX_FLITS} flits together"))
 }
 
 /// Returns the reasons why an algorithm does not support a network as errors.
-fn described(algorithm: &GossipAlgorithm, faults: Vec<impl ToString>) -> Vec<PlanError> {
-    let fault = |why: String| PlanError::Unfit {
-        algorithm: algorithm.to_string(),
-        why,
-    };
-    faults.iter().map(|why| fault(why.to_string())).collect()
+fn described(algorithm: &GossipAlgorithm, faults: Vec<impl Display>) -> Faults {
+    Faults::all(faults.iter().map(|why| unfit(algorithm, why)))
 }

@@ -3,25 +3,22 @@
 use flitcast_plan::algorithms::ListTask;
 
 use super::args::PlanGossipArgs;
-use super::error::{PlanError, PlanErrors};
-use super::played::Played;
-use super::static_plan::StaticPlan;
+use super::error::{not_planned, unfit};
+use super::static_plan::{Played, StaticPlan};
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{check_flits, check_pes};
 use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
 use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use flitcast_cluster::options::tree::SpanningArg;
 
-/// Returns the requested plan, or all errors in the command line.
-pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
-    args.prices.check_absent::<PlanError>()?;
-    let mut faults = PlanErrors::default();
-    let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
+pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
+    let prices = args.prices.check_absent::<anyhow::Error>();
+    prices.map_err(Faults::all)?;
+    let mut faults = Faults::default();
+    let topology = faults.take(args.tree.topology(SpanningArg::Bfs).map_err(Faults::all));
     let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));
     let algorithm = args.algorithm.parse::<TreeGossip>();
-    let algorithm = faults.take(algorithm.map_err(|why| {
-        let algorithm = args.algorithm.clone();
-        PlanError::Unfit { algorithm, why }
-    }));
+    let algorithm = faults.take(algorithm.map_err(|why| unfit(&args.algorithm, why)));
     let (Some(topology), Some(lengths), Some(algorithm)) = (topology, lengths, algorithm) else {
         return Err(faults);
     };
@@ -36,7 +33,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
         ports: args.ports.of_model(),
     };
     let plan = algorithm.plan(&task);
-    let plan = plan.map_err(|why| PlanError::not_planned(algorithm.to_string(), why))?;
+    let plan = plan.map_err(|why| not_planned(&algorithm, why))?;
     let planned = StaticPlan::listed(algorithm.alike(), &task, plan);
     let planned = match algorithm {
         TreeGossip::Listed(_) => planned,

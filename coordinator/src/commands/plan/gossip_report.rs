@@ -2,20 +2,38 @@
 
 use std::io::{self, Write};
 
-use flitcast_plan::gossip::{Cost, Gossip, Packet, Step, StepCost};
+use flitcast_plan::fraction::Fraction;
+use flitcast_plan::gossip::{Cost, Gossip, Packet, Prices, Step, StepCost};
 use flitcast_proto::PeId;
 use serde::Serialize;
 
 use super::args::PrintArgs;
-use super::error::PlanError;
-use super::gossip_plan::GossipPlan;
 use super::report::{Numbers, PlanReport, each};
 use flitcast_cluster::job::on_links::OnLinks;
+use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::text::figures::{decimal, exact, lines, table};
 use flitcast_cluster::text::words::counted;
 
 /// Limit of rows of steps that a user would still read.
 const MAX_ROWS: usize = 40;
+
+/// A planned gossip with its names.
+pub struct GossipPlan<'a> {
+    /// The network as typed.
+    pub network: &'a str,
+    /// The algorithm's name, with its parameters.
+    pub algorithm: String,
+    /// The prices as typed.
+    pub typed: &'a PriceArgs,
+    pub prices: &'a Prices,
+    pub cost: Cost,
+    /// The time in lock step.
+    pub time: Fraction,
+    /// The time if no PE waits for the end of a step; unknown on complete networks.
+    pub free_run: Option<Fraction>,
+    pub bound: Fraction,
+    pub gossip: &'a Gossip,
+}
 
 #[derive(Serialize)]
 struct JsonStep {
@@ -39,17 +57,13 @@ struct Row {
 
 impl GossipPlan<'_> {
     /// Prints the plan in the requested format.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the plan is too large to draw.
     pub fn write(
         &self,
         print: PrintArgs,
         on_links: Option<OnLinks>,
         simulated: &str,
         out: &mut dyn Write,
-    ) -> Result<io::Result<()>, PlanError> {
+    ) -> anyhow::Result<io::Result<()>> {
         let (gossip, lengths) = (self.gossip, self.gossip.blocks.lengths());
         let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
         let heading = format!(
@@ -110,6 +124,15 @@ impl GossipPlan<'_> {
         }
         report.scene(gossip.arena.pes(), || self.scene())?;
         Ok(report.write(out))
+    }
+
+    /// Returns the given prices, or their defaults.
+    pub fn prices_as_text(&self) -> String {
+        let PriceArgs { ts, td, tl, .. } = self.typed;
+        let [ts, td, tl] = [(ts, "1"), (td, "0"), (tl, "1")]
+            .map(|(given, default)| given.as_deref().unwrap_or(default));
+        let unit = self.typed.profile.as_ref().map_or("", |_| " us");
+        format!("t_s = {ts}{unit}, t_d = {td}{unit}, t_l = {tl}{unit}")
     }
 
     /// Returns `optimal`, or the distance from the bound.

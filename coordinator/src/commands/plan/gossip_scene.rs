@@ -4,8 +4,7 @@ use flitcast_plan::fraction::Fraction;
 use flitcast_proto::PeId;
 
 use super::bands::Bands;
-use super::error::PlanError;
-use super::gossip_plan::GossipPlan;
+use super::gossip_report::GossipPlan;
 use super::svg::crossings::Crossings;
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
@@ -15,11 +14,7 @@ use flitcast_cluster::text::words::counted;
 impl GossipPlan<'_> {
     /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it
     /// carries.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
+    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
         let GossipPlan {
             gossip,
             cost,

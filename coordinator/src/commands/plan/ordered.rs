@@ -3,13 +3,14 @@
 
 use std::io::{self, Write};
 
+use anyhow::anyhow;
 use flitcast_plan::schedule::order_search::{self, Hop, MOST_HOPS, Ordered};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{PlanScatterArgs, PrintArgs};
 use super::asked::topology_and_lengths;
-use super::error::{PlanError, PlanErrors};
 use super::report::{PlanReport, each, proof};
+use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::{EdgeSpec, LinkSpec};
@@ -26,7 +27,7 @@ pub fn scatter(
     args: &PlanScatterArgs,
     nodes: u64,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, PlanErrors> {
+) -> Result<io::Result<()>, Faults> {
     let mut unfit = Vec::new();
     if args.plan.print.simulate {
         unfit.push("search does not go with --simulate: leave it out".to_owned());
@@ -37,13 +38,13 @@ pub fn scatter(
     if args.plan.print.format == Format::Svg {
         unfit.push("what search finds is printed as a table or json, not drawn".to_owned());
     }
-    let mut faults = PlanErrors(unfit.into_iter().map(PlanError::Order).collect());
+    let mut faults = Faults::all(unfit.into_iter().map(of_order));
     let asked = faults.take(topology_and_lengths(&args.plan, SpanningArg::Bfs));
     let Some((topology, lengths)) = asked else {
         return Err(faults);
     };
     let flits = faults.take(deal_flits(&lengths, &topology.tree));
-    let hops = faults.take(hops(&topology).map_err(PlanError::Order));
+    let hops = faults.take(hops(&topology).map_err(of_order));
     let (Some(flits), Some((hops, unit)), []) = (flits, hops, &faults.0[..]) else {
         return Err(faults);
     };
@@ -53,7 +54,7 @@ pub fn scatter(
             "search is for messages that cross {MOST_HOPS} links together at most, in less than \
              some decades: take fewer PEs, or fewer flits"
         );
-        return Err(PlanError::Order(why).into());
+        return Err(of_order(why).into());
     };
     let report = Report {
         name: &topology.name,
@@ -63,6 +64,11 @@ pub fn scatter(
         unit,
     };
     Ok(report.write(args.plan.print, out))
+}
+
+/// Returns an error of `--order`.
+fn of_order(why: String) -> anyhow::Error {
+    anyhow!("--order: {why}")
 }
 
 /// The unit of a tick.

@@ -41,11 +41,9 @@ pub enum ControlArg {
 /// How messages are cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packets {
-    /// The best cut found.
     Auto,
     /// The best packets found that may mix messages.
     Mixed,
-    /// The requested cut.
     Split(Split),
     /// Each message into even packets of at most this number of flits.
     Cap(u64),

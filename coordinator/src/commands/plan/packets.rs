@@ -1,7 +1,9 @@
 //! `flitcast plan scatter` and `gather` with `--setup`: plans in packets with a set-up cost.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::packets::certification::{self, ControlCost};
 use flitcast_plan::packets::error::PacketPlanError;
@@ -13,9 +15,11 @@ use flitcast_proto::PeId;
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, order_of};
-use super::error::{PlanError, PlanErrors};
+use super::error::unfit;
 use super::packet_args::{ControlArg, PacketArgs, Packets};
-use super::packets_plan::{CertifiedPlan, PlanInPackets};
+use super::packets_certified::CertifiedPlan;
+use super::packets_report::PlanInPackets;
+use crate::faults::Faults;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 
@@ -24,7 +28,7 @@ pub fn scatter(
     args: &PlanScatterArgs,
     cost: LinkCost,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, PlanErrors> {
+) -> Result<io::Result<()>, Faults> {
     let mut faults = left_out(&args.plan, args.ports, &[(args.from.is_some(), "--from")]);
     let why = match (&args.packets.packets, &args.order) {
         (Some(Packets::Cap(_)), _) => Some(
@@ -42,7 +46,7 @@ pub fn scatter(
         }
         _ => None,
     };
-    faults.add(why.map(|why| PlanError::Packets(why.to_owned())));
+    faults.0.extend(why.map(of_packets));
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let order = match &args.order {
         None | Some(Order::Search(_)) => None,
@@ -53,7 +57,7 @@ pub fn scatter(
         _ => args.packets.search,
     };
     let report = in_packets("scatter", &args.packets, nodes, &asked, cost, order)?;
-    report.write(args.plan.print, out)
+    Ok(report.write(args.plan.print, out)?)
 }
 
 /// Prints the plan of a gather, or returns all errors in the command line.
@@ -61,7 +65,7 @@ pub fn gather(
     args: &PlanGatherArgs,
     cost: LinkCost,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, PlanErrors> {
+) -> Result<io::Result<()>, Faults> {
     let certification = Algorithm::CERTIFICATION_PIPELINED.algorithm();
     let certifies = args.algorithm.as_deref() == Some(certification);
     let control = "--control, which is for --algorithm certification";
@@ -85,38 +89,39 @@ pub fn gather(
 fn mirrored(
     args: &PlanGatherArgs,
     cost: LinkCost,
-    mut faults: PlanErrors,
+    mut faults: Faults,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, PlanErrors> {
+) -> Result<io::Result<()>, Faults> {
     let why = "with --setup, a gather is planned by certification or, without --algorithm, as the \
                mirror of a scatter";
-    faults.add(args.algorithm.clone().map(|algorithm| PlanError::Unfit {
-        algorithm,
-        why: why.to_owned(),
-    }));
+    faults.0.extend(
+        args.algorithm
+            .as_ref()
+            .map(|algorithm| unfit(algorithm, why)),
+    );
     let why =
         "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it";
     let has_cap = matches!(args.packets.packets, Some(Packets::Cap(_)));
-    faults.add(has_cap.then(|| PlanError::Packets(why.to_owned())));
+    faults.0.extend(has_cap.then(|| of_packets(why)));
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let nodes = args.packets.search;
     let report = in_packets("gather", &args.packets, nodes, &asked, cost, None)?;
-    report.write(args.plan.print, out)
+    Ok(report.write(args.plan.print, out)?)
 }
 
 /// Plans a gather whose lengths P0 does not know beforehand.
 fn certified(
     args: &PlanGatherArgs,
     cost: LinkCost,
-    mut faults: PlanErrors,
+    mut faults: Faults,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, PlanErrors> {
+) -> Result<io::Result<()>, Faults> {
     let why = "certification has one cap for all messages: auto or cap:C";
     let is_cut = matches!(
         args.packets.packets,
         Some(Packets::Split(_) | Packets::Mixed)
     );
-    faults.add(is_cut.then(|| PlanError::Packets(why.to_owned())));
+    faults.0.extend(is_cut.then(|| of_packets(why)));
     let asked = asked(&args.plan, SpanningArg::Broadcast, faults)?;
     let (tree, flits) = (&asked.tree, &asked.flits);
     let control = match args.control {
@@ -136,11 +141,11 @@ fn certified(
         certified,
         bound: mirror.map(|mirror| mirror.bound),
     };
-    report.write(args.plan.print, out)
+    Ok(report.write(args.plan.print, out)?)
 }
 
 /// Returns an error that names the given options that only apply to plans in steps.
-fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> PlanErrors {
+fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> Faults {
     let options = [
         (ports == Ports::Multi, "--ports multi"),
         (args.print.simulate, "--simulate"),
@@ -148,17 +153,18 @@ fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> PlanEr
     ];
     let given = options.iter().chain(more).filter(|(given, _)| *given);
     let given: Vec<&str> = given.map(|(_, option)| *option).collect();
-    let mut faults = PlanErrors::default();
-    faults.add((!given.is_empty()).then(|| PlanError::NotInPackets(given.join(", "))));
-    faults
+    let has_any = !given.is_empty();
+    Faults::all(
+        has_any.then(|| anyhow!("--setup plans in packets: leave out {}", given.join(", "))),
+    )
 }
 
 /// Returns the tree and the lengths, unless there is an error in them or there was one before.
 fn asked(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
-    mut faults: PlanErrors,
-) -> Result<AskedPlan, PlanErrors> {
+    mut faults: Faults,
+) -> Result<AskedPlan, Faults> {
     let asked = faults.take(AskedPlan::of(args, spanning));
     match (asked, &faults.0[..]) {
         (Some(asked), []) => Ok(asked),
@@ -173,7 +179,7 @@ fn in_packets<'a>(
     asked: &'a AskedPlan,
     cost: LinkCost,
     order: Option<(Vec<PeId>, &'static str)>,
-) -> Result<PlanInPackets<'a>, PlanError> {
+) -> anyhow::Result<PlanInPackets<'a>> {
     let (tree, flits) = (&asked.tree, &asked.flits);
     let given = order.as_ref().map(|(order, _)| &order[..]);
     let plan = match (&args.packets, given) {
@@ -210,10 +216,15 @@ fn method(method: Method) -> &'static str {
     }
 }
 
+/// Returns an error of `--packets`.
+fn of_packets(why: impl Display) -> anyhow::Error {
+    anyhow!("--packets: {why}")
+}
+
 /// Returns the error with the option that it concerns.
-fn told(fault: PacketPlanError) -> PlanError {
+fn told(fault: PacketPlanError) -> anyhow::Error {
     match fault {
-        PacketPlanError::Lengths(_) => PlanError::LengthsInPackets(fault),
-        PacketPlanError::Split(fault) => PlanError::Packets(fault),
+        PacketPlanError::Lengths(_) => anyhow!("--lengths: {fault}"),
+        PacketPlanError::Split(fault) => of_packets(fault),
     }
 }

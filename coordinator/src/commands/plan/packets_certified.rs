@@ -4,31 +4,36 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use flitcast_plan::packets::certification::Stream;
-use flitcast_plan::packets::model::Ticks;
+use flitcast_plan::packets::certification::{Certified, Stream};
+use flitcast_plan::packets::model::{LinkCost, Ticks};
 use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::asked::AskedPlan;
-use super::error::PlanErrors;
-use super::packets_plan::CertifiedPlan;
-use super::packets_report::{MOST_ROWS, UNIT, exact, more, parents};
+use super::packets_report::{MOST_ROWS, UNIT, exact, more};
 use super::report::{PlanReport, each};
+use crate::render::tree::parents;
 use flitcast_cluster::text::figures::{Table, lines, table};
 use flitcast_cluster::text::words::counted;
 
+/// A gather by certification with its names.
+pub struct CertifiedPlan<'a> {
+    pub asked: &'a AskedPlan,
+    pub cost: LinkCost,
+    pub certified: Certified,
+    /// A lower bound for any gather, even if P0 knew all lengths; `None` if it takes too long to
+    /// compute.
+    pub bound: Option<Ticks>,
+}
+
 impl CertifiedPlan<'_> {
+    pub fn heading(&self) -> String {
+        format!("gather on {} in packets: certification", self.asked.name)
+    }
+
     /// Prints the gather in the requested format.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it is too large to draw.
-    pub fn write(
-        &self,
-        print: PrintArgs,
-        out: &mut dyn Write,
-    ) -> Result<io::Result<()>, PlanErrors> {
+    pub fn write(&self, print: PrintArgs, out: &mut dyn Write) -> anyhow::Result<io::Result<()>> {
         let mut report = PlanReport::new(self.heading(), print).below_table(14);
         self.fields(&mut report);
         self.figures(&mut report);
@@ -41,7 +46,6 @@ impl CertifiedPlan<'_> {
         Ok(report.write(out))
     }
 
-    /// Adds the fields of JSON.
     fn fields<'a>(&'a self, report: &mut PlanReport<'a>) {
         let exact = |time| exact(self.cost, time);
         let certified = &self.certified;
@@ -55,7 +59,7 @@ impl CertifiedPlan<'_> {
         report.field("time", exact(certified.time));
         report.field("bound", self.bound.map(exact));
         report.field("upper_bound", exact(self.upper_bound()));
-        report.detail("parents", Some(parents(self.asked)));
+        report.detail("parents", Some(parents(&self.asked.tree)));
         report.detail("lengths", Some(&self.asked.flits));
         let certificate = |pe| self.certificate(pe);
         let certificates = each(move || self.each_pe().map(certificate));
@@ -76,7 +80,6 @@ impl CertifiedPlan<'_> {
         self.certified.upper_bound(tree, flits, self.cost)
     }
 
-    /// Returns the certificate of a PE as JSON.
     fn certificate(&self, pe: PeId) -> Value {
         let certificate = &self.certified.certificates[pe.index()];
         json!({
@@ -93,7 +96,6 @@ impl CertifiedPlan<'_> {
         self.asked.tree.pes().skip(1)
     }
 
-    /// Adds the figures of the text.
     fn figures(&self, report: &mut PlanReport<'_>) {
         let exact = |time| self.cost.exact(time).to_string();
         let certified = &self.certified;

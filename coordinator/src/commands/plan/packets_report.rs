@@ -2,26 +2,38 @@
 
 use std::io::{self, Write};
 
+use anyhow::bail;
+use flitcast_plan::packets::PacketPlan;
 use flitcast_plan::packets::model::{LinkCost, Part, Run, Ticks, Timetable};
 use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::asked::AskedPlan;
-use super::error::{PlanError, PlanErrors};
-use super::packets_plan::PlanInPackets;
 use super::report::{PlanReport, each, proof};
+use crate::render::tree::parents;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{self, lines, table};
 use flitcast_cluster::text::words::counted;
 
-/// Limit of table rows.
 pub const MOST_ROWS: usize = 50;
 /// The unit of times in packets.
 pub const UNIT: &str = "in the time of a flit on a link, as all times";
 /// Limit of listed packets times links that they cross: a few seconds of work.
 const MOST_PACKETS: u64 = 1_000_000;
 const MOST_LINKS: u64 = 1_000_000_000;
+
+/// A scatter in packets, or its mirror, a gather, with its names.
+pub struct PlanInPackets<'a> {
+    pub operation: &'static str,
+    pub asked: &'a AskedPlan,
+    pub cost: LinkCost,
+    /// The name of the order, or of how the sequence was found.
+    pub method: &'static str,
+    pub plan: PacketPlan,
+    /// The time with one packet for each message, and with one for each flit.
+    pub unplanned: [Ticks; 2],
+}
 
 /// A packet of one message or several, farthest PE first.
 struct Listed {
@@ -43,19 +55,28 @@ pub fn exact(cost: LinkCost, time: Ticks) -> Value {
     figures::exact(cost.exact(time))
 }
 
-/// Returns the parents of all PEs, `None` for P0.
-pub fn parents(asked: &AskedPlan) -> Vec<Option<u32>> {
-    let parent = |pe| asked.tree.parent(pe).map(|PeId(parent)| parent);
-    asked.tree.ids().map(parent).collect()
-}
-
 impl PlanInPackets<'_> {
+    /// Returns whether the operation is a gather.
+    pub fn is_gather(&self) -> bool {
+        self.operation == "gather"
+    }
+
+    pub fn heading(&self) -> String {
+        let (operation, name, method) = (self.operation, &self.asked.name, self.method);
+        let by = if self.is_gather() {
+            "mirror of a scatter, "
+        } else {
+            ""
+        };
+        format!("{operation} on {name} in packets: {by}{method}")
+    }
+
+    pub fn count(&self) -> u64 {
+        self.plan.sequence.iter().map(|run| run.packets).sum()
+    }
+
     /// Prints the plan in the requested format, or returns an error if the list would be too long.
-    pub fn write(
-        &self,
-        print: PrintArgs,
-        out: &mut dyn Write,
-    ) -> Result<io::Result<()>, PlanErrors> {
+    pub fn write(&self, print: PrintArgs, out: &mut dyn Write) -> anyhow::Result<io::Result<()>> {
         let listed = match print.format {
             Format::Json if !print.summary => self.listed(usize::MAX)?,
             Format::Table if !print.summary => self.listed(MOST_ROWS)?,
@@ -70,7 +91,7 @@ impl PlanInPackets<'_> {
     }
 
     /// Returns the first packets in the order in which P0 sends or receives them.
-    fn listed(&self, most: usize) -> Result<Vec<Listed>, PlanError> {
+    fn listed(&self, most: usize) -> anyhow::Result<Vec<Listed>> {
         let tree = &self.asked.tree;
         let runs = self.plan.sequence.iter();
         let links = runs.clone().fold(0u64, |links, run| {
@@ -81,7 +102,9 @@ impl PlanInPackets<'_> {
         // The first to arrive are the last that would leave: all are simulated.
         let is_cut = !self.is_gather() && most < MOST_PACKETS as usize;
         if !is_cut && (packets > MOST_PACKETS || links > MOST_LINKS) {
-            return Err(PlanError::TooManyPackets { packets, links });
+            bail!(
+                "a list of this plan would have {packets} packets on {links} links: use --summary"
+            );
         }
         let mut timetable = Timetable::new(tree, self.cost);
         let at = |time| match self.is_gather() {
@@ -111,7 +134,6 @@ impl PlanInPackets<'_> {
         Ok(listed)
     }
 
-    /// Adds the fields of JSON.
     fn fields<'a>(&'a self, report: &mut PlanReport<'a>, listed: &'a [Listed]) {
         let exact = |time| exact(self.cost, time);
         let [unsplit, single_flits] = self.unplanned;
@@ -123,7 +145,7 @@ impl PlanInPackets<'_> {
         report.field("algorithm", algorithm);
         report.field("setup", exact(self.cost.setup));
         report.field("pes", self.asked.tree.len());
-        report.detail("parents", Some(parents(self.asked)));
+        report.detail("parents", Some(parents(&self.asked.tree)));
         report.detail("lengths", Some(&self.asked.flits));
         let packets = each(|| listed.iter().map(|packet| self.packet(packet)));
         report.detail("packets", Some(packets));
@@ -135,7 +157,6 @@ impl PlanInPackets<'_> {
         report.field("single_flits_time", exact(single_flits));
     }
 
-    /// Returns a packet as JSON.
     fn packet(&self, packet: &Listed) -> Value {
         let exact = |time| exact(self.cost, time);
         let farthest = &packet.parts[0];
@@ -160,7 +181,6 @@ impl PlanInPackets<'_> {
         listed
     }
 
-    /// Adds the figures of the text.
     fn figures(&self, report: &mut PlanReport<'_>) {
         let exact = |time| self.cost.exact(time).to_string();
         self.asked.figures(report);
@@ -181,7 +201,6 @@ impl PlanInPackets<'_> {
         report.line("single flits", format!("{single_flits}, {each}"));
     }
 
-    /// Returns a row for each of these packets.
     fn table(&self, listed: &[Listed]) -> String {
         let exact = |time| self.cost.exact(time).to_string();
         let mut table = table(match self.is_gather() {

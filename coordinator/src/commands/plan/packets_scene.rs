@@ -8,8 +8,8 @@ use flitcast_proto::{PeId, Tree};
 
 use super::asked::AskedPlan;
 use super::bands::Bands;
-use super::error::PlanError;
-use super::packets_plan::{CertifiedPlan, PlanInPackets};
+use super::packets_certified::CertifiedPlan;
+use super::packets_report::PlanInPackets;
 use super::svg::crossings::Crossings;
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
@@ -35,11 +35,7 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
 
 impl PlanInPackets<'_> {
     /// Returns the scene: each packet on each link.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
+    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
         let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
         let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
@@ -93,11 +89,7 @@ impl PlanInPackets<'_> {
 
 impl CertifiedPlan<'_> {
     /// Returns the scene: each PE's stream to its parent.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
+    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
         let tree = &self.asked.tree;
         let at = |time| self.cost.exact(time).to_f64();
         let phase = |name: &str, time| Moment {

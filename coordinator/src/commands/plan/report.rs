@@ -3,13 +3,15 @@
 
 use std::io::{self, Write};
 
+use anyhow::ensure;
+use flitcast_plan::algorithms::plan::ControlPlan;
 use flitcast_proto::Tree;
+use flitcast_proto::items::Control;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::args::PrintArgs;
-use super::error::PlanError;
 use super::svg::scene::{MAX_PES, Scene};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::format::Format;
@@ -112,14 +114,7 @@ impl<'a> PlanReport<'a> {
     }
 
     /// Adds the table of the text, if it is requested.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the table.
-    pub fn table(
-        &mut self,
-        table: impl FnOnce() -> Result<String, PlanError>,
-    ) -> Result<(), PlanError> {
+    pub fn table(&mut self, table: impl FnOnce() -> anyhow::Result<String>) -> anyhow::Result<()> {
         if self.print.format == Format::Table && !self.print.summary {
             self.table = Some(table()?);
         }
@@ -127,29 +122,23 @@ impl<'a> PlanReport<'a> {
     }
 
     /// Adds the picture, if it is requested.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it has too many PEs, or that of the scene.
     pub fn scene<'s>(
         &mut self,
         pes: usize,
-        scene: impl FnOnce() -> Result<Scene<'s>, PlanError>,
-    ) -> Result<(), PlanError> {
+        scene: impl FnOnce() -> anyhow::Result<Scene<'s>>,
+    ) -> anyhow::Result<()> {
         if self.print.format == Format::Svg {
-            if pes > MAX_PES {
-                return Err(PlanError::TooLargeToDraw { pes });
-            }
+            ensure!(
+                pes <= MAX_PES,
+                "a drawing of {pes} PEs shows nothing, at most {MAX_PES} do: use --summary or \
+                 --format json"
+            );
             self.picture = scene()?.svg();
         }
         Ok(())
     }
 
     /// Prints the report in the requested format.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if writing fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.print.format {
             Format::Json => self.write_json(out),
@@ -219,6 +208,32 @@ impl Serialize for Object {
         }
         map.end()
     }
+}
+
+/// Returns a control item, with the index of its tree if there are several.
+pub fn control_item(tree: Option<usize>, control: &ControlPlan) -> Object {
+    let (kind, more) = match control.item {
+        Control::Token => ("token", vec![]),
+        Control::Certificate(certificate) => (
+            "certificate",
+            vec![
+                ("lag_steps", certificate.lag),
+                ("stream_flits", certificate.stream),
+            ],
+        ),
+        Control::Order { after } => ("order", vec![("after_steps", after)]),
+        Control::Wakeup { after } => ("wakeup", vec![("after_steps", after)]),
+        // Follows the data, outside the plan.
+        Control::Receipt => ("receipt", vec![]),
+    };
+    let mut item = Vec::with_capacity(7);
+    item.extend(tree.map(|tree| ("tree", tree.into())));
+    item.push(("step", control.step.into()));
+    item.push(("from", control.from.0.into()));
+    item.push(("to", control.to.0.into()));
+    item.push(("kind", kind.into()));
+    item.extend(more.into_iter().map(|(key, value)| (key, value.into())));
+    Object(item)
 }
 
 /// A small JSON object of numbers, of which there may be millions.

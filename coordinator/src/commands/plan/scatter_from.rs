@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
@@ -10,19 +11,19 @@ use flitcast_proto::ops::Collective;
 
 use super::args::{Order, PlanScatterArgs};
 use super::asked::topology_and_lengths;
-use super::error::{PlanError, PlanErrors};
-use super::played::Played;
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
+use super::error::not_planned;
+use super::static_plan::{Crossings, PlannedMessage, Played, StaticPlan};
+use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 
 /// Plans a scatter from any PE, farthest destination first; with many ports, in each branch.
-pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
-    match args.order {
-        None | Some(Order::FarthestFirst) => {}
-        Some(_) => return Err(PlanError::FromElsewhere("--order").into()),
+pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
+    if !matches!(args.order, None | Some(Order::FarthestFirst)) {
+        let why = "is for a scatter from P0 by single ports: leave it out, or --from and --ports";
+        return Err(anyhow!("--order {why}").into());
     }
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
     let from = source(args.from, &topology.tree)?;
@@ -63,7 +64,7 @@ pub fn listed(args: &PlanScatterArgs) -> Option<Algorithm> {
 }
 
 /// Plans the static schedule of a scatter from any PE.
-pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticPlan, PlanErrors> {
+pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticPlan, Faults> {
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
     let tree = &topology.tree;
     let from = source(args.from, tree)?;
@@ -75,7 +76,7 @@ pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticP
         ports: args.ports.of_model(),
     };
     let plan = algorithm.list(&task);
-    let plan = plan.map_err(|why| PlanError::not_planned(algorithm.algorithm(), why))?;
+    let plan = plan.map_err(|why| not_planned(algorithm.algorithm(), why))?;
     let planned = StaticPlan {
         played: Played::default(),
         ..StaticPlan::listed(algorithm, &task, plan)

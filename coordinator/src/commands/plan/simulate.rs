@@ -4,22 +4,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anyhow::{anyhow, bail, ensure};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::OnNetwork;
 use flitcast_plan::algorithms::gather_order::set_order;
 use flitcast_plan::gossip::{Gossip, GossipAlgorithm};
-use flitcast_plan::sim::{self, Simulated};
+use flitcast_plan::sim::{self, Simulated, SimulationError};
 use flitcast_plan::timing::Timing;
 use flitcast_plan::trace::Item;
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::Direction;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::error::{MAX_SIMULATED, PlanError};
-use super::played::Played;
-use super::static_plan::StaticPlan;
+use super::static_plan::{Played, StaticPlan};
 use super::steps::Planned;
 use flitcast_cluster::text::words::counted;
+
+/// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
+const MAX_SIMULATED: u64 = 20_000_000;
+/// The error of a difference between the state machines and the plan, which is a bug in Flitcast.
+const DIFFERS: &str =
+    "--simulate: the state machines did not do what was planned; please report this";
 
 /// A flit of a message that goes from one PE to another.
 type Hop = (MessageId, u64, PeId, PeId);
@@ -31,30 +36,26 @@ type Hop = (MessageId, u64, PeId, PeId);
 ///
 /// Returns an error if there is nothing to run, if something crosses that was not planned, or if a
 /// planned crossing is missing or late.
-pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
+pub fn against_crossings(plan: &StaticPlan) -> anyhow::Result<String> {
     let (tree, operation, flits) = match &plan.played {
         Played::ByAll {
             tree,
             operation,
             flits,
         } => (tree, *operation, flits),
-        Played::ByNobody(why) => return Err(PlanError::NotPlayed(why.clone())),
+        Played::ByNobody(why) => bail!("--simulate: {why}"),
     };
     let items = plan.crossings.hops().map(|scheduled| scheduled.flits);
     let items = check_items(items.fold(0, u64::saturating_add))?;
-    let run = sim::run(tree, operation, flits)?;
+    let run = sim::run(tree, operation, flits).map_err(broken)?;
     let mut planned: Vec<(Hop, u64)> = plan.crossings.hops().flat_map(flits_of).collect();
     let mut played = played(&run, tree, operation, |_| 0);
     planned.sort_unstable();
     played.sort_unstable();
-    if planned.len() != played.len() {
-        return Err(PlanError::Differs);
-    }
+    ensure!(planned.len() == played.len(), DIFFERS);
     let mut earlier = 0;
     for ((planned, due), (played, step)) in planned.iter().zip(&played) {
-        if planned != played || step > due {
-            return Err(PlanError::Differs);
-        }
+        ensure!(planned == played && step <= due, DIFFERS);
         earlier += u64::from(step < due);
     }
     Ok(match earlier {
@@ -69,15 +70,17 @@ pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
 pub const AS_PLANNED: &str = "  simulated    step by step, every item as planned\n";
 
 /// Checks that this number of crossings can be simulated, and returns it.
-///
-/// # Errors
-///
-/// Returns an error if there are too many.
-fn check_items(items: u64) -> Result<u64, PlanError> {
-    match items > MAX_SIMULATED {
-        true => Err(PlanError::TooLong { items }),
-        false => Ok(items),
-    }
+fn check_items(items: u64) -> anyhow::Result<u64> {
+    ensure!(
+        items <= MAX_SIMULATED,
+        "--simulate: {items} crossings of edges are too many; the limit is {MAX_SIMULATED}"
+    );
+    Ok(items)
+}
+
+/// Returns the error of a broken rule of the model, which is a bug in Flitcast.
+fn broken(rule: SimulationError) -> anyhow::Error {
+    anyhow!("--simulate: {rule}")
 }
 
 /// Returns every flit of a crossing, and its step.
@@ -122,19 +125,16 @@ pub fn against_packets(
     gossip: &Gossip,
     algorithm: &GossipAlgorithm,
     tree: &Arc<Tree>,
-) -> Result<String, PlanError> {
+) -> anyhow::Result<String> {
     let lengths = gossip.blocks.lengths();
     let others = lengths.len().saturating_sub(1) as u64;
     check_items(lengths.iter().sum::<u64>().saturating_mul(others))?;
     let Ok(one) = OnNetwork::new(gossip.arena.clone(), algorithm.clone()) else {
-        return Err(PlanError::Differs);
+        bail!(DIFFERS);
     };
     let operation = Algorithm::gossip_on(one);
-    let run = sim::run(
-        tree,
-        operation,
-        &operation.collective().by_delivery(tree, lengths),
-    )?;
+    let by_delivery = operation.collective().by_delivery(tree, lengths);
+    let run = sim::run(tree, operation, &by_delivery).map_err(broken)?;
     let mut planned: Vec<Hop> = Vec::new();
     for packet in gossip.steps().flat_map(|step| step.packets) {
         for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
@@ -147,13 +147,11 @@ pub fn against_packets(
     let mut played: Vec<Hop> = played.map(|(hop, _)| hop).collect();
     planned.sort_unstable();
     played.sort_unstable();
-    match planned == played {
-        true => Ok(format!(
-            "  simulated    who gets which flit from whom is as planned; by one port it takes {}\n",
-            counted(run.time_steps(), "step", "steps"),
-        )),
-        false => Err(PlanError::Differs),
-    }
+    ensure!(planned == played, DIFFERS);
+    Ok(format!(
+        "  simulated    who gets which flit from whom is as planned; by one port it takes {}\n",
+        counted(run.time_steps(), "step", "steps"),
+    ))
 }
 
 /// Runs the state machines of a scatter from P0 or of a gather and compares, control items
@@ -162,7 +160,7 @@ pub fn against_packets(
 /// # Errors
 ///
 /// Returns an error if anything differs.
-pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
+pub fn against_plan(planned: &Planned) -> anyhow::Result<String> {
     let plan = &planned.plan;
     check_items(plan.crossing_count())?;
     let (operation, flits) = (plan.operation, &planned.flits);
@@ -170,7 +168,7 @@ pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
     match operation.collective().direction() {
         Direction::Up if !planned.order.is_empty() => {
             let set = set_order(&plan.tree, &mut schedules, &planned.order);
-            set.map_err(|fault| PlanError::Order(fault.to_string()))?;
+            set.map_err(|fault| anyhow!("--order: {fault}"))?;
         }
         _ => {
             let order = planned.order.iter().copied();
@@ -179,13 +177,11 @@ pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
             sends.sort_by_key(|message| place.get(&message.pe()));
         }
     }
-    let run = sim::run_schedules(&plan.tree, schedules)?;
+    let run = sim::run_schedules(&plan.tree, schedules).map_err(broken)?;
     let mut crossings = run.crossings;
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
-    match crossings == plan.crossings() {
-        true => Ok(AS_PLANNED.to_owned()),
-        false => Err(PlanError::Differs),
-    }
+    ensure!(crossings == plan.crossings(), DIFFERS);
+    Ok(AS_PLANNED.to_owned())
 }
 
 #[cfg(test)]
@@ -197,7 +193,7 @@ mod tests {
     use super::*;
 
     /// Simulates a broadcast of four flits over seven PEs with a changed plan.
-    fn changed(change: impl FnOnce(&mut Vec<ScheduledHop>)) -> Result<String, PlanError> {
+    fn changed(change: impl FnOnce(&mut Vec<ScheduledHop>)) -> anyhow::Result<String> {
         let spec: TreeSpec = "kary:2:7".parse().expect("it is a tree");
         let tree = spec.build().expect("it is a tree");
         let mut hops = urgent(&tree, 4).hops;
@@ -217,7 +213,8 @@ mod tests {
     fn what_was_not_planned_so_is_noticed() {
         assert_eq!(changed(|_| ()).ok().as_deref(), Some(AS_PLANNED));
         let differs = |change: fn(&mut Vec<ScheduledHop>)| {
-            assert!(matches!(changed(change), Err(PlanError::Differs)));
+            let fault = changed(change).expect_err("it differs");
+            assert_eq!(fault.to_string(), DIFFERS);
         };
         differs(|hops| hops[0].to = PeId(2));
         differs(|hops| hops[0].offset += 1);
@@ -235,10 +232,8 @@ mod tests {
 
     #[test]
     fn what_nothing_plays_says_why() {
-        let plan = StaticPlan::default();
-        assert!(matches!(
-            against_crossings(&plan),
-            Err(PlanError::NotPlayed(_))
-        ));
+        let fault = against_crossings(&StaticPlan::default()).expect_err("nothing plays it");
+        let why = "--simulate: nothing plays this plan in lock step: leave it out";
+        assert_eq!(fault.to_string(), why);
     }
 }

@@ -5,23 +5,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
-use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::plan::{ControlPlan, MessagePlan, hops_of};
 use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::algorithms::{ListTask, MOST_BLOCKS, OfferKind, blocks};
+use flitcast_plan::cost;
 use flitcast_proto::items::{Address, ScheduledHop};
 use flitcast_proto::ops::Collective;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{DeliveryId, PeId, Tree};
 
-use super::played::Played;
 use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::values::is_for_trees;
 use flitcast_cluster::site::topology::Topology;
 
 /// A plan that is a list of crossings, with its names.
 #[derive(Debug, Default)]
 pub struct StaticPlan {
-    /// The name of the operation.
     pub operation: &'static str,
-    /// The name of the algorithm.
     pub algorithm: String,
     /// The ports of a PE; "shared" in a complete network.
     pub ports: &'static str,
@@ -31,19 +30,14 @@ pub struct StaticPlan {
     pub edges: Option<Vec<[PeId; 2]>>,
     /// The network's node of each PE, if a tree spans a network.
     pub nodes: Option<Vec<u32>>,
-    /// The trees of a cover.
     pub trees: Vec<Tree>,
-    /// The number of PEs.
     pub pes: usize,
-    /// The nonnull messages.
     pub messages: Vec<PlannedMessage>,
-    /// The crossings.
     pub crossings: Crossings,
     /// The control items by step, each with the index of its tree.
     pub control: Vec<(usize, ControlPlan)>,
     /// The step of the last arrival.
     pub time_steps: u64,
-    /// A lower bound of the steps of any plan.
     pub bound_steps: u64,
     /// The largest number of flits that a PE keeps for others at the end of a step.
     pub kept_flits: u64,
@@ -54,13 +48,9 @@ pub struct StaticPlan {
 /// A message of a plan.
 #[derive(Debug)]
 pub struct PlannedMessage {
-    /// The number of the message.
     pub id: u64,
-    /// The source.
     pub source: PeId,
-    /// The destinations.
     pub destinations: Vec<PeId>,
-    /// The length.
     pub flits: u64,
 }
 
@@ -90,7 +80,6 @@ impl PlannedMessage {
 /// The crossings of a plan.
 #[derive(Debug)]
 pub enum Crossings {
-    /// All crossings.
     Listed(Vec<ScheduledHop>),
     /// Messages from the root of a tree that do not stop on the way. For a million PEs a list of their
     /// crossings would be too long.
@@ -137,7 +126,6 @@ impl Crossings {
     }
 }
 
-/// Returns the edges of a tree.
 fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
     let edges = tree.pes();
     edges
@@ -217,4 +205,81 @@ impl StaticPlan {
 /// Returns the step in which the last flit of a leg crosses.
 pub fn last_step(hop: &ScheduledHop) -> u64 {
     hop.first_step + (hop.flits - 1) * hop.every
+}
+
+/// The state machines that run a plan in lock step, if there are any.
+#[derive(Debug)]
+pub enum Played {
+    /// The state machines of an operation on a tree.
+    ByAll {
+        /// Rooted where the operation begins.
+        tree: Arc<Tree>,
+        /// The operation.
+        operation: Algorithm,
+        /// The flits of each message, by delivery.
+        flits: Vec<u64>,
+    },
+    /// None, for this reason.
+    ByNobody(String),
+}
+
+impl Played {
+    /// Returns the state machines of a static schedule, if they send flit by flit.
+    pub fn of_list(operation: Algorithm, task: &ListTask<'_>) -> Played {
+        let collective = operation.collective();
+        let block = match collective {
+            _ if task.ports == cost::Ports::PerEdge => 1,
+            Collective::Gossip => blocks::of_gossip(task.tree, task.flits),
+            Collective::Exchange if is_for_trees(operation) => {
+                blocks::of_exchange(task.tree, &task.rows())
+            }
+            _ => 1,
+        };
+        let all: u64 = task.flits.iter().sum();
+        Played::by_ports(task.ports, || match collective {
+            _ if operation.offer().kind == OfferKind::Planned => Played::default(),
+            Collective::Broadcast if operation.is_static() && all > MOST_BLOCKS => {
+                Played::ByNobody(format!(
+                    "of more than {MOST_BLOCKS} flits several go together by {}, so the state machines do \
+                     not play what is planned flit by flit: take a smaller --size",
+                    operation.algorithm()
+                ))
+            }
+            _ if block > 1 => Played::ByNobody(format!(
+                "a round of so many crossings has blocks of {block} flits, so the state machines do not \
+                 run what is planned flit by flit: take shorter messages"
+            )),
+            _ => {
+                let tree = task.tree.rerooted(task.source);
+                let ids = (0..collective.deliveries(&tree) as u32).map(DeliveryId);
+                let flits = ids.map(|id| match collective.delivered(&tree, id) {
+                    Some((message, _)) => task.flits[message.id.index()],
+                    None => 0,
+                });
+                Played::ByAll {
+                    flits: flits.collect(),
+                    tree: Arc::new(tree),
+                    operation,
+                }
+            }
+        })
+    }
+
+    /// Returns the state machines of a plan for single ports, or none for many ports.
+    pub fn by_ports(ports: cost::Ports, single: impl FnOnce() -> Played) -> Played {
+        match ports {
+            cost::Ports::Single => single(),
+            cost::Ports::PerEdge => Played::ByNobody(
+                "in lock step a PE has one port to send and one to receive, so nothing plays a \
+                 plan of --ports multi: leave out one of the two"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl Default for Played {
+    fn default() -> Played {
+        Played::ByNobody("nothing plays this plan in lock step: leave it out".to_owned())
+    }
 }

@@ -9,11 +9,10 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PrintArgs;
-use super::control_items::control_item;
-use super::error::PlanError;
-use super::report::{Numbers, Object, PlanReport, each, proof};
+use super::report::{Numbers, Object, PlanReport, control_item, each, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
+use crate::render::tree::parents;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
 use flitcast_cluster::text::figures::{Table, lines, table};
@@ -21,15 +20,7 @@ use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {
     /// Prints the plan in the requested format, after the simulation if that is requested.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the simulation differs, or if the plan is too large to draw.
-    pub fn write(
-        &self,
-        print: PrintArgs,
-        out: &mut dyn Write,
-    ) -> Result<io::Result<()>, PlanError> {
+    pub fn write(&self, print: PrintArgs, out: &mut dyn Write) -> anyhow::Result<io::Result<()>> {
         let simulated = match print.simulate {
             true => against_crossings(self)?,
             false => String::new(),
@@ -80,7 +71,6 @@ impl StaticPlan {
         )
     }
 
-    /// Adds the fields of JSON.
     fn fields<'a>(&'a self, report: &mut PlanReport<'a>, on_links: Option<OnLinks>) {
         report.field("operation", self.operation);
         report.field("algorithm", &self.algorithm);
@@ -96,12 +86,7 @@ impl StaticPlan {
         report.field("proof", proof(self.time_steps, self.bound_steps));
         report.field("kept_flits", self.kept_flits);
         report.on_links(on_links);
-        let trees = each(|| {
-            self.trees.iter().map(|tree| {
-                let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
-                parents.collect::<Vec<_>>()
-            })
-        });
+        let trees = each(|| self.trees.iter().map(parents));
         report.detail("trees", Some(trees).filter(|_| !self.trees.is_empty()));
         report.detail("messages", Some(each(|| self.told_messages())));
         let control = || self.control.iter();
@@ -140,7 +125,6 @@ impl StaticPlan {
         })
     }
 
-    /// Adds the figures of the text.
     fn figures(&self, report: &mut PlanReport<'_>) {
         if !self.trees.is_empty() {
             let depth = |tree: &Tree| tree.pes().map(|pe| tree.depth(pe)).max();

@@ -6,55 +6,11 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
 
 use super::bands::Bands;
-use super::error::PlanError;
 use super::static_plan::{PlannedMessage, StaticPlan};
 use super::svg::crossings::{Band, Crossings, MAX_BANDS};
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::words::counted;
-
-/// The property that the colours of a plan distinguish.
-enum Colours {
-    /// Flits of the one message.
-    Flits,
-    /// The trees of a cover, by the edges that they have.
-    Trees(BTreeMap<(PeId, PeId), usize>),
-    /// The sources of messages.
-    Sources,
-    /// Messages.
-    Messages,
-}
-
-impl Colours {
-    fn of(plan: &StaticPlan) -> Colours {
-        match plan.operation {
-            "broadcast" if plan.trees.is_empty() => Colours::Flits,
-            "broadcast" => {
-                let arcs = (0..).zip(&plan.trees).flat_map(|(number, tree)| {
-                    let arc = |pe| Some(((tree.parent(pe)?, pe), number));
-                    tree.pes().filter_map(arc).collect::<Vec<_>>()
-                });
-                Colours::Trees(arcs.collect())
-            }
-            "gossip" | "exchange" => Colours::Sources,
-            _ => Colours::Messages,
-        }
-    }
-
-    /// Describes a band of this colour for the legend.
-    fn what(&self) -> &'static str {
-        match self {
-            Colours::Flits => "flit of the message: slanted where it crosses, a bar where it comes",
-            Colours::Trees(_) => {
-                "flits on one tree: slanted where they cross, a bar where they come"
-            }
-            Colours::Sources => {
-                "flits of one source: slanted where they cross, a bar where they come"
-            }
-            Colours::Messages => "message Mi: slanted where it crosses, a bar where it comes",
-        }
-    }
-}
 
 /// Returns the flits that cross without a gap as one hop; with `singly`, each flit.
 fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {
@@ -71,15 +27,10 @@ fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {
 }
 
 impl StaticPlan {
-    /// Returns the plan as a scene.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
-        let colours = Colours::of(self);
+    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
         let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
-        let bands = self.bands(&colours)?;
+        let (what, classes) = self.colours(flits);
+        let bands = self.bands()?;
         let begin = bands.iter().map(|band| band.out[0]).min_by(f64::total_cmp);
         let phases = match self.operation {
             "gather" => vec![
@@ -118,15 +69,20 @@ impl StaticPlan {
             drawing: Drawing::Crossings(Crossings {
                 phases: phases.collect(),
                 is_multi_port: self.ports == "multi",
-                classes: self.classes(&colours, flits),
-                what: colours.what(),
+                classes,
+                what,
                 bands,
             }),
         })
     }
 
     /// Returns a band for each run of flits over an edge.
-    fn bands(&self, colours: &Colours) -> Result<Vec<Band>, PlanError> {
+    fn bands(&self) -> anyhow::Result<Vec<Band>> {
+        let trees = (0..).zip(&self.trees).flat_map(|(number, tree)| {
+            let arc = move |pe| Some(((tree.parent(pe)?, pe), number));
+            tree.pes().filter_map(arc)
+        });
+        let tree_of: BTreeMap<(PeId, PeId), usize> = trees.collect();
         let messages = self.messages.iter().zip(0..);
         let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages
             .map(|(message, place)| (message.id, (message, place)))
@@ -138,14 +94,14 @@ impl StaticPlan {
             };
             for run in runs(hop, self.operation == "broadcast") {
                 let flit = || (run.offset + 1).to_string();
-                let (class, name) = match colours {
-                    Colours::Flits => (run.offset as usize, flit()),
-                    Colours::Trees(arcs) => {
-                        let tree = arcs.get(&(run.from, run.to));
+                let (class, name) = match self.operation {
+                    "broadcast" if self.trees.is_empty() => (run.offset as usize, flit()),
+                    "broadcast" => {
+                        let tree = tree_of.get(&(run.from, run.to));
                         (tree.copied().unwrap_or(0), flit())
                     }
-                    Colours::Sources => (message.source.index(), self.name_of(message)),
-                    Colours::Messages => (place, self.name_of(message)),
+                    "gossip" | "exchange" => (message.source.index(), self.name_of(message)),
+                    _ => (place, self.name_of(message)),
                 };
                 let begin = run.first_step as f64;
                 let end = begin + run.flits as f64;
@@ -156,20 +112,33 @@ impl StaticPlan {
         Ok(bands.0)
     }
 
-    /// Returns the names of the colours.
-    fn classes(&self, colours: &Colours, flits: u64) -> Vec<String> {
+    /// Returns the legend of a band, and the names of the colours: of flits, trees, sources or
+    /// messages.
+    fn colours(&self, flits: u64) -> (&'static str, Vec<String>) {
         let numbered = |what: &str, last: u64| {
             let all = 1..=last;
             all.map(|number| format!("{what} {number}")).collect()
         };
-        match colours {
+        match self.operation {
             // Each has a band, unless there is no other PE.
-            Colours::Flits => numbered("flit", flits.min(MAX_BANDS as u64)),
-            Colours::Trees(_) => numbered("tree", self.trees.len() as u64),
-            Colours::Sources => (0..self.pes as u32)
-                .map(|pe| PeId(pe).to_string())
-                .collect(),
-            Colours::Messages => self.messages.iter().map(|one| self.name_of(one)).collect(),
+            "broadcast" if self.trees.is_empty() => (
+                "flit of the message: slanted where it crosses, a bar where it comes",
+                numbered("flit", flits.min(MAX_BANDS as u64)),
+            ),
+            "broadcast" => (
+                "flits on one tree: slanted where they cross, a bar where they come",
+                numbered("tree", self.trees.len() as u64),
+            ),
+            "gossip" | "exchange" => (
+                "flits of one source: slanted where they cross, a bar where they come",
+                (0..self.pes as u32)
+                    .map(|pe| PeId(pe).to_string())
+                    .collect(),
+            ),
+            _ => (
+                "message Mi: slanted where it crosses, a bar where it comes",
+                self.messages.iter().map(|one| self.name_of(one)).collect(),
+            ),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::{anyhow, bail};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::cover_plan::steps_of_gather_on_a_tree;
 use flitcast_plan::algorithms::plan::{Plan, plan, plan_gather, plan_scatter};
@@ -9,7 +10,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, check_order, order_of};
-use super::error::{PlanError, PlanErrors};
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;
 use flitcast_cluster::options::args::SyncArg;
@@ -19,18 +20,14 @@ use flitcast_cluster::options::tree::SpanningArg;
 
 /// A plan with its names.
 pub struct Planned {
-    /// The plan.
     pub plan: Plan,
     /// The order in which P0 sends the messages of a scatter; in a gather, the given order in which it
     /// takes them, or none.
     pub order: Vec<PeId>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
-    /// The name of the tree as typed.
     pub tree_name: String,
-    /// The algorithm's name.
     pub algorithm: &'static str,
-    /// How certification synchronises.
     pub sync: Option<&'static str>,
     /// With `--ports multi`: the steps with single ports.
     pub single_port_steps: Option<u64>,
@@ -39,7 +36,7 @@ pub struct Planned {
 }
 
 /// Plans a scatter from P0.
-pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, PlanErrors> {
+pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, Faults> {
     let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
     let order = args.order.as_ref().unwrap_or(&Order::FarthestFirst);
     let (order, algorithm) = order_of(&tree, &flits, order)?;
@@ -55,8 +52,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, PlanErrors> {
     })
 }
 
-/// Plans a gather.
-pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
+pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
     // With single ports a node of many children costs time while it synchronises.
     let spanning = match args.ports {
         Ports::Single => SpanningArg::Broadcast,
@@ -72,7 +68,8 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
         && operation_by(single_port.collective().name(), algorithm)
             .is_some_and(|one| !one.has_plan())
     {
-        return Err(PlanError::NoSchedule(algorithm.clone()).into());
+        let why = "has no schedule to plan: see `flitcast compare`";
+        return Err(anyhow!("--algorithm {algorithm} {why}").into());
     }
     let planned = |operation| match &args.order {
         Some(order) => in_order(&tree, operation, &flits, order),
@@ -107,22 +104,23 @@ fn in_order(
     operation: Algorithm,
     flits: &[u64],
     order: &GivenOrder,
-) -> Result<Plan, PlanError> {
-    check_order(order.faults(tree, Some(flits)))?;
+) -> anyhow::Result<Plan> {
+    check_order(&order.faults(tree, Some(flits)))?;
     let planned = plan_gather(tree, operation, flits, order.pes());
-    planned.map_err(|fault| PlanError::Order(gather_fault(fault)))
+    planned.map_err(|fault| anyhow!("--order: {}", gather_fault(fault)))
 }
 
-fn multi_port(algorithm: Option<&str>, sync: Option<SyncArg>) -> Result<Algorithm, PlanError> {
+fn multi_port(algorithm: Option<&str>, sync: Option<SyncArg>) -> anyhow::Result<Algorithm> {
     let parallel = Algorithm::CERTIFICATION_PARALLEL;
     let other = algorithm.filter(|algorithm| {
         let asked =
             operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());
         asked.is_some_and(|asked| asked.algorithm() != parallel.algorithm())
     });
-    match (other, sync) {
-        (Some(other), _) => Err(PlanError::Ports(format!("--algorithm {other}"))),
-        (None, Some(_)) => Err(PlanError::Ports("--sync".to_owned())),
-        (None, None) => Ok(parallel),
-    }
+    let unfit = match (other, sync) {
+        (Some(other), _) => format!("--algorithm {other}"),
+        (None, Some(_)) => "--sync".to_owned(),
+        (None, None) => return Ok(parallel),
+    };
+    bail!("--ports multi runs certification's synchronisation in parallel: leave out {unfit}")
 }

@@ -2,34 +2,25 @@
 
 use std::io::{self, Write};
 
+use anyhow::ensure;
 use flitcast_plan::algorithms::plan::{MessagePlan, Plan};
 use flitcast_plan::cost::Ports::Single;
-use flitcast_proto::PeId;
 use flitcast_proto::ops::Direction;
 
 use super::args::PrintArgs;
-use super::control_items::control_item;
-use super::error::PlanError;
-use super::report::{Numbers, PlanReport, each};
+use super::report::{Numbers, PlanReport, control_item, each};
 use super::simulate::against_plan;
 use super::steps::Planned;
 use super::svg::messages::sheet;
 use super::svg::scene::{Drawing, Scene};
+use crate::render::tree::parents;
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
 
 impl Planned {
     /// Prints the plan in the requested format, after the simulation if that is requested.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the simulation differs, or if the plan is too large for the format.
-    pub fn write(
-        &self,
-        print: PrintArgs,
-        out: &mut dyn Write,
-    ) -> Result<io::Result<()>, PlanError> {
+    pub fn write(&self, print: PrintArgs, out: &mut dyn Write) -> anyhow::Result<io::Result<()>> {
         let simulated = match print.simulate {
             true => against_plan(self)?,
             false => String::new(),
@@ -67,9 +58,7 @@ impl Planned {
         report.field("operation", plan.operation.collective().name());
         report.field("algorithm", self.algorithm);
         report.field("sync", self.sync);
-        let parent = |pe| plan.tree.parent(pe).map(|PeId(parent)| parent);
-        let parents = each(move || plan.tree.pes().map(parent));
-        report.detail("parents", Some(parents));
+        report.detail("parents", Some(parents(&plan.tree)));
         report.detail("lengths", Some(&self.flits));
         // The order in which messages leave the source of a scatter; in a gather, the given order in
         // which P0 takes them.
@@ -103,7 +92,6 @@ impl Planned {
         )
     }
 
-    /// Adds the figures of the text.
     fn figures(&self, report: &mut PlanReport<'_>, total: u64) {
         let plan = &self.plan;
         report.size(&plan.tree, plan.messages.len(), total);
@@ -157,12 +145,13 @@ fn message(message: &MessagePlan) -> Numbers<4> {
     ])
 }
 
-fn table(plan: &Plan) -> Result<String, PlanError> {
+fn table(plan: &Plan) -> anyhow::Result<String> {
     let pes = plan.tree.len();
     let cells = plan.time_steps.saturating_mul(pes as u64);
     let cells = cells.max(plan.crossing_count());
-    match cells > MAX_CELLS {
-        true => Err(PlanError::TooLarge { cells }),
-        false => Ok(flitcast_plan::trace::table(&plan.crossings(), pes)),
-    }
+    ensure!(
+        cells <= MAX_CELLS,
+        "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
+    );
+    Ok(flitcast_plan::trace::table(&plan.crossings(), pes))
 }

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Args;
 
 use crate::render::exit::refused;
 use flitcast_cluster::site::running_cluster::pes::Pes;
-use flitcast_cluster::site::running_cluster::{RunningCluster, claim, find, is_kept};
+use flitcast_cluster::site::running_cluster::{claim, find, is_kept};
 use flitcast_cluster::system::process::{Process, Signal};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stdout::print;
 
 /// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
-pub(super) const STOP: Duration = Duration::from_secs(8);
+const STOP: Duration = Duration::from_secs(8);
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -39,24 +39,31 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     let found = find(&args.file).map_err(|fault| refused([fault]))?;
     let kept = found.ok_or_else(|| refused([format!("{shown}: this cluster is not up")]))?;
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
-    end(&kept, pes.keeper)?;
+    let keeper = pes.keeper;
+    let process = Process::numbered(keeper).context("its keeper has no process")?;
+    let is_over = end(Some(process), || Ok(!is_kept(&kept.folder)?))?;
+    ensure!(is_over, "process {keeper}, its keeper, does not end");
+    // Another command may have started the cluster again.
+    claim::remove_forsaken(&kept.folder)?;
     print(format!("{} is down\n", printable(&kept.said.name)).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Stops the daemon; kills it if it does not end, which ends the PEs as well.
-fn end(kept: &RunningCluster, keeper: u32) -> anyhow::Result<()> {
-    let process = Process::numbered(keeper).context("its keeper has no process")?;
+/// Asks the daemon to end; kills it if it does not end, which ends the PEs as well. Returns whether it
+/// is over.
+pub(super) fn end(
+    process: Option<Process>,
+    mut is_over: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<bool> {
     for signal in [Signal::TERM, Signal::KILL] {
-        process.signal(signal);
+        process.inspect(|process| process.signal(signal));
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
-            if !is_kept(&kept.folder)? {
-                // Another command may have started the cluster again.
-                return claim::remove_forsaken(&kept.folder);
+            if is_over()? {
+                return Ok(true);
             }
             std::thread::sleep(LOOK);
         }
     }
-    anyhow::bail!("process {keeper}, its keeper, does not end")
+    Ok(false)
 }

@@ -267,7 +267,6 @@ pub fn print_processes(kept: &RunningCluster, out: &mut dyn Write) -> io::Result
     writeln!(out, "  until     flitcast down {file}")
 }
 
-/// Prints one cluster as text.
 fn print_one(
     kept: &RunningCluster,
     topology: &Topology,
@@ -354,7 +353,6 @@ fn state(process: Option<&pes::KeptPe>, seen: &Occupancy, pe: PeId) -> String {
     }
 }
 
-/// Prints one cluster as JSON.
 fn print_json(
     kept: &RunningCluster,
     topology: &Topology,

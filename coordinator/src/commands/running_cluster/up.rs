@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use flitcast_proto::PeId;
 
-use super::down::STOP;
+use super::down::end;
 use super::status;
 use crate::render::exit::{FAILED, error_chain, refused};
 use flitcast_cluster::job::request::{guard_fault, local_topology};
@@ -31,7 +31,7 @@ use flitcast_cluster::site::running_cluster::{RunningCluster, folder_of, is_kept
 use flitcast_cluster::site::starter::Starter;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
-use flitcast_cluster::system::process::{Process, Signal};
+use flitcast_cluster::system::process::Process;
 use flitcast_cluster::system::random::drawn;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;
@@ -317,19 +317,12 @@ fn ends(folder: &Path) -> Vec<String> {
     pes.into_iter().filter_map(end).collect()
 }
 
-/// Stops the daemon and waits for its end; kills it if it does not end, which ends the PEs as well.
+/// Stops the daemon and waits for its end.
 fn stop(keeper: &mut Child) {
     let process = Process::numbered(keeper.id());
-    for signal in [Signal::TERM, Signal::KILL] {
-        process.inspect(|process| process.signal(signal));
-        let deadline = Instant::now() + STOP;
-        while Instant::now() < deadline {
-            if !matches!(keeper.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
+    let is_over = end(process, || Ok(!matches!(keeper.try_wait(), Ok(None))));
+    if is_over.is_ok_and(|is_over| !is_over) {
+        // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
+        tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
     }
-    // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
-    tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::render::tree::TreeFigures;
+use crate::render::tree::{TreeFigures, parents};
 use flitcast_cluster::options::link_spec::LinkSpec;
 use flitcast_cluster::site::topology::Topology;
 
@@ -83,13 +83,12 @@ pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
         ..
     } = topology;
     let figures = TreeFigures::of(tree);
-    let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
     let edges = network.as_ref();
     let edges = edges.map(|spanned| spanned.network.pairs().collect::<Vec<_>>());
     let object = json!({
         "name": name,
         "pes": tree.len(),
-        "parents": parents.collect::<Vec<_>>(),
+        "parents": parents(tree),
         "depth": figures.depth,
         "max_degree": figures.max_degree(),
         "leaves": figures.leaves(),

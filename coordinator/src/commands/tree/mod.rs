@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use anyhow::anyhow;
 use clap::Args;
 
+use crate::faults::Faults;
 use crate::render::tree;
 use flitcast_cluster::options::format::{Format, Formats};
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
@@ -27,7 +28,6 @@ pub struct PrintTreeArgs {
     pub format: Format,
 }
 
-/// The output formats of a tree.
 const FORMATS: Formats = Formats(&[
     (
         Format::Text,
@@ -40,17 +40,18 @@ const FORMATS: Formats = Formats(&[
 ]);
 
 /// Prints the tree, or returns all faults of the command line.
-pub fn run(args: PrintTreeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
-    let topology = args.tree.topology(SpanningArg::Bfs)?;
+pub fn run(args: PrintTreeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let topology = args.tree.topology(SpanningArg::Bfs).map_err(Faults::all)?;
     let pes = topology.tree.len();
     Ok(match args.format {
         Format::Toml => export::toml(&topology, out),
         Format::Dot => export::dot(&topology, out),
         Format::Json => export::json(&topology, out),
         Format::Svg if pes > MAX_DRAWN => {
-            return Err(vec![anyhow!(
+            return Err(anyhow!(
                 "--format svg: {pes} PEs are too many to draw; the limit is {MAX_DRAWN}; use another format"
-            )]);
+            )
+            .into());
         }
         Format::Svg => svg::write(&topology, out),
         _ => tree::write(&topology, out),

@@ -34,7 +34,6 @@ const STYLE: &str = "\
     .node { font-size: 8px; text-anchor: middle; fill: #52606d; }\n\
     .root-node { font-size: 8px; text-anchor: middle; fill: #dbe7f3; }\n";
 
-/// Draws the tree.
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let tree = &topology.tree;
     let figures = TreeFigures::of(tree);

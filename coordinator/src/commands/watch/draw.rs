@@ -165,7 +165,6 @@ fn table(picture: &Snapshot, chosen: &[(PeId, String)]) -> Vec<String> {
 /// The lines of this program on a terminal.
 #[derive(Debug, Default)]
 pub struct Screen {
-    /// Number of lines shown now.
     lines: usize,
 }
 

@@ -13,6 +13,8 @@ use clap::Args;
 
 use draw::Screen;
 use find::FoundCommand;
+
+use crate::faults::Faults;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::system::terminal;
 use flitcast_cluster::text::units::parse_time;
@@ -40,12 +42,8 @@ pub struct WatchArgs {
 }
 
 /// Shows a command until it ends.
-///
-/// # Errors
-///
-/// Returns an error if there is no command or the output cannot be written.
-pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
-    let found = find(args).map_err(|error| vec![error])?;
+pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let found = find(args)?;
     Ok(match args.format {
         Format::Json => json(&found, args.once, out),
         _ => table(&found, args.once, out),

@@ -1,4 +1,4 @@
-//! receives, 2 is files. An item is the number of a message or the name of a control item.
+//! The page that `--report` writes: one HTML file with its data, styles and scripts.
 
 use std::io::{self, Write};
 
@@ -37,7 +37,6 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes the page.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut rest = HTML;
         while let Some((before, mark)) = rest.split_once("{{") {
@@ -88,8 +87,8 @@ impl Page<'_> {
     }
 }
 
-/// Returns the spans by PE index, each as a list with the columns of `span_columns`. Ports: 0
-/// sends,
+/// Returns the spans by PE index, each as a list with the columns of `span_columns`. Port 0 sends, 1
+/// receives, 2 is files. An item is the number of a message or the name of a control item.
 fn spans(by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
     let since = |ns: u64| (i128::from(ns) - i128::from(origin_ns)) as i64;
     let row = |span: &Span| {

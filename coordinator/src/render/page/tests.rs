@@ -115,30 +115,20 @@ fn the_data_is_as_the_contract_says() {
 }
 
 #[test]
-fn no_text_of_the_data_is_taken_for_markup() {
+fn the_page_is_whole_and_no_text_of_its_data_is_taken_for_markup() {
     page(|page| {
         let html = written(page);
-        assert!(!html.contains("</script><b>"));
-        assert!(!embedded(&html).contains("<!--"));
-        let scripts = html.matches("<script").count();
-        assert_eq!(html.matches("</script>").count(), scripts);
-    });
-}
-
-#[test]
-fn the_page_is_whole_and_asks_for_nothing_else() {
-    page(|page| {
-        let html = written(page);
-        assert!(html.starts_with("<!doctype html>"));
-        assert!(html.ends_with("</html>\n"));
+        assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
         assert!(!html.contains("{{"), "a mark is left");
         for part in [CSS].iter().chain(&SCRIPTS) {
             assert!(html.contains(part));
         }
-        let addresses = ["http:", "https:", "url(", "src=", "@import", "fetch("];
+        assert!(!html.contains("</script><b>") && !embedded(&html).contains("<!--"));
+        let scripts = html.matches("<script").count();
+        assert_eq!(html.matches("</script>").count(), scripts);
         // A namespace is a name, not an address to load.
         let html = html.replace("http://www.w3.org/2000/svg", "");
-        for address in addresses {
+        for address in ["http:", "https:", "url(", "src=", "@import", "fetch("] {
             assert!(!html.contains(address), "{address}");
         }
     });

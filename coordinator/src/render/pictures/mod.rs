@@ -60,8 +60,16 @@ mod tests {
 
     #[test]
     fn a_command_line_can_be_typed_again() {
-        let args = ["/usr/bin/flitcast", "gather", "--output", "it's", ""];
-        let line = command_line(args.into_iter().map(str::to_owned));
-        assert_eq!(line, r"flitcast gather --output 'it'\''s' ''");
+        let typed = [
+            ("/usr/bin/flitcast", "flitcast"),
+            ("--lengths", "--lengths"),
+            ("uniform:0..1MiB:7", "uniform:0..1MiB:7"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("$HOME;*", "'$HOME;*'"),
+        ];
+        let line = command_line(typed.iter().map(|(word, _)| (*word).to_owned()));
+        assert_eq!(line, typed.map(|(_, quoted)| quoted).join(" "));
     }
 }

@@ -18,7 +18,6 @@ pub struct Scene<'a> {
     pub tree: &'a Tree,
     /// Bytes of the message named after each PE, by PE index; empty if a PE has several messages.
     pub bytes: Cow<'a, [u64]>,
-    /// Number of rounds of the run.
     pub rounds: u64,
     /// The measured round that the picture shows.
     pub measured: &'a MeasuredRound,

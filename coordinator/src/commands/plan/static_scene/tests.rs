@@ -17,9 +17,9 @@ fn printed(line: &str, format: &str) -> Result<String, String> {
     let words = format!("plan {line} --format {format}");
     let typed = Typed::try_parse_from(words.split_whitespace()).expect(line);
     let mut out = Vec::new();
-    match run(typed.plan, &mut out) {
+    match run(&typed.plan, &mut out) {
         Ok(written) => written.expect("a Vec takes anything"),
-        Err(faults) => return Err(faults[0].to_string()),
+        Err(faults) => return Err(faults.0[0].to_string()),
     }
     Ok(String::from_utf8(out).expect("it is text"))
 }

@@ -36,27 +36,6 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The point of a text that its position defines.
-#[derive(Clone, Copy)]
-pub enum Anchor {
-    /// The beginning.
-    Start,
-    /// The middle.
-    Middle,
-    /// The end.
-    End,
-}
-
-impl Anchor {
-    fn name(self) -> &'static str {
-        match self {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        }
-    }
-}
-
 /// The growing document.
 pub struct Canvas {
     out: String,
@@ -104,13 +83,13 @@ impl Canvas {
         ));
     }
 
-    /// Draws a text whose baseline is at `at`; its size is the group's.
-    pub fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
+    /// Draws a text whose baseline is at `at`, its `anchor` (start, middle or end) there; its size is
+    /// the group's.
+    pub fn text(&mut self, at: (f64, f64), anchor: &str, text: &str) {
         self.put(format_args!(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n",
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>\n",
             Num(at.0),
             Num(at.1),
-            anchor.name(),
             Escaped(text)
         ));
     }

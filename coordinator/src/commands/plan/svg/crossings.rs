@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use flitcast_proto::PeId;
 
-use super::canvas::{Anchor, Canvas, Escaped, Num, Taken, text_width};
+use super::canvas::{Canvas, Escaped, Num, Taken, text_width};
 use super::frame;
 use super::layout::Layout;
 use super::sheet::{Entry, Icon, Moment, PALETTE, Sheet};
@@ -29,11 +29,9 @@ pub struct Crossings {
     pub phases: Vec<Moment>,
     /// Whether a PE receives from several neighbours at once.
     pub is_multi_port: bool,
-    /// The names of the colours.
     pub classes: Vec<String>,
     /// The legend of a band.
     pub what: &'static str,
-    /// All bands.
     pub bands: Vec<Band>,
 }
 
@@ -41,11 +39,8 @@ pub struct Crossings {
 pub struct Band {
     /// The colour; `None` for the set-up of a packet.
     pub class: Option<usize>,
-    /// The text on the band.
     pub name: String,
-    /// The sender.
     pub from: PeId,
-    /// The receiver.
     pub to: PeId,
     /// Begin and end at the sender,
     pub out: [f64; 2],
@@ -150,7 +145,7 @@ impl Crossings {
             let names = [&*phase.name].into_iter().chain(number);
             let fits = |name: &&str| text_width(name, 10.0) < end - begin;
             if let Some(name) = names.into_iter().find(fits) {
-                canvas.text(at, Anchor::Middle, name);
+                canvas.text(at, "middle", name);
             }
         }
         canvas.close();
@@ -218,7 +213,7 @@ impl Crossings {
                 let [begin, end] = span.map(|at| places.layout.x(at));
                 let (at, width) = ((begin + end) / 2.0, text_width(&band.name, size));
                 if end - begin >= width + 2.0 && taken.try_take((at, y), width, size * 0.9) {
-                    canvas.text((at, y + size * 0.36), Anchor::Middle, &band.name);
+                    canvas.text((at, y + size * 0.36), "middle", &band.name);
                 }
             }
         }

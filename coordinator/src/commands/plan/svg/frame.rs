@@ -3,7 +3,7 @@
 
 use flitcast_proto::Tree;
 
-use super::canvas::{Anchor, Canvas, Num, text_width};
+use super::canvas::{Canvas, Num, text_width};
 use super::layout::{Layout, MARGIN};
 use super::sheet::{Axis, Entry, Icon, Sheet};
 
@@ -64,17 +64,11 @@ fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
         "font-size=\"{}\" font-weight=\"bold\"",
         Num(size)
     ));
-    canvas.text((MARGIN, 32.0), Anchor::Start, &title);
+    canvas.text((MARGIN, 32.0), "start", &title);
     canvas.close();
     canvas.open(format_args!("font-size=\"12\" fill=\"#555\""));
-    canvas.text((MARGIN, 51.0), Anchor::Start, &sheet.summary);
+    canvas.text((MARGIN, 51.0), "start", &sheet.summary);
     canvas.close();
-}
-
-/// Formats a number of things, such as `1 PE` or `2 PEs`.
-pub fn counted(count: u128, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }
 
 fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
@@ -90,10 +84,10 @@ fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
         let half = text_width(&number, TICK_SIZE) / 2.0;
         let x = layout.tick_x(tick);
         if x + half < layout.width {
-            canvas.text((x, y), Anchor::Middle, &number);
+            canvas.text((x, y), "middle", &number);
         }
     }
-    canvas.text((layout.left - 9.0, y), Anchor::End, axis.name());
+    canvas.text((layout.left - 9.0, y), "end", axis.name());
     canvas.close();
 }
 
@@ -145,7 +139,7 @@ fn names(canvas: &mut Canvas, layout: &Layout) {
     canvas.open(format_args!("font-size=\"{}\"", Num(layout.name_size)));
     for &pe in layout.rows.iter().step_by(every) {
         let y = layout.y(pe) + layout.name_size * 0.36;
-        canvas.text((layout.left - 8.0, y), Anchor::End, &pe.to_string());
+        canvas.text((layout.left - 8.0, y), "end", &pe.to_string());
     }
     canvas.close();
 }
@@ -189,8 +183,8 @@ pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
         canvas.line((x, y - 9.0), (x, layout.bottom));
         canvas.close();
         let (x, anchor) = match x - 5.0 - text_width(label, 12.0) > MARGIN {
-            true => (x - 5.0, Anchor::End),
-            false => (x + 5.0, Anchor::Start),
+            true => (x - 5.0, "end"),
+            false => (x + 5.0, "start"),
         };
         canvas.open(format_args!("font-size=\"12\""));
         canvas.text((x, y), anchor, label);
@@ -267,7 +261,7 @@ pub fn legend(canvas: &mut Canvas, layout: &Layout, entries: &[Entry]) {
                 Num(y)
             )),
         }
-        canvas.text((x + icon.width(), y + 4.0), Anchor::Start, text);
+        canvas.text((x + icon.width(), y + 4.0), "start", text);
     }
     canvas.close();
 }

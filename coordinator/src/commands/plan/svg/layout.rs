@@ -35,24 +35,18 @@ pub struct Layout {
     pub rows: Vec<PeId>,
     /// The row of each PE, by index.
     row_of: Vec<usize>,
-    /// The height of a row.
     pub row_height: f64,
     /// The width of a step, or of a unit of time.
     pub step_width: f64,
-    /// The unit of the horizontal axis.
     axis: Axis,
     /// The last step that is shown; the first is 0, in which the sources hold what
     /// they send in step 1. Or the time at which all is over.
     last: f64,
-    /// Left edge of the plot.
+    /// The edges of the plot.
     pub left: f64,
-    /// Right edge of the plot.
     pub right: f64,
-    /// Upper edge of the plot.
     pub top: f64,
-    /// Lower edge of the plot.
     pub bottom: f64,
-    /// Width of the whole sheet.
     pub width: f64,
     /// Horizontal distance of two levels of the tree at the side.
     pub level_width: f64,

@@ -11,10 +11,11 @@ use flitcast_proto::PeId;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::Direction;
 
-use super::canvas::{Anchor, Canvas, Num, Taken, text_width};
+use super::canvas::{Canvas, Num, Taken, text_width};
 use super::frame;
 use super::layout::Layout;
 use super::sheet::{Axis, Entry, Icon, Moment, PALETTE, Sheet};
+use flitcast_cluster::text::words::counted;
 
 /// Draws a plan on its sheet.
 pub fn draw(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet, plan: &Plan) {
@@ -30,18 +31,18 @@ pub fn draw(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet, plan: &Plan) {
 
 /// Returns the sheet of a plan.
 pub fn sheet(plan: &Plan, title: &str) -> Sheet {
-    let flits: u128 = plan.messages.iter().map(|m| u128::from(m.flits)).sum();
-    let pes = frame::counted(plan.tree.len() as u128, "PE");
+    let flits = plan.messages.iter().map(|message| message.flits).sum();
+    let pes = counted(plan.tree.len() as u64, "PE", "PEs");
     let mut summary = match plan.messages.len() {
         0 => format!("{pes}, nothing to send"),
         messages => format!(
             "{pes}, {}, {}",
-            frame::counted(messages as u128, "message"),
-            frame::counted(flits, "flit"),
+            counted(messages as u64, "message", "messages"),
+            counted(flits, "flit", "flits"),
         ),
     };
     if !plan.control.is_empty() {
-        let items = frame::counted(plan.control.len() as u128, "control item");
+        let items = counted(plan.control.len() as u64, "control item", "control items");
         summary = format!("{summary}, {items}");
     }
     let control = plan.control.iter().map(|item| item.step).max().unwrap_or(0);
@@ -119,7 +120,7 @@ fn bands(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Taken) {
             "<g class=\"band\" fill=\"{fill}\" stroke=\"{ink}\">\
              <title>M{}: {}, steps {} to {}</title><path d=\"{shape}\"/>",
             message.pe.0,
-            frame::counted(message.flits.into(), "flit"),
+            counted(message.flits, "flit", "flits"),
             message.first_step,
             message.arrival_step
         ));
@@ -239,7 +240,7 @@ fn described(item: &ControlPlan) -> String {
         Control::Certificate(certificate) => format!(
             "certificate: lag {}, {}",
             certificate.lag,
-            frame::counted(certificate.stream.into(), "flit")
+            counted(certificate.stream, "flit", "flits")
         ),
         Control::Order { after } => format!("order: after {after}"),
         Control::Wakeup { after } => format!("wakeup call: after {after}"),
@@ -271,7 +272,7 @@ fn band_names(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Tak
             let fits = message.flits as f64 * layout.step_width >= width + height * slant;
             let put = fits && taken.try_take((x, y), width, height);
             if put {
-                canvas.text((x, y + size * 0.36), Anchor::Middle, &name);
+                canvas.text((x, y + size * 0.36), "middle", &name);
             }
             put
         };
@@ -322,7 +323,7 @@ fn control_numbers(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mu
             let at = (x + dx, y + dy);
             let inside = at.0 - width / 2.0 > layout.left && at.0 + width / 2.0 < layout.right;
             if inside && taken.try_take(at, width, height) {
-                canvas.text((at.0, at.1 + size * 0.36), Anchor::Middle, &number);
+                canvas.text((at.0, at.1 + size * 0.36), "middle", &number);
                 break;
             }
         }

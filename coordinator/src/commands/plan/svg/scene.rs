@@ -15,7 +15,6 @@ pub const MAX_PES: usize = 4096;
 pub struct Scene<'a> {
     /// The parts around the bands.
     pub sheet: Sheet,
-    /// The bands.
     pub drawing: Drawing<'a>,
 }
 
@@ -23,7 +22,6 @@ pub struct Scene<'a> {
 pub enum Drawing<'a> {
     /// Messages between P0 and each PE that do not wait on their way, and control items.
     Messages(&'a Plan),
-    /// Anything else.
     Crossings(Crossings),
 }
 

@@ -50,15 +50,11 @@ pub struct Sheet {
     pub title: String,
     /// The size of the operation.
     pub summary: String,
-    /// The number of PEs.
     pub pes: usize,
     /// The tree drawn at the side, which also sorts the rows: all crossings are over its edges.
     pub tree: Option<Tree>,
-    /// The unit of the horizontal axis.
     pub axis: Axis,
-    /// The end of the operation.
     pub time: Moment,
-    /// The lower bound, if it is known.
     pub bound: Option<Moment>,
     /// A step or time that is shown, even if it is behind these two.
     pub shown: f64,
@@ -74,7 +70,6 @@ impl Sheet {
 
 /// A time with its text.
 pub struct Moment {
-    /// The position.
     pub at: f64,
     /// The exact time as text.
     pub name: String,
@@ -94,7 +89,6 @@ impl Moment {
 pub struct Entry {
     /// The symbol that is explained.
     pub icon: Icon,
-    /// The explanation.
     pub text: String,
 }
 
@@ -103,7 +97,6 @@ pub struct Entry {
 pub enum Icon {
     /// A band with its bars.
     Band,
-    /// A colour.
     Colour(&'static str),
     /// A control item, by its name among the definitions.
     Mark(&'static str),

@@ -38,6 +38,7 @@ use flitcast_cluster::text::stdout::unless_closed;
 /// Number of words that may contain the command: the program, the command, and options before it.
 const MOST_BEFORE: usize = 5;
 
+/// Runs the command line.
 pub fn main() -> ExitCode {
     let code = match Cli::try_parse_from(words()) {
         Ok(cli) => run(cli).unwrap_or_else(report_error),

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
@@ -136,10 +136,11 @@ impl Calibration {
             if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
                 name.push_str(&format!(", {pacing}"));
             }
-            let lengths: Lengths = lengths.parse().context("a calibration workload")?;
+            let invalid = |fault: String| anyhow!("a calibration workload: {fault}");
+            let lengths: Lengths = lengths.parse().map_err(invalid)?;
             let lengths = lengths
                 .deal(self.topology.tree.len() - 1)
-                .context("a calibration workload")?;
+                .map_err(invalid)?;
             let mut request = self.request(operation, pacing, lengths, Some(profile.clone()));
             let slot = rounds_end.saturating_sub(began.elapsed()) / left;
             // The first two are always run: without them there is no profile.

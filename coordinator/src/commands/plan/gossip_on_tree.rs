@@ -33,7 +33,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
         ports: args.ports.of_model(),
     };
     let plan = algorithm.plan(&task);
-    let plan = plan.map_err(|why| not_planned(&algorithm, why))?;
+    let plan = plan.map_err(|why| not_planned(algorithm, why))?;
     let planned = StaticPlan::listed(algorithm.alike(), &task, plan);
     let planned = match algorithm {
         TreeGossip::Listed(_) => planned,

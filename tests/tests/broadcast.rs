@@ -157,7 +157,8 @@ fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
         let line = "broadcast --network complete:8 --algorithm auto";
         let link = "--link rate=100mbit,latency=1ms";
         let report = reported(&format!("{line} {link} --size {size}"));
-        assert!(report.number("/choice/ways") > 10);
+        let considered = ["/choice/ways", "/choice/excluded"].map(|key| report.number(key));
+        assert!(considered.iter().sum::<u64>() > 10, "{considered:?}");
         assert_eq!(report.value("/tree"), report.value("/choice/chosen/tree"));
         let depths = report.list("/pes").iter().map(|pe| pe["depth"].as_u64());
         depths.max().flatten().expect("there are PEs")

@@ -90,7 +90,7 @@ fn the_best_number_is_found() {
 /// Flits of several messages go in one packet if packets have a set-up time.
 #[test]
 fn short_messages_share_packets() {
-    let line = "scatter --tree kary:2:16 --size 1KiB --link setup=2ms --packets mixed";
+    let line = "scatter --tree kary:2:16 --size 1KiB --link setup=20ms --packets mixed";
     let mixed = report(line);
     assert_eq!(mixed.value("/packets/asked"), "mixed");
     let packets = mixed.value("/packets");

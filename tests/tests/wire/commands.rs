@@ -36,14 +36,14 @@ fn nonsense_about_a_command_is_refused_with_a_reason() {
         refuses(text, parsed, reason);
     }
     let long = format!(
-        r#"ran {{ code: 0 last_lines: "{}" }}"#,
+        r#"ran {{ code: 1 last_lines: "{}" }}"#,
         "x".repeat(MAX_LINE_CHARS + 1)
     );
     let many = r#"last_lines: "x" "#.repeat(MAX_LAST_LINES + 1);
-    let many = format!("ran {{ code: 0 {many} }}");
+    let many = format!("ran {{ code: 1 {many} }}");
     let refused_long = long.replace("last_lines", "not_taken");
     let refused_many = r#"not_taken: "x" "#.repeat(MAX_NOT_TAKEN + 1);
-    let refused_many = format!("ran {{ code: 0 {refused_many} }}");
+    let refused_many = format!("ran {{ code: 1 {refused_many} }}");
     for (text, reason) in [
         ("ran { took_ns: 1 }", "how a command ended is missing"),
         (&long, "more last lines than there can be"),

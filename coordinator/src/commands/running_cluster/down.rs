@@ -10,7 +10,7 @@ use clap::Args;
 use crate::render::exit::refused;
 use flitcast_cluster::site::running_cluster::pes::Pes;
 use flitcast_cluster::site::running_cluster::{claim, find, is_kept};
-use flitcast_cluster::system::process::{Process, Signal};
+use flitcast_cluster::system::process::{Process, Signal, started_at};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stdout::print;
 
@@ -41,7 +41,11 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     let keeper = pes.keeper;
     let process = Process::numbered(keeper).context("its keeper has no process")?;
-    let is_over = end(Some(process), || Ok(!is_kept(&kept.folder)?))?;
+    let began = started_at(keeper);
+    // The lock is free a moment before the process ends.
+    let is_over =
+        || Ok(!is_kept(&kept.folder)? && (began.is_none() || started_at(keeper) != began));
+    let is_over = end(Some(process), is_over)?;
     ensure!(is_over, "process {keeper}, its keeper, does not end");
     // Another command may have started the cluster again.
     claim::remove_forsaken(&kept.folder)?;

@@ -266,7 +266,12 @@ fn curve(groups: &[Group]) -> Curve {
         for b in &groups[place + 1..] {
             let Some(slope) = slope(a, b) else { continue };
             let intercept = a.ns - slope * a.bytes;
-            better(&mut straight, Curve::line(intercept.max(0.0), slope));
+            // Larger sizes that were disturbed must not hide the time of the smallest.
+            let latency = match intercept > 0.0 {
+                true => intercept,
+                false => (groups[0].ns - slope * groups[0].bytes).max(0.0),
+            };
+            better(&mut straight, Curve::line(latency, slope));
             let bent = |latency, pace| Curve {
                 latency,
                 pace,

@@ -140,6 +140,28 @@ fn parameters_are_recovered_from_noise_and_outliers() {
     }
 }
 
+/// Load that lasts makes all larger sizes slower, and the line through them has no positive time for
+/// an empty message.
+#[test]
+fn disturbed_large_sizes_do_not_hide_the_latency() {
+    let times = (0..11).map(|k| 1024u64 << k).map(|bytes| {
+        let ns = 20_000.0 + 1e-4 * (bytes as f64).powf(1.4);
+        Point {
+            bytes,
+            ns: if bytes > 4_096 {
+                3.0 * ns - 50_000.0
+            } else {
+                ns
+            },
+        }
+    });
+    let points: Vec<Point> = times.collect();
+    for less in 0..points.len() - 2 {
+        let latency = fit_link(&points[less..], 0).unwrap().link.latency_ns;
+        assert!(latency.value > 0.0, "{less} sizes less: {latency:?}");
+    }
+}
+
 /// The intervals are also narrow: a rate is known to 3 % from nine times of each size, one in ten
 /// of them an outlier.
 #[test]

@@ -48,7 +48,7 @@ fn are_received_as_planned(tree: &Arc<Tree>, schedules: &[PeSchedule], model: &M
         let stream = children.iter().find(|stream| stream.child == pe);
         let stream = stream.expect("every PE certifies");
         assert_eq!(stream.certificate, plan.certificate, "{pe}");
-        assert_eq!(stream.bytes, plan.certificate.bytes, "{pe}");
+        assert_eq!(stream.bytes, plan.certificate.packets.bytes, "{pe}");
         let order = received[pe.index()].order;
         assert_eq!(order.map(|order| order.after), plan.after, "{pe}");
     }

@@ -32,8 +32,6 @@ struct EdgeTiming {
     reach: u64,
     down: Passage,
     up: Passage,
-    /// Time for which a flit down occupies the port, and time for each of its bytes.
-    down_flit: [f64; 2],
 }
 
 impl EdgeTiming {
@@ -42,7 +40,6 @@ impl EdgeTiming {
         reach: 1,
         down: Passage::LOCK_STEP,
         up: Passage::LOCK_STEP,
-        down_flit: [0.0, 1.0],
     };
 }
 
@@ -70,7 +67,6 @@ impl Timing {
                 reach: reach.round() as u64,
                 down: passage(down, [upper, lower], flit_bytes),
                 up: passage(up, [lower, upper], flit_bytes),
-                down_flit: a_flit(down, [upper, lower], flit_bytes),
             }
         });
         Timing {
@@ -95,7 +91,7 @@ impl Timing {
         let children = tree.children(pe).iter().map(|child| self.edge(*child));
         let below = children.clone().map(|edge| ChildPace {
             reach: edge.reach,
-            back: edge.up.first_flit(0),
+            up: edge.up,
         });
         let port = self.real.as_ref().map(|edges| port(edges, tree, pe));
         let (port_ticks_per_byte, ahead_bytes) = port.unwrap_or((1.0, 0));
@@ -123,12 +119,6 @@ impl Timing {
     /// Returns the edge from a PE's parent down to it.
     pub fn down(&self, pe: PeId) -> Passage {
         self.edge(pe).down
-    }
-
-    /// Returns the time for which a flit occupies the port of the edge down to a PE, whatever its
-    /// length, and the time for each of its bytes.
-    pub fn down_flit(&self, pe: PeId) -> [f64; 2] {
-        self.edge(pe).down_flit
     }
 
     /// Returns whether everything takes a step.
@@ -187,7 +177,7 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
         None => farthest,
     };
     let ticks = there_and_back(own).saturating_add(there_and_back(farthest));
-    let ticks_per_byte = own.up.ticks_per_byte.max(f64::MIN_POSITIVE);
+    let ticks_per_byte = own.up.full_ticks_per_byte().max(f64::MIN_POSITIVE);
     let ahead = (ticks as f64 / ticks_per_byte) as u64;
     (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
 }
@@ -201,7 +191,8 @@ pub fn passage(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
     let latency = link.latency_ns + receiver.wake_ns + sender.flit_ns + receiver.flit_ns;
     Passage {
         latency: latency.round() as u64,
-        ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
+        ticks_per_packet: setup,
+        ticks_per_byte: per_byte,
         message: sender.message_ns.round() as u64,
         flit_bytes,
     }

@@ -10,7 +10,7 @@ use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Transmit};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use crate::schedule::pace::{Pace, Pacing};
+use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets};
 use crate::{PeId, Time};
 
 /// A child and its certificate.
@@ -19,8 +19,7 @@ struct Certifier {
     pe: PeId,
     /// The rank by which its stream is taken.
     rank: u32,
-    /// Ticks that an order takes to reach it.
-    reach: u64,
+    pace: ChildPace,
     certificate: Option<Certificate>,
 }
 
@@ -29,7 +28,7 @@ struct Certifier {
 struct Own {
     /// The message, until it goes.
     message: Option<Message>,
-    bytes: u64,
+    packets: Packets,
     /// When it may go.
     due: Time,
 }
@@ -38,7 +37,6 @@ struct Own {
 pub(super) struct Certification {
     sync: Sync,
     pace: Pace,
-    flit_bytes: u32,
     /// Whether the PE receives the streams of all children at the same time; only P0 does.
     all_ports: bool,
     own: Own,
@@ -81,17 +79,16 @@ impl Certification {
             Certifier {
                 pe,
                 rank: schedule.child_ranks.get(place).copied().unwrap_or(0),
-                reach: schedule.pace.below[place].reach,
+                pace: schedule.pace.below[place],
                 certificate: None,
             }
         };
         Certification {
             sync,
-            flit_bytes: schedule.flit_bytes,
             all_ports: schedule.all_ports,
             own: Own {
                 message: own,
-                bytes: own.map_or(0, |own| own.bytes),
+                packets: schedule.own_packets(),
                 due: Time(0),
             },
             children: order.into_iter().map(certifier).collect(),
@@ -123,7 +120,7 @@ impl Certification {
     fn promises(&self) -> Vec<Child> {
         let certified = self.children.iter();
         let certified = certified
-            .filter_map(|child| Some((child.pe, child.rank, child.reach, child.certificate?)));
+            .filter_map(|child| Some((child.pe, child.rank, child.pace, child.certificate?)));
         rules::places(self.sync, self.pace.control, certified)
     }
 
@@ -133,17 +130,21 @@ impl Certification {
             // No stream waits for another one.
             _ if self.all_ports => Orders::at_once(&slots),
             Pacing::Turns => {
-                let own = (self.own.bytes, self.pace.up.message(self.own.bytes));
+                let up = &self.pace.up;
+                let own = (self.own.packets.bytes, up.message(self.own.packets));
                 let start = if self.own.message.is_some() {
                     self.own.due
                 } else {
                     now
                 };
-                Orders::in_turns(own, start, self.flit_bytes, &slots)
+                Orders::in_turns(own, start, up.flit_bytes, &slots)
             }
             Pacing::Scheduled | Pacing::Eager => Orders::at_once(&slots),
         };
-        self.streams = slots.into_iter().filter(|slot| slot.bytes > 0).collect();
+        self.streams = slots
+            .into_iter()
+            .filter(|slot| slot.packets.bytes > 0)
+            .collect();
         self.ordered = true;
     }
 
@@ -188,17 +189,23 @@ impl Role for Certification {
                     self.certified += 1;
                 }
                 if place.is_root() && self.all_certified() {
-                    let slots =
-                        rules::root_orders(self.flit_bytes, self.all_ports, &self.promises());
+                    let slots = rules::root_orders(self.all_ports, &self.promises());
                     self.give_orders(now, slots);
                 }
             }
             Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
                 let up = &self.pace.up;
-                let slots = rules::orders(self.sync, up, after, self.own.bytes, &self.promises());
+                let slots = rules::orders(
+                    self.sync,
+                    self.pace.pacing,
+                    up,
+                    after,
+                    self.own.packets,
+                    &self.promises(),
+                );
                 let wait = match self.pace.pacing {
                     Pacing::Eager => 0,
-                    _ => after.saturating_sub(up.first_flit(self.own.bytes)),
+                    _ => after.saturating_sub(up.first_packet(self.own.packets.first)),
                 };
                 self.own.due = Time(now.0.saturating_add(wait));
                 self.give_orders(now, slots);
@@ -225,7 +232,7 @@ impl Role for Certification {
     fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         let route = place.route_up(from, message)?;
         let stream = self.stream_of(from);
-        let left = stream.map_or(0, |place| self.streams[place].bytes);
+        let left = stream.map_or(0, |place| self.streams[place].packets.bytes);
         if message.bytes > left {
             return Err(MessageFault::Overrun);
         }
@@ -234,15 +241,15 @@ impl Role for Certification {
 
     fn received(&mut self, from: PeId, message: &Message) {
         if let Some(place) = self.stream_of(from) {
-            self.streams[place].bytes -= message.bytes;
-            if self.streams[place].bytes == 0 {
+            self.streams[place].packets.bytes -= message.bytes;
+            if self.streams[place].packets.bytes == 0 {
                 self.streams.remove(place);
             }
         }
     }
 
     fn was_due(&self) -> Option<Time> {
-        (self.ordered && self.own.bytes > 0).then_some(self.own.due)
+        (self.ordered && self.own.packets.bytes > 0).then_some(self.own.due)
     }
 
     fn next(&mut self, place: &PePosition, now: Time) -> Option<Transmit> {
@@ -257,7 +264,8 @@ impl Role for Certification {
         if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
             let promises = self.promises();
             let up = &self.pace.up;
-            let certificate = rules::certificate(self.sync, up, self.own.bytes, &promises);
+            let certificate =
+                rules::certificate(self.sync, self.pace.pacing, up, self.own.packets, &promises);
             return (due <= now).then_some(Transmit::Control {
                 to,
                 item: Control::Certificate(certificate),

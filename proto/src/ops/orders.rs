@@ -80,12 +80,12 @@ impl Orders {
         let mut ticks = own.1;
         let mut left = VecDeque::new();
         for slot in slots {
-            // Nothing arrives while the own message is sent, so the first flit of the stream after
-            // it may be here already. The first flit after another stream may not begin before that
+            // Nothing arrives while the own message is sent, so the stream after it may have begun
+            // already. The first flit after another stream may not begin before that
             // ends.
             let behind_own = pieces.len() == 1;
             let lead = match behind_own {
-                true => slot.ahead.saturating_add(slot.first_flit),
+                true => slot.ahead.saturating_add(slot.delay),
                 false => slot.ahead,
             };
             left.push_back(Order {
@@ -96,7 +96,7 @@ impl Orders {
                 ahead: slot.ahead,
                 piece: pieces.len(),
             });
-            pieces.push(piece((slot.bytes, slot.through)));
+            pieces.push(piece((slot.packets.bytes, slot.through)));
             ticks = ticks.saturating_add(slot.through);
         }
         Orders {
@@ -188,6 +188,7 @@ impl Orders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::pace::Packets;
 
     fn slot(pe: u32, bytes: u64, lag: u64) -> Slot {
         Slot {
@@ -196,10 +197,10 @@ mod tests {
             ordered: 5,
             after: 99,
             lag,
-            bytes,
+            packets: Packets::of(bytes, 4),
             through: 10 * bytes,
             ahead: 5 + lag - 10 * bytes.min(4),
-            first_flit: 10 * bytes.min(4),
+            delay: 10 * bytes.min(4),
         }
     }
 

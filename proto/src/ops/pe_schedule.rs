@@ -4,7 +4,7 @@ use super::collective::Collective;
 use super::pe_role::PeRole;
 use crate::items::{Message, ScheduledHop};
 use crate::limits::SPIN_MAX_MESSAGE_BYTES;
-use crate::schedule::pace::Pace;
+use crate::schedule::pace::{Pace, Packets};
 use crate::{MessageId, PeId, Tree};
 
 /// The schedule of one PE for one round: its role, flit size, pacing, and the messages that it sends
@@ -84,6 +84,14 @@ impl PeSchedule {
         let cut = self.packet_bytes.iter().copied();
         let cut = cut.chain(std::iter::repeat(self.flit_bytes));
         self.sends.iter().zip(cut)
+    }
+
+    /// Returns the packets of the PE's own message in a gather.
+    pub fn own_packets(&self) -> Packets {
+        let own = self.cut_sends().next();
+        own.map_or_else(Packets::default, |(message, flit)| {
+            Packets::of(message.bytes, flit)
+        })
     }
 
     /// Returns the payload bytes of a full flit of a message that starts here, by linear search.

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Transmit};
-use crate::schedule::pace::{Pace, Pacing};
+use crate::schedule::pace::{Pace, Pacing, Packets};
 use crate::schedule::shoulder_tap as rules;
 use crate::{PeId, Time};
 
@@ -16,7 +16,7 @@ pub(super) struct ShoulderTap {
     child: Option<PeId>,
     pace: Pace,
     own: Option<Message>,
-    own_bytes: u64,
+    packets: Packets,
     /// When the call came, and its s.
     called: Option<(Time, u64)>,
     /// Whether the call to the child is yet to go.
@@ -33,9 +33,9 @@ impl ShoulderTap {
     pub(super) fn new(place: &PePosition, schedule: PeSchedule) -> ShoulderTap {
         let child = place.children().first().copied();
         let own = schedule.sends.first().copied();
-        let own_bytes = own.map_or(0, |own| own.bytes);
+        let packets = schedule.own_packets();
         let call_mark = match schedule.pace.pacing {
-            Pacing::Turns => rules::call_mark(&schedule.pace, own_bytes),
+            Pacing::Turns => rules::call_mark(&schedule.pace, packets),
             Pacing::Scheduled | Pacing::Eager => 0,
         };
         ShoulderTap {
@@ -43,7 +43,7 @@ impl ShoulderTap {
             child,
             pace: schedule.pace,
             own,
-            own_bytes,
+            packets,
             called: None,
             owes_call: child.is_some(),
             call_mark,
@@ -64,7 +64,7 @@ impl ShoulderTap {
         let due = self.owes_call && self.sent_bytes >= self.call_mark;
         let after = match self.pace.pacing {
             Pacing::Scheduled if self.is_root => rules::FIRST_WAKEUP,
-            Pacing::Scheduled => rules::next_wakeup(&self.pace, s, self.own_bytes),
+            Pacing::Scheduled => rules::next_wakeup(&self.pace, s, self.packets),
             Pacing::Turns | Pacing::Eager => rules::FIRST_WAKEUP,
         };
         due.then_some((child, Control::Wakeup { after }))
@@ -104,8 +104,8 @@ impl Role for ShoulderTap {
     }
 
     fn was_due(&self) -> Option<Time> {
-        let (Time(at), after) = self.called.filter(|_| self.own_bytes > 0)?;
-        let wait = after.saturating_sub(self.pace.up.first_flit(self.own_bytes));
+        let (Time(at), after) = self.called.filter(|_| self.packets.bytes > 0)?;
+        let wait = after.saturating_sub(self.pace.up.first_packet(self.packets.first));
         Some(Time(at.saturating_add(wait)))
     }
 

@@ -36,7 +36,10 @@ fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
             lock_step: false,
             control: 0,
             up: Passage::LOCK_STEP,
-            below: vec![ChildPace { reach: 0, back: 0 }],
+            below: vec![ChildPace {
+                reach: 0,
+                up: Passage::LOCK_STEP,
+            }],
             port_ticks_per_byte: 0.0,
             ahead_bytes: 0,
         },

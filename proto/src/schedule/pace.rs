@@ -16,12 +16,55 @@ pub enum Pacing {
     Eager,
 }
 
-/// The time that bytes take through a PE's send port.
+/// The packets of a stream, in each of which a flit crosses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Packets {
+    /// Bytes of all packets; in the papers' model a flit has one.
+    pub bytes: u64,
+    /// Number of packets.
+    pub count: u64,
+    /// Bytes of the first packet.
+    pub first: u64,
+    /// Bytes of the largest packet.
+    pub largest: u64,
+}
+
+impl Packets {
+    /// Returns the packets of a message: full ones of `flit_bytes` bytes, and one with the rest.
+    pub fn of(bytes: u64, flit_bytes: u32) -> Packets {
+        let full = u64::from(flit_bytes.max(1));
+        let first = bytes.min(full);
+        Packets {
+            bytes,
+            count: bytes.div_ceil(full),
+            first,
+            largest: first,
+        }
+    }
+
+    /// Returns these packets and `later` ones after them.
+    pub fn then(self, later: Packets) -> Packets {
+        Packets {
+            bytes: self.bytes.saturating_add(later.bytes),
+            count: self.count.saturating_add(later.count),
+            first: if self.bytes > 0 {
+                self.first
+            } else {
+                later.first
+            },
+            largest: self.largest.max(later.largest),
+        }
+    }
+}
+
+/// The time that packets take through a PE's send port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
-    /// Time from a flit's last byte in the port until the neighbour can forward it.
+    /// Time from a packet's last byte in the port until the neighbour can forward it.
     pub latency: u64,
-    /// Time for which a byte occupies the port.
+    /// Time for which a packet occupies the port in addition to its bytes: the set-up time.
+    pub ticks_per_packet: f64,
+    /// Time for which a byte does.
     pub ticks_per_byte: f64,
     /// Time for which a message does in addition, whatever its length.
     pub message: u64,
@@ -33,44 +76,70 @@ impl Passage {
     /// Flits of one byte, a tick each.
     pub const LOCK_STEP: Passage = Passage {
         latency: 0,
+        ticks_per_packet: 0.0,
         ticks_per_byte: 1.0,
         message: 0,
         flit_bytes: 1,
     };
 
-    /// Returns the time for which `bytes` bytes occupy the port.
-    pub fn ticks(&self, bytes: u64) -> u64 {
-        match self.ticks_per_byte {
+    /// Returns the time for which `count` packets with `bytes` bytes in all occupy the port.
+    fn ticks(&self, count: u64, bytes: u64) -> u64 {
+        match (self.ticks_per_packet, self.ticks_per_byte) {
             // Exact for any length.
-            1.0 => bytes,
-            ticks => (ticks * bytes as f64).round() as u64,
+            (0.0, 1.0) => bytes,
+            (packet, byte) => (packet * count as f64 + byte * bytes as f64).round() as u64,
         }
     }
 
-    /// Returns the time for which a message does; 0 for a null one.
-    pub fn message(&self, bytes: u64) -> u64 {
-        match bytes {
+    /// Returns the time for which a packet of `bytes` bytes occupies the port.
+    pub fn packet(&self, bytes: u64) -> u64 {
+        self.ticks(1, bytes)
+    }
+
+    /// Returns the time for which a stream occupies the port.
+    pub fn stream(&self, packets: Packets) -> u64 {
+        self.ticks(packets.count, packets.bytes)
+    }
+
+    /// Returns the time for which a message does, in packets of `flit_bytes`; 0 for a null one.
+    pub fn message(&self, packets: Packets) -> u64 {
+        match packets.bytes {
             0 => 0,
-            _ => self.ticks(bytes).saturating_add(self.message),
+            _ => self.stream(packets).saturating_add(self.message),
         }
     }
 
-    /// Returns the time from the start of a stream until the neighbour can forward its first flit, if
-    /// `first` is the length of its first message; 0 if that is unknown.
-    pub fn first_flit(&self, first: u64) -> u64 {
-        let full = u64::from(self.flit_bytes);
-        let flit = if first == 0 { full } else { first.min(full) };
-        self.latency.saturating_add(self.ticks(flit))
+    /// Returns the time by which packets take longer here than on `other`, in set-ups and in bytes.
+    pub fn slower(&self, other: &Passage, packets: Packets) -> u64 {
+        let packet = (self.ticks_per_packet - other.ticks_per_packet).max(0.0);
+        let byte = (self.ticks_per_byte - other.ticks_per_byte).max(0.0);
+        (packet * packets.count as f64 + byte * packets.bytes as f64).round() as u64
+    }
+
+    /// Returns the time for which a byte of full packets occupies the port, the set-up time included.
+    pub fn full_ticks_per_byte(&self) -> f64 {
+        self.ticks_per_byte + self.ticks_per_packet / f64::from(self.flit_bytes.max(1))
+    }
+
+    /// Returns the time from the start of a stream until the neighbour can forward its first packet, of
+    /// `first` bytes; 0 if that is unknown.
+    pub fn first_packet(&self, first: u64) -> u64 {
+        let first = if first == 0 {
+            self.flit_bytes.into()
+        } else {
+            first
+        };
+        self.latency.saturating_add(self.packet(first))
     }
 }
 
 /// The times on the edge to a child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChildPace {
     /// Time from a control item's begin at the send port until the child has it.
     pub reach: u64,
-    /// Time from the start of the child's stream until its first flit can be forwarded.
-    pub back: u64,
+    /// The way back, of the child's stream.
+    pub up: Passage,
 }
 
 /// The times on a PE's edges, in ticks.

@@ -3,35 +3,35 @@
 //! Positions are counted along the path: the PE at position i is i edges from
 //! P0, whatever its index. `flits[i]` is the message of the PE at position i.
 
-use super::pace::Pace;
+use super::pace::{Pace, Packets};
 
 /// s_1, the value in P0's wakeup call to its only child.
 pub const FIRST_WAKEUP: u64 = 1;
 
 /// Returns when a PE with a child begins its own message, in ticks after its wakeup call: its call to
 /// the child is sent first.
-pub fn start(pace: &Pace, after: u64, own_bytes: u64) -> u64 {
-    let due = after.saturating_sub(pace.up.first_flit(own_bytes));
+pub fn start(pace: &Pace, after: u64, own: Packets) -> u64 {
+    let due = after.saturating_sub(pace.up.first_packet(own.first));
     due.max(pace.control)
 }
 
 /// Returns s_{i+1}, from the s_i in the PE's own wakeup call and its own message: the child's first
 /// flit arrives when the own message has been sent. In steps that is max(1, L_i + max(0, s_i - 2)).
-pub fn next_wakeup(pace: &Pace, after: u64, own_bytes: u64) -> u64 {
-    let out = start(pace, after, own_bytes).saturating_add(pace.up.message(own_bytes));
+pub fn next_wakeup(pace: &Pace, after: u64, own: Packets) -> u64 {
+    let out = start(pace, after, own).saturating_add(pace.up.message(own));
     let reach = pace.below.first().map_or(0, |child| child.reach);
     out.saturating_sub(reach).max(1)
 }
 
 /// Returns, for pacing in turns, how much of its message a PE has sent when it calls its child, so that
 /// the child's first flit arrives when the rest has been sent.
-pub fn call_mark(pace: &Pace, own_bytes: u64) -> u64 {
-    let ahead = pace
-        .below
-        .first()
-        .map_or(0, |child| child.reach.saturating_add(child.back));
-    let left = ahead as f64 / pace.up.ticks_per_byte.max(f64::MIN_POSITIVE);
-    own_bytes.saturating_sub(left as u64)
+pub fn call_mark(pace: &Pace, own: Packets) -> u64 {
+    let ahead = pace.below.first().map_or(0, |child| {
+        child.reach.saturating_add(child.up.first_packet(0))
+    });
+    let bytes_per_tick = own.bytes as f64 / pace.up.stream(own) as f64;
+    own.bytes
+        .saturating_sub((ahead as f64 * bytes_per_tick) as u64)
 }
 
 /// Returns the paper's lower bound (7) on the time of any distributed gather on a path, in steps;

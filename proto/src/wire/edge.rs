@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 
-use super::codec::{Wire, record};
+use super::codec::{Wire, record, required};
 use super::pb::frame::Kind;
 use super::{Secret, WireError, pb, put_frame};
 use crate::items::Control;
@@ -106,8 +106,11 @@ impl EdgeFrame {
             Kind::Wakeup(pb::Wakeup { round, after }) => control(round, Control::Wakeup { after }),
             Kind::Token(pb::Token { round }) => control(round, Control::Token),
             Kind::Certificate(it) => {
-                let (lag, stream, bytes) = (it.lag, it.stream, it.bytes);
-                let certificate = Certificate { lag, stream, bytes };
+                let certificate = Certificate {
+                    lag: it.lag,
+                    stream: it.stream,
+                    packets: required(it.packets, "the packets of a certificate")?,
+                };
                 control(it.round, Control::Certificate(certificate))
             }
             Kind::Order(pb::Order { round, after }) => control(round, Control::Order { after }),
@@ -133,14 +136,12 @@ fn control_kind(round: u64, item: Control) -> Kind {
     match item {
         Control::Wakeup { after } => Kind::Wakeup(pb::Wakeup { round, after }),
         Control::Token => Kind::Token(pb::Token { round }),
-        Control::Certificate(Certificate { lag, stream, bytes }) => {
-            Kind::Certificate(pb::Certificate {
-                round,
-                lag,
-                stream,
-                bytes,
-            })
-        }
+        Control::Certificate(it) => Kind::Certificate(pb::Certificate {
+            round,
+            lag: it.lag,
+            stream: it.stream,
+            packets: Some(it.packets.put()),
+        }),
         Control::Order { after } => Kind::Order(pb::Order { round, after }),
         Control::Receipt => Kind::Receipt(pb::Receipt { round }),
     }

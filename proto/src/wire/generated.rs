@@ -88,9 +88,22 @@ pub struct Certificate {
     /// Ticks that the stream occupies the edge to the parent.
     #[prost(uint64, tag = "3")]
     pub stream: u64,
-    /// Payload bytes of the stream.
-    #[prost(uint64, tag = "4")]
+    #[prost(message, optional, tag = "4")]
+    pub packets: ::core::option::Option<Packets>,
+}
+/// The packets of a stream, in each of which a flit crosses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Packets {
+    /// Payload bytes of all packets.
+    #[prost(uint64, tag = "1")]
     pub bytes: u64,
+    #[prost(uint64, tag = "2")]
+    pub count: u64,
+    /// Payload bytes of the first packet, and of the largest one.
+    #[prost(uint64, tag = "3")]
+    pub first: u64,
+    #[prost(uint64, tag = "4")]
+    pub largest: u64,
 }
 /// Transmission-Certification, phase 3: TRANSMIT AFTER s.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -879,21 +892,24 @@ pub struct Passage {
     pub latency_ns: u64,
     #[prost(double, tag = "2")]
     pub ns_per_byte: f64,
-    /// Time that a message occupies the port in addition to its bytes.
+    /// Time that a packet occupies the port in addition to its bytes.
+    #[prost(double, tag = "5")]
+    pub ns_per_packet: f64,
+    /// Time that a message does.
     #[prost(uint64, tag = "3")]
     pub message_ns: u64,
     /// Payload bytes of a full flit.
     #[prost(uint32, tag = "4")]
     pub flit_bytes: u32,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct ChildPace {
     /// From the time that the send port begins a control item until the child has it.
     #[prost(uint64, tag = "1")]
     pub reach_ns: u64,
-    /// From the start of the child's stream until its first flit can be forwarded.
-    #[prost(uint64, tag = "2")]
-    pub back_ns: u64,
+    /// The way back, of the child's stream.
+    #[prost(message, optional, tag = "2")]
+    pub up: ::core::option::Option<Passage>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Prepared {}
@@ -992,8 +1008,8 @@ pub struct ChildStream {
     pub lag_ns: u64,
     #[prost(uint64, tag = "3")]
     pub stream_ns: u64,
-    #[prost(uint64, tag = "4")]
-    pub certified_bytes: u64,
+    #[prost(message, optional, tag = "4")]
+    pub packets: ::core::option::Option<Packets>,
     #[prost(uint64, tag = "5")]
     pub certified_at_ns: u64,
     /// When the first flit, and the last one so far, was complete; 0 before the first.

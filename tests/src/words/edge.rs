@@ -6,6 +6,8 @@ use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
 use flitcast_proto::{PeId, RoundId, Time};
 
+use super::parts::packets;
+
 /// Returns the first frame on an edge.
 pub fn hello() -> EdgeFrame {
     EdgeFrame::Hello(Hello {
@@ -23,7 +25,7 @@ pub fn edge_frames() -> Vec<(EdgeFrame, String)> {
     let certificate = Certificate {
         lag: 5,
         stream: 1 << 40,
-        bytes: 9,
+        packets: packets(),
     };
     let items = [
         (Control::Wakeup { after: 9 }, "wakeup", "after: 9"),
@@ -31,7 +33,7 @@ pub fn edge_frames() -> Vec<(EdgeFrame, String)> {
         (
             Control::Certificate(certificate),
             "certificate",
-            "lag: 5 stream: 1099511627776 bytes: 9",
+            "lag: 5 stream: 1099511627776 packets { bytes: 9 count: 3 first: 2 largest: 4 }",
         ),
         (Control::Order { after: 200 }, "order", "after: 200"),
         (Control::Receipt, "receipt", ""),

@@ -9,7 +9,7 @@ use flitcast_proto::wire::control::{
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId};
 
-use super::parts::{counts, register, spans};
+use super::parts::{counts, packets, register, spans};
 
 /// Returns all messages of a PE.
 pub fn from_pe() -> Vec<(FromPe, String)> {
@@ -141,7 +141,7 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
                         certificate: Certificate {
                             lag: 3,
                             stream: 1 << 40,
-                            bytes: 5,
+                            packets: packets(),
                         },
                         certified_ns: 60,
                         first_flit_ns: 70,
@@ -158,7 +158,7 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
              own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
              files_ns: 12000 retransmitted_packets: 41
              order { after_ns: 8 at_ns: 90 }
-             streams { child: 2 lag_ns: 3 stream_ns: 1099511627776 certified_bytes: 5
+             streams { child: 2 lag_ns: 3 stream_ns: 1099511627776 packets { bytes: 9 count: 3 first: 2 largest: 4 }
                        certified_at_ns: 60 first_flit_ns: 70 last_flit_ns: 80 bytes: 4 }
              digests: \"0123456789abcdef\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\"
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }

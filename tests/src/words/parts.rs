@@ -1,7 +1,7 @@
 //! Common parts of a PE's messages, in which no field has its default.
 
 use flitcast_proto::PeId;
-use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Passage};
+use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{Counts, EdgeCounts, FromPe, Register};
@@ -22,22 +22,39 @@ pub fn register() -> FromPe {
     })
 }
 
+pub(super) fn packets() -> Packets {
+    Packets {
+        bytes: 9,
+        count: 3,
+        first: 2,
+        largest: 4,
+    }
+}
+
+fn passage(latency: u64) -> Passage {
+    Passage {
+        latency,
+        ticks_per_packet: 2.0,
+        ticks_per_byte: 0.5,
+        message: 7,
+        flit_bytes: 65_536,
+    }
+}
+
 pub(super) fn pace() -> Pace {
     Pace {
         pacing: Pacing::Turns,
         lock_step: false,
         control: 5,
-        up: Passage {
-            latency: 6,
-            ticks_per_byte: 0.5,
-            message: 7,
-            flit_bytes: 65_536,
-        },
+        up: passage(6),
         below: vec![
-            ChildPace { reach: 8, back: 9 },
+            ChildPace {
+                reach: 8,
+                up: passage(9),
+            },
             ChildPace {
                 reach: 10,
-                back: 11,
+                up: passage(11),
             },
         ],
         port_ticks_per_byte: 1.25,

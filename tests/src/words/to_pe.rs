@@ -203,15 +203,17 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
              receives { id: 2 destination: 2 bytes: 8 }
              all_ports: true in_turns: true in_any_order: true hops { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
              pace { pacing: PACING_TURNS control_ns: 5
-               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
-               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
+               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 }
+               below { reach_ns: 8 up { latency_ns: 9 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
+               below { reach_ns: 10 up { latency_ns: 11 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
                port_ns_per_byte: 1.25 ahead_bytes: 12 } }
              lanes { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3 flit_bytes: 4096
              subtree_messages: 5 child_messages: 3 child_messages: 1
              sends { id: 3 destination: 3 bytes: 3 }
              pace { pacing: PACING_TURNS control_ns: 5
-               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
-               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
+               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 }
+               below { reach_ns: 8 up { latency_ns: 9 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
+               below { reach_ns: 10 up { latency_ns: 11 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
                port_ns_per_byte: 1.25 ahead_bytes: 12 } }
              prefixes: 3 prefix_bytes: 7 }",
         ),

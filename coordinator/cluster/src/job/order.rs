@@ -179,7 +179,7 @@ fn better(tree: &Tree, model: &Model, schedule: &PeSchedule) -> Vec<usize> {
     let hops = tree.ids().map(|pe| {
         let passage = timing.down(pe);
         Hop {
-            flit: passage.ticks(full.into()).max(1),
+            flit: passage.packet(full.into()).max(1),
             latency: passage.latency,
         }
     });

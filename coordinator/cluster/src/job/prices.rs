@@ -54,7 +54,7 @@ fn calibrated(model: &Model, flit_bytes: u32) -> [u64; 3] {
         [
             setup.max(passage.message),
             hop.max(passage.latency),
-            flit.max(passage.ticks(flit_bytes.into())),
+            flit.max(passage.packet(flit_bytes.into())),
         ]
     })
 }

@@ -126,7 +126,7 @@ fn planned(plan: &StreamPlan, predicted: Option<StreamFigures>) -> StreamFigures
     StreamFigures {
         lag_ns: plan.certificate.lag,
         stream_ns: plan.certificate.stream,
-        stream_bytes: plan.certificate.bytes,
+        stream_bytes: plan.certificate.packets.bytes,
         after_ns: plan.after,
         ..predicted.unwrap_or_default()
     }
@@ -146,7 +146,7 @@ fn figures(
     Some(StreamFigures {
         lag_ns: stream.certificate.lag,
         stream_ns: stream.certificate.stream,
-        stream_bytes: stream.certificate.bytes,
+        stream_bytes: stream.certificate.packets.bytes,
         after_ns: order.map(|order| order.after),
         certified_ns: at(parent, stream.certified_ns),
         ordered_ns: order.map(|order| at(pe, order.at_ns)),

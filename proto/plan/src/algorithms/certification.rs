@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::{PeRole, PeSchedule};
 use flitcast_proto::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use flitcast_proto::schedule::pace::{Pace, Pacing, Passage};
+use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
@@ -94,11 +94,11 @@ pub(super) fn plan_by_rank(
         sync: sync_of(operation),
         ranks: ranks.to_vec(),
         paces: Vec::new(),
-        flit_bytes: 1,
     };
     let mut control = Vec::with_capacity(3 * tree.len());
     let certified = synchronise(tree, basis.sync, &mut control);
-    let certificates = basis.certificates(|pe| flits[pe.index()]);
+    let own = |pe: PeId| Packets::of(flits[pe.index()], 1);
+    let certificates = basis.certificates(own);
     for item in &mut control {
         if let Control::Certificate(certificate) = &mut item.item {
             *certificate = certificates[item.from.index()];
@@ -112,11 +112,11 @@ pub(super) fn plan_by_rank(
         let Some((at, after)) = ordered[pe.index()] else {
             continue;
         };
-        let own = flits[pe.index()];
-        if own > 0 {
-            messages.push(on_its_way(tree, pe, own, at + after));
+        let message = flits[pe.index()];
+        if message > 0 {
+            messages.push(on_its_way(tree, pe, message, at + after));
         }
-        for slot in basis.slots(&certificates, pe, after, own) {
+        for slot in basis.slots(&certificates, pe, after, own(pe)) {
             let Slot { pe: to, after, .. } = slot;
             let step = at + slot.ordered;
             control.push(ControlPlan::new(step, [pe, to], Control::Order { after }));
@@ -147,9 +147,8 @@ pub fn streams(tree: &Tree, schedules: &[PeSchedule]) -> Option<Vec<StreamPlan>>
         sync,
         ranks: schedules.iter().map(|it| it.child_ranks.clone()).collect(),
         paces: schedules.iter().map(|it| it.pace.clone()).collect(),
-        flit_bytes: root.flit_bytes,
     };
-    let own = |pe: PeId| schedules[pe.index()].sends.first().map_or(0, |it| it.bytes);
+    let own = |pe: PeId| schedules[pe.index()].own_packets();
     let certificates = basis.certificates(own);
     let mut afters = vec![None; tree.len()];
     afters[tree.root().index()] = Some(0);
@@ -184,14 +183,13 @@ pub(super) fn order_on(
         sync: sync_of(operation),
         ranks: Vec::new(),
         paces: tree.ids().map(|pe| timing.pace(tree, pe)).collect(),
-        flit_bytes: timing.flit_bytes(),
     };
-    let certificates = basis.certificates(|pe| bytes[pe.index()]);
+    let own = |pe: PeId| Packets::of(bytes[pe.index()], timing.flit_bytes_of(pe.into()));
+    let certificates = basis.certificates(own);
     let (mut order, mut left) = (Vec::new(), vec![tree.root()]);
     while let Some(pe) = left.pop() {
-        let own = bytes[pe.index()];
-        order.extend((own > 0).then_some(pe));
-        let slots = basis.slots(&certificates, pe, certificates[pe.index()].lag, own);
+        order.extend((bytes[pe.index()] > 0).then_some(pe));
+        let slots = basis.slots(&certificates, pe, certificates[pe.index()].lag, own(pe));
         left.extend(slots.iter().rev().map(|slot| slot.pe));
     }
     order
@@ -205,12 +203,24 @@ struct Basis<'a> {
     ranks: Vec<Vec<u32>>,
     /// The times by PE index; empty for steps.
     paces: Vec<Pace>,
-    flit_bytes: u32,
 }
+
+/// The times on an edge in steps.
+const STEP: ChildPace = ChildPace {
+    reach: 1,
+    up: Passage::LOCK_STEP,
+};
 
 impl Basis<'_> {
     fn pace(&self, pe: PeId) -> Option<&Pace> {
         self.paces.get(pe.index())
+    }
+
+    /// Returns the way in which orders are obeyed, the same for all PEs.
+    fn pacing(&self) -> Pacing {
+        self.paces
+            .first()
+            .map_or(Pacing::Scheduled, |pace| pace.pacing)
     }
 
     /// Returns the edge to the parent.
@@ -229,31 +239,39 @@ impl Basis<'_> {
         let certified = in_token_order.iter().map(|child| {
             let place = self.tree.children(pe).binary_search(child).unwrap_or(0);
             let rank = ranks.and_then(|ranks| ranks.get(place)).copied();
-            let reach = pace.map_or(1, |pace| pace.below[place].reach);
+            let below = pace.map_or(STEP, |pace| pace.below[place]);
             let certificate = certificates[child.index()];
-            (*child, rank.unwrap_or(0), reach, certificate)
+            (*child, rank.unwrap_or(0), below, certificate)
         });
         let control = pace.map_or(1, |pace| pace.control);
         rules::places(self.sync, control, certified)
     }
 
     /// Returns every PE's certificate.
-    fn certificates(&self, own: impl Fn(PeId) -> u64) -> Vec<Certificate> {
+    fn certificates(&self, own: impl Fn(PeId) -> Packets) -> Vec<Certificate> {
         let mut certificates = vec![Certificate::default(); self.tree.len()];
         for &pe in self.tree.top_down().iter().rev() {
             let children = self.promises(&certificates, pe);
-            let certificate = rules::certificate(self.sync, &self.up(pe), own(pe), &children);
+            let certificate =
+                rules::certificate(self.sync, self.pacing(), &self.up(pe), own(pe), &children);
             certificates[pe.index()] = certificate;
         }
         certificates
     }
 
     /// Returns a PE's orders, if its own order says `after`.
-    fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: u64) -> Vec<Slot> {
+    fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: Packets) -> Vec<Slot> {
         let children = self.promises(certificates, pe);
         match pe == self.tree.root() {
-            true => rules::root_orders(self.flit_bytes, self.sync == Sync::MultiPort, &children),
-            false => rules::orders(self.sync, &self.up(pe), after, own, &children),
+            true => rules::root_orders(self.sync == Sync::MultiPort, &children),
+            false => rules::orders(
+                self.sync,
+                self.pacing(),
+                &self.up(pe),
+                after,
+                own,
+                &children,
+            ),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use flitcast_proto::items::{Control, ScheduledHop};
 use flitcast_proto::schedule::certification::Certificate;
+use flitcast_proto::schedule::pace::Packets;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::farthest_first::plan_scatter_by_branch;
@@ -93,7 +94,7 @@ pub fn control_of_gather(cover: &Cover, dealt: &[Vec<u64>]) -> Vec<(usize, Contr
             let certificate = Control::Certificate(Certificate {
                 lag: 3 * levels + lags[pe.index()] - ordered,
                 stream,
-                bytes: stream,
+                packets: Packets::of(stream, 1),
             });
             let order = || Control::Order {
                 after: begins[pe.index()] - ordered,

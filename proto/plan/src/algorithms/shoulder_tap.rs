@@ -5,6 +5,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::PeRole;
+use flitcast_proto::schedule::pace::Packets;
 use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
@@ -38,15 +39,15 @@ fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
         let (from, pe) = (pair[0], pair[1]);
         let call = Control::Wakeup { after };
         control.push(ControlPlan::new(position, [from, pe], call));
-        let own = flits[pe.index()];
+        let own = Packets::of(flits[pe.index()], 1);
         let pace = Timing::LOCK_STEP.pace(tree, pe);
-        if own > 0 {
+        if own.bytes > 0 {
             // All but the end PE forward the call first.
             let start = match tree.children(pe).is_empty() {
                 true => after - 1,
                 false => rules::start(&pace, after, own),
             };
-            messages.push(on_its_way(tree, pe, own, position + start + 1));
+            messages.push(on_its_way(tree, pe, own.bytes, position + start + 1));
         }
         after = rules::next_wakeup(&pace, after, own);
     }

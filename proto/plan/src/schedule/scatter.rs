@@ -30,13 +30,13 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
         let edge = timing.down(pe);
         let later = match parent == tree.root() {
             true => [0.0, 0.0],
-            false => timing.down_flit(pe),
+            false => [edge.ticks_per_packet, edge.ticks_per_byte],
         };
         ways[pe.index()] = (
             latency.saturating_add(edge.latency),
             setup + later[0],
             per_byte + later[1],
-            slowest.max(edge.ticks_per_byte),
+            slowest.max(edge.full_ticks_per_byte()),
         );
     }
     // Measurements sometimes have errors of more than a few percent. Equal edges should give farthest
@@ -51,7 +51,7 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
         let bytes = bytes[pe.index()];
         let flit = bytes.min(timing.flit_bytes_of(pe.into()).into()) as f64;
         let first = tree.child_toward(tree.root(), pe).unwrap_or(pe);
-        let adds = (slowest - timing.down(first).ticks_per_byte) * bytes as f64;
+        let adds = (slowest - timing.down(first).full_ticks_per_byte()) * bytes as f64;
         let tail = latency.saturating_add((setup + per_byte * flit + adds).round() as u64);
         tail.saturating_add(quantum / 2) / quantum
     };

@@ -1,15 +1,38 @@
 //! The times on a PE's edges, to and from protobuf.
 
-use crate::schedule::pace::{ChildPace, Pace, Pacing, Passage};
+use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use crate::wire::codec::{Wire, record, required};
 use crate::wire::{WireError, pb};
 
 record! {
     Passage = Passage {
-        latency_ns as latency, ns_per_byte as ticks_per_byte, message_ns as message, flit_bytes,
+        latency_ns as latency, ns_per_packet as ticks_per_packet, ns_per_byte as ticks_per_byte,
+        message_ns as message, flit_bytes,
+    },
+    |passage: &Passage| {
+        let mut rates = [passage.ticks_per_packet, passage.ticks_per_byte].into_iter();
+        match rates.all(|rate| rate.is_finite() && rate >= 0.0) {
+            true => Ok(()),
+            false => Err(WireError::malformed("a passage with nonsense numbers")),
+        }
     }
 }
-record! { ChildPace = ChildPace { reach_ns as reach, back_ns as back } }
+record! {
+    ChildPace = ChildPace { reach_ns as reach }
+    put pace { up: Some(pace.up.put()) }
+    parse pace { up: required(pace.up, "the pace of a child")? }
+}
+
+record! {
+    Packets = Packets { bytes, count, first, largest },
+    |packets: &Packets| {
+        let Packets { bytes, count, first, largest } = *packets;
+        match first <= largest && largest <= bytes && count <= bytes && (first == 0) == (bytes == 0) {
+            true => Ok(()),
+            false => Err(WireError::malformed("packets with nonsense numbers")),
+        }
+    }
+}
 
 record! {
     Pace = Pace {
@@ -23,8 +46,8 @@ record! {
         up: required(pace.up, "the pace to the parent")?,
     },
     |pace: &Pace| {
-        let mut rates = [pace.up.ticks_per_byte, pace.port_ticks_per_byte].into_iter();
-        match rates.all(|rate| rate.is_finite() && rate >= 0.0) {
+        let rate = pace.port_ticks_per_byte;
+        match rate.is_finite() && rate >= 0.0 {
             true => Ok(()),
             false => Err(WireError::malformed("a pace with nonsense numbers")),
         }

@@ -2,7 +2,7 @@
 
 use crate::schedule::certification::Certificate;
 use crate::streams::{ChildStream, TransmitOrder};
-use crate::wire::codec::record;
+use crate::wire::codec::{record, required};
 
 record! { TransmitOrder = TransmitOrder { after_ns as after, at_ns } }
 
@@ -13,13 +13,13 @@ record! {
     put stream {
         lag_ns: stream.certificate.lag,
         stream_ns: stream.certificate.stream,
-        certified_bytes: stream.certificate.bytes,
+        packets: Some(stream.certificate.packets.put()),
     }
     parse stream {
         certificate: Certificate {
             lag: stream.lag_ns,
             stream: stream.stream_ns,
-            bytes: stream.certified_bytes,
+            packets: required(stream.packets, "the packets of a stream")?,
         },
     }
 }

@@ -72,7 +72,8 @@ impl Outgoing {
 }
 
 impl<O: Observer> Shared<O> {
-    /// Returns the message, or the part of one, that the state machine sends next, or another action.
+    /// Returns the message, or the part of one, that the state machine sends next, or else another
+    /// action.
     pub(super) fn poll_transmit(&mut self, now: Time) -> ControlFlow<Action, Outgoing> {
         let (to, message, [offset, end], later_from, packing) = match self.pe.poll_transmit(now) {
             Some(Transmit::Control { to, item }) => {

@@ -1,6 +1,6 @@
 //! Checks that imports form no cycle: neither through files of different folders, nor through files
-//! of one folder, nor through the folders and files at the top of a crate, which therefore are layers;
-//! and that no command of the coordinator imports another.
+//! of one folder, nor through the folders and files at the top of a crate, which therefore are
+//! layers; and that no command of the coordinator imports another.
 //!
 //! A name is followed to the file that defines it: re-exports in a folder's first file do not count
 //! as imports of that file. In one folder, files may also import that first file.

@@ -48,8 +48,8 @@ impl CompleteGossip {
         ("direct", CompleteGossip::Direct),
     ];
 
-    /// Returns the form of a name and the algorithm, which is `None` if the number behind the name is
-    /// invalid. Returns `None` if no algorithm has the name, or if it has no number.
+    /// Returns the form of a name and the algorithm, which is `None` if the number behind the name
+    /// is invalid. Returns `None` if no algorithm has the name, or if its name takes no number.
     pub(super) fn named(
         name: &str,
         number: Option<Option<usize>>,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flitcast_plan::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
+use flitcast_plan::baseline::{BaselineModel, adaptive_tree, binomial_tree, flow};
 use flitcast_plan::cost::Model;
 use flitcast_plan::predict::predict;
 use flitcast_plan::timing::Timing;
@@ -48,7 +48,7 @@ proptest! {
         let parents = (0..flits.len()).map(|i| (i > 0).then_some(PeId::ROOT));
         let star = Arc::new(Tree::from_parents(parents.collect()).unwrap());
         let run = sim::run(&star, Algorithm::linear_gather(1), &flits).unwrap();
-        let planned = flow(&star, &Baseline::Linear.gather(&star, &flits));
+        let planned = flow(&star, &BaselineModel::Linear.gather(&star, &flits));
         prop_assert_eq!(run.time_steps(), planned.time_steps);
         assert_arrives(&star, Algorithm::linear_gather(4), &flits);
     }
@@ -63,7 +63,7 @@ fn a_binomial_gather_takes_what_is_compared() {
     assert_eq!(*tree, spec.build().unwrap());
     let flits = [0, 3, 3, 3, 3, 3, 3, 3];
     let run = sim::run(&tree, Algorithm::COMBINING_GATHER, &flits).unwrap();
-    let planned = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
+    let planned = flow(&tree, &BaselineModel::Binomial.gather(&tree, &flits));
     let is_token = |crossing: &&Crossing| crossing.item == Item::Control(Control::Token);
     let tokens = run.crossings.iter().filter(is_token);
     let begun = tokens.map(|crossing| crossing.step).max().unwrap();

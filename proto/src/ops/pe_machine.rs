@@ -6,10 +6,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::certification::Certification;
 use super::collective::Collective;
+use super::combining::Combining;
+use super::flit_by_flit::FlitByFlit;
+use super::linear::Linear;
+use super::pe_role::PeRole;
 use super::pe_schedule::PeSchedule;
 use super::receipts::Receipts;
 use super::role::{PePosition, Role, RouteResult};
+use super::scatter::Scatter;
+use super::shoulder_tap::ShoulderTap;
+use super::static_schedule_role::StaticScheduleRole;
 use crate::items::{Control, Message, MessageFault, Route, Transmit, Violation};
 use crate::{MessageId, PeId, Time, Tree};
 
@@ -38,6 +46,19 @@ pub struct PeMachine {
     relaying: bool,
 }
 
+/// Creates the role of a PE at the start of a round.
+fn role(place: &PePosition, schedule: PeSchedule) -> Box<dyn Role> {
+    match schedule.role {
+        PeRole::Scatter => Box::new(Scatter::new(place, schedule)),
+        PeRole::ShoulderTap => Box::new(ShoulderTap::new(place, schedule)),
+        PeRole::Certification(sync) => Box::new(Certification::new(place, schedule, sync)),
+        PeRole::Linear { window } => Box::new(Linear::new(place, schedule, window)),
+        PeRole::Combining => Box::new(Combining::new(place, schedule)),
+        PeRole::FlitByFlit => Box::new(FlitByFlit::new(place, schedule)),
+        PeRole::StaticSchedule => Box::new(StaticScheduleRole::new(place, schedule)),
+    }
+}
+
 impl PeMachine {
     /// Creates the state machine of a PE at the start of a round.
     pub fn new(tree: Arc<Tree>, id: PeId, schedule: PeSchedule) -> PeMachine {
@@ -45,7 +66,7 @@ impl PeMachine {
         let receipts = Receipts::new(&place, &schedule);
         let (collective, all_ports) = (schedule.collective, schedule.all_ports);
         let (is_duplex, parts) = (schedule.is_duplex(), schedule.parts as usize);
-        let role = schedule.role.machine(&place, schedule);
+        let role = role(&place, schedule);
         PeMachine {
             place,
             collective,

@@ -1,15 +1,6 @@
 //! The roles that PEs can have in a round.
 
-use super::certification::Certification;
 use super::collective::Collective;
-use super::combining::Combining;
-use super::flit_by_flit::FlitByFlit;
-use super::linear::Linear;
-use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use super::scatter::Scatter;
-use super::shoulder_tap::ShoulderTap;
-use super::static_schedule_role::StaticScheduleRole;
 use crate::schedule::certification::Sync;
 
 /// The rules by which a PE decides what it sends and what it does with what arrives.
@@ -57,18 +48,5 @@ impl PeRole {
             self,
             PeRole::Certification(Sync::Parallel | Sync::MultiPort)
         )
-    }
-
-    /// Creates the state machine of a PE.
-    pub(super) fn machine(self, place: &PePosition, schedule: PeSchedule) -> Box<dyn Role> {
-        match self {
-            PeRole::Scatter => Box::new(Scatter::new(place, schedule)),
-            PeRole::ShoulderTap => Box::new(ShoulderTap::new(place, schedule)),
-            PeRole::Certification(sync) => Box::new(Certification::new(place, schedule, sync)),
-            PeRole::Linear { window } => Box::new(Linear::new(place, schedule, window)),
-            PeRole::Combining => Box::new(Combining::new(place, schedule)),
-            PeRole::FlitByFlit => Box::new(FlitByFlit::new(place, schedule)),
-            PeRole::StaticSchedule => Box::new(StaticScheduleRole::new(place, schedule)),
-        }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Observer;
-use super::shared::Shared;
 use crate::MessageId;
 
 /// The messages that a PE holds, and how many flits of them are in memory.
@@ -74,22 +72,12 @@ impl Buffers {
             peak_flits: 0,
         }
     }
-}
 
-impl<O: Observer> Shared<O> {
-    /// Forgets the bytes of a held message before `later_from`, after a flit of it was sent.
-    pub(super) fn sent_held(&mut self, message: MessageId, later_from: u64) {
-        self.buffers.held.give_up_to(message, later_from);
-        self.count_buffers(0);
-    }
-
-    /// Counts the flits of others' messages in memory: those held, and `passing` ones.
-    pub(super) fn count_buffers(&mut self, passing: u64) {
-        let flits = self.buffers.held.flits + passing;
-        if std::mem::replace(&mut self.buffers.flits, flits) != flits {
-            self.observer.holds(flits);
-            self.buffers.peak_flits = self.buffers.peak_flits.max(flits);
-        }
+    /// Counts the flits of held messages and `passing` ones; returns their number if it changed.
+    pub(super) fn count(&mut self, passing: u64) -> Option<u64> {
+        let flits = self.held.flits + passing;
+        self.peak_flits = self.peak_flits.max(flits);
+        (std::mem::replace(&mut self.flits, flits) != flits).then_some(flits)
     }
 }
 

@@ -1,13 +1,14 @@
 //! An outgoing message, flit by flit.
 
-use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use smallvec::smallvec;
 
 use super::shared::Shared;
 use super::{Action, Observer, Piece};
-use crate::items::{Hops, Message, Packing};
-use crate::ops::PeSchedule;
+use crate::items::{Hops, Message, Packing, Transmit};
 use crate::spans::Port;
-use crate::{MessageId, PeId, Time};
+use crate::{PeId, Time};
 
 /// An outgoing message, or a part of one.
 #[derive(Debug)]
@@ -70,36 +71,48 @@ impl Outgoing {
     }
 }
 
-/// The sizes of outgoing flits.
-#[derive(Debug)]
-pub(super) struct FlitSizes {
-    pub(super) flit_bytes: u32,
-    /// Flit sizes of the own messages with separate ones.
-    packet_bytes: BTreeMap<MessageId, u32>,
-    /// Number of flits that are sent at a time.
-    pub(super) piece_flits: u64,
-}
-
-impl FlitSizes {
-    pub(super) fn new(schedule: &PeSchedule) -> FlitSizes {
-        let own_ids = schedule.sends.iter().map(|message| message.id);
-        FlitSizes {
-            flit_bytes: schedule.flit_bytes,
-            packet_bytes: own_ids.zip(schedule.packet_bytes.iter().copied()).collect(),
-            piece_flits: 1,
-        }
-    }
-
-    /// Returns the payload bytes that are sent at a time: of a message, or of most messages.
-    #[inline]
-    pub(super) fn piece_bytes(&self, message: Option<MessageId>) -> u64 {
-        let own = message.and_then(|id| self.packet_bytes.get(&id));
-        let flit_bytes = own.copied().unwrap_or(self.flit_bytes);
-        self.piece_flits.saturating_mul(flit_bytes.into())
-    }
-}
-
 impl<O: Observer> Shared<O> {
+    /// Returns the message, or the part of one, that the state machine sends next, or else another
+    /// action.
+    pub(super) fn poll_transmit(&mut self, now: Time) -> ControlFlow<Action, Outgoing> {
+        let (to, message, [offset, end], later_from, packing) = match self.pe.poll_transmit(now) {
+            Some(Transmit::Control { to, item }) => {
+                return ControlFlow::Break(Action::SendControl { to, item });
+            }
+            Some(Transmit::Message { to, message }) => {
+                let bytes = [0, message.bytes];
+                (to, message, bytes, u64::MAX, Packing::Flits)
+            }
+            Some(Transmit::Part {
+                to,
+                message,
+                bytes,
+                later_from,
+                packing,
+            }) => (smallvec![to], message, bytes, later_from, packing),
+            None if self.pe.is_finished() => {
+                if !std::mem::replace(&mut self.is_over, true) {
+                    self.observer.finished();
+                }
+                return ControlFlow::Break(Action::Finished);
+            }
+            None => {
+                let until = self.pe.poll_timeout();
+                return ControlFlow::Break(Action::Wait { until });
+            }
+        };
+        ControlFlow::Continue(Outgoing {
+            to,
+            turn: 0,
+            message,
+            offset,
+            end,
+            later_from,
+            packing,
+            since: now,
+        })
+    }
+
     /// Counts a flit of an outgoing message that was sent to the next receiver.
     pub(super) fn sent(&mut self, now: Time, outgoing: &mut Outgoing, bytes: u64) {
         let is_last = outgoing.offset + bytes == outgoing.end;

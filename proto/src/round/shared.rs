@@ -1,23 +1,19 @@
 //! The parts of a round that do not depend on its kind: the state machine, the incoming message and the
 //! frame in hand, digests, held messages, arrivals, spans.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use smallvec::smallvec;
-
 use super::arrivals::Arrivals;
+use super::flit_sizes::FlitSizes;
 use super::hash::OwnHashes;
 use super::held::Buffers;
-use super::outgoing::{FlitSizes, Outgoing};
 use super::receiving::Receiving;
 use super::spans::Recorder;
 use super::{Action, Observer};
-use crate::items::{Packing, Transmit};
 use crate::ops::{PeMachine, PeSchedule};
 use crate::streams::Streams;
 use crate::wire::control::OwnStart;
-use crate::{PeId, RoundId, Time, Tree};
+use crate::{MessageId, PeId, RoundId, Time, Tree};
 
 /// The state of a round, whatever its kind.
 #[derive(Debug)]
@@ -26,7 +22,7 @@ pub(super) struct Shared<O> {
     pub(super) pe: PeMachine,
     pub(super) observer: O,
     pub(super) start: Start,
-    is_over: bool,
+    pub(super) is_over: bool,
     /// The last action that [`Round::poll`](super::Round::poll) returned.
     pub(super) given: Option<PendingAction>,
     pub(super) sizes: FlitSizes,
@@ -92,43 +88,16 @@ impl<O: Observer> Shared<O> {
         }
     }
 
-    /// Returns the message, or the part of one, that the state machine sends next, or another action.
-    pub(super) fn poll_transmit(&mut self, now: Time) -> ControlFlow<Action, Outgoing> {
-        let (to, message, [offset, end], later_from, packing) = match self.pe.poll_transmit(now) {
-            Some(Transmit::Control { to, item }) => {
-                return ControlFlow::Break(Action::SendControl { to, item });
-            }
-            Some(Transmit::Message { to, message }) => {
-                let bytes = [0, message.bytes];
-                (to, message, bytes, u64::MAX, Packing::Flits)
-            }
-            Some(Transmit::Part {
-                to,
-                message,
-                bytes,
-                later_from,
-                packing,
-            }) => (smallvec![to], message, bytes, later_from, packing),
-            None if self.pe.is_finished() => {
-                if !std::mem::replace(&mut self.is_over, true) {
-                    self.observer.finished();
-                }
-                return ControlFlow::Break(Action::Finished);
-            }
-            None => {
-                let until = self.pe.poll_timeout();
-                return ControlFlow::Break(Action::Wait { until });
-            }
-        };
-        ControlFlow::Continue(Outgoing {
-            to,
-            turn: 0,
-            message,
-            offset,
-            end,
-            later_from,
-            packing,
-            since: now,
-        })
+    /// Forgets the bytes of a held message before `later_from`, after a flit of it was sent.
+    pub(super) fn sent_held(&mut self, message: MessageId, later_from: u64) {
+        self.buffers.held.give_up_to(message, later_from);
+        self.count_buffers(0);
+    }
+
+    /// Counts the flits of others' messages in memory: those held, and `passing` ones.
+    pub(super) fn count_buffers(&mut self, passing: u64) {
+        if let Some(flits) = self.buffers.count(passing) {
+            self.observer.holds(flits);
+        }
     }
 }

@@ -9,6 +9,7 @@ mod examples;
 mod mutate;
 mod payload;
 mod state;
+mod target;
 mod targets;
 
 use std::collections::BTreeSet;
@@ -17,7 +18,8 @@ use std::path::Path;
 
 use flitcast_proto::seeded::SplitMix64;
 
-pub use targets::{TARGETS, Target};
+pub use target::Target;
+pub use targets::TARGETS;
 
 /// Maximum bytes of an input; longer ones would cost time without new results.
 const MOST_BYTES: usize = 4096;

@@ -4,7 +4,7 @@
 use flitcast_cluster::parsers;
 
 use super::PART;
-use super::targets::{Target, said};
+use super::target::{Target, said};
 
 /// `--profile FILE`.
 pub(super) const PROFILE: Target = Target {

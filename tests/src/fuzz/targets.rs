@@ -7,36 +7,9 @@ use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
+use super::target::{Target, said};
 use super::{PART, examples, payload, state};
 use crate::words::written;
-
-/// A parser of external input.
-pub struct Target {
-    /// Name for the command line and the corpus.
-    pub name: &'static str,
-    /// Parses an input. `Ok` contains the parser's answer, `Err` the violated property.
-    pub feed: fn(&[u8]) -> Result<String, String>,
-    /// Returns the first inputs.
-    pub examples: fn() -> Vec<Vec<u8>>,
-    /// Words with a meaning in the format, with `|` between them.
-    pub(super) words: &'static str,
-}
-
-impl Target {
-    const fn new(
-        name: &'static str,
-        feed: fn(&[u8]) -> Result<String, String>,
-        examples: fn() -> Vec<Vec<u8>>,
-        words: &'static str,
-    ) -> Target {
-        Target {
-            name,
-            feed,
-            examples,
-            words,
-        }
-    }
-}
 
 /// All targets of this module.
 pub const TARGETS: &[Target] = &[
@@ -103,26 +76,6 @@ pub const TARGETS: &[Target] = &[
     state::KEPT_PES,
     state::KEPT_ROUNDS,
 ];
-
-/// Runs the parser `parse` on text and checks that its faults are printable, because they go to a
-/// terminal.
-pub(super) fn said(
-    input: &[u8],
-    parse: impl Fn(&str) -> Result<String, Vec<String>>,
-) -> Result<String, String> {
-    let text = String::from_utf8_lossy(input);
-    match parse(&text) {
-        Ok(understood) => Ok(understood),
-        Err(faults) if faults.is_empty() => Err("refused without a word".to_owned()),
-        Err(faults) => {
-            let control = |c: char| c.is_control() && c != '\n';
-            match faults.iter().find(|fault| fault.contains(control)) {
-                Some(fault) => Err(format!("control characters in a fault: {fault:?}")),
-                None => Ok(faults.join(PART)),
-            }
-        }
-    }
-}
 
 /// Checks that a parsed admission is encoded and parsed to the same value.
 fn admission(frame: &[u8]) -> Result<String, String> {

@@ -253,7 +253,7 @@ impl Dice {
                 Algorithm::BROADCAST_ROUNDS,
                 Algorithm::BROADCAST_URGENT,
                 Algorithm::BROADCAST_CHILD_BY_CHILD,
-                Algorithm::BROADCAST_HYPERCUBE,
+                Algorithm::BROADCAST_ON_CUBES,
             ]),
         }
     }

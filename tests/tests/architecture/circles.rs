@@ -1,9 +1,9 @@
-//! Checks that imports form no cycle: neither through files of different folders, nor through the
-//! folders and files at the top of a crate, which therefore are layers; and that no command of the
-//! coordinator imports another.
+//! Checks that imports form no cycle: neither through files of different folders, nor through files
+//! of one folder, nor through the folders and files at the top of a crate, which therefore are
+//! layers; and that no command of the coordinator imports another.
 //!
 //! A name is followed to the file that defines it: re-exports in a folder's first file do not count
-//! as imports of that file.
+//! as imports of that file. In one folder, files may also import that first file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,6 +94,8 @@ fn circles(sources: &[Source]) -> Vec<String> {
     let across = |from: &Vec<_>, to: &Vec<_>| folder(from, &files) != folder(to, &files);
     let shown = |module: &Vec<_>| files[module].file.clone();
     let mut found = pairs(&direct, across, shown);
+    let inside = |from: &Vec<_>, to: &Vec<_>| !across(from, to);
+    found.extend(pairs(&without_first_files(&direct), inside, shown));
     found.extend(pairs(&tops(&direct), |_, _| true, |top| top.to_string()));
     let among_commands = direct
         .iter()
@@ -104,6 +106,15 @@ fn circles(sources: &[Source]) -> Vec<String> {
     });
     found.extend(among_commands.map(|(from, to)| format!("{} for {}", shown(from), shown(to))));
     found
+}
+
+/// Returns the imports except those of a folder's first file by a file below it.
+fn without_first_files<'a>(direct: &Imports<Vec<&'a str>>) -> Imports<Vec<&'a str>> {
+    let mut direct = direct.clone();
+    for (from, to) in &mut direct {
+        to.retain(|to| !from.starts_with(to));
+    }
+    direct
 }
 
 /// Returns the imports among the folders and files at the top of a crate, except its root.
@@ -165,22 +176,27 @@ fn a_circle_that_is_planted_is_found() {
                 "a",
                 "mod one; mod two; pub use one::Shown; fn f() { two::g() }",
             ),
-            file("a/one", "use super::two; use crate::b::Deep;"),
-            file("a/two", "use super::one::Inner;"),
-            file("b/mod", "mod deep; pub use deep::Deep;"),
+            file("a/one", "use crate::b::Deep;"),
+            file("a/two", "use super::{f, one::Inner};"),
+            file("b/mod", "mod deep; mod wide; pub use deep::Deep;"),
+            file("b/wide", "use super::Deep;"),
             file("b/deep", of_b),
         ])
     };
     let none: [&str; 0] = [];
     assert_eq!(files("use super::super::c;"), none);
     assert_eq!(files("// use crate::a::two;\nuse super::Deep;"), none);
-    let two = [
-        "node/src/a/one.rs and node/src/b/deep.rs",
+    let one = ["node/src/a/one.rs and node/src/b/deep.rs", "a and b"];
+    assert_eq!(files("use crate::{a::Shown, b};"), one);
+    let more = [
+        one[0],
         "node/src/a/two.rs and node/src/b/deep.rs",
-        "a and b",
+        "node/src/a/one.rs and node/src/a/two.rs",
+        one[1],
     ];
-    assert_eq!(files("use crate::{a::Shown, b};"), two);
-    assert_eq!(files("use crate::a::two::g;"), two);
+    assert_eq!(files("use crate::a::two::g;"), more);
+    let inside = ["node/src/b/deep.rs and node/src/b/wide.rs"];
+    assert_eq!(files("use super::wide;"), inside);
 }
 
 #[test]

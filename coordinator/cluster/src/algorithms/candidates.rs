@@ -111,7 +111,7 @@ pub fn baselines(name: &str) -> impl Iterator<Item = Candidate> {
 /// Returns the algorithms that serve as baselines only: they are never the best choice.
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
     let all = Algorithm::named(name).filter(|one| one.offer().kind == OfferKind::Baseline);
-    all.map(|operation| Candidate::new(operation.algorithm(), operation, None))
+    all.map(|operation| Candidate::new(operation.name(), operation, None))
 }
 
 impl Candidate {

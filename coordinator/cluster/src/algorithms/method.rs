@@ -30,8 +30,7 @@ pub struct Method {
 impl Method {
     /// Returns the name of the algorithm.
     pub fn algorithm(&self) -> &'static str {
-        self.baseline
-            .map_or(self.operation.algorithm(), Baseline::name)
+        self.baseline.map_or(self.operation.name(), Baseline::name)
     }
 
     /// Returns the name of the synchronisation of a certification algorithm.
@@ -45,7 +44,7 @@ pub fn operation_by(name: &str, algorithm: &str) -> Option<Algorithm> {
     if let Some(baseline) = Baseline::named(algorithm) {
         return baseline.operation(name);
     }
-    Algorithm::named(name).find(|one| one.algorithm() == algorithm)
+    Algorithm::named(name).find(|one| one.name() == algorithm)
 }
 
 #[cfg(test)]

@@ -25,14 +25,14 @@ impl FromStr for TreeGossip {
     fn from_str(text: &str) -> Result<TreeGossip, String> {
         let is_named = |one: &Algorithm| match text {
             AUTO => one.offer().kind == OfferKind::Choice,
-            _ => one.algorithm() == text,
+            _ => one.name() == text,
         };
         let named = TreeGossip::listed().find(is_named).map(TreeGossip::Listed);
         let in_cycles = || CycleGossip::named(text).map(TreeGossip::InCycles);
         named.or_else(in_cycles).ok_or_else(|| {
             let listed = TreeGossip::listed().map(|one| match one.offer().kind {
-                OfferKind::Planned => format!(" and, {}, {}", one.offer().help, one.algorithm()),
-                _ => format!(", {}", one.algorithm()),
+                OfferKind::Planned => format!(" and, {}, {}", one.offer().help, one.name()),
+                _ => format!(", {}", one.name()),
             });
             let listed: String = listed.collect();
             let forms = CycleGossip::FORMS;
@@ -44,7 +44,7 @@ impl FromStr for TreeGossip {
 impl fmt::Display for TreeGossip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TreeGossip::Listed(one) => f.write_str(one.algorithm()),
+            TreeGossip::Listed(one) => f.write_str(one.name()),
             TreeGossip::InCycles(one) => one.fmt(f),
         }
     }

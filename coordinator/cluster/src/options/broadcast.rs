@@ -26,7 +26,7 @@ impl FromStr for BroadcastAlgorithm {
     fn from_str(text: &str) -> Result<BroadcastAlgorithm, String> {
         let arity = text.strip_prefix("kary:").map(str::parse);
         let mut listed = Algorithm::offered(Collective::Broadcast);
-        let listed = listed.find(|one| one.algorithm() == text);
+        let listed = listed.find(|one| one.name() == text);
         Ok(match (text, arity, listed) {
             (AUTO, ..) => BroadcastAlgorithm::Auto,
             ("path", ..) => BroadcastAlgorithm::Path,
@@ -46,7 +46,7 @@ impl BroadcastAlgorithm {
         let names = |on_trees| {
             let all = Algorithm::offered(Collective::Broadcast);
             let all = all.filter(move |one| is_for_trees(*one) == on_trees);
-            all.map(Algorithm::algorithm)
+            all.map(Algorithm::name)
         };
         let over_tree = [AUTO].into_iter().chain(names(true));
         let among_all = [AUTO, "path", kary].into_iter().chain(names(false));
@@ -69,7 +69,7 @@ impl BroadcastAlgorithm {
     pub fn name(self) -> String {
         match self {
             BroadcastAlgorithm::Auto => AUTO.to_owned(),
-            BroadcastAlgorithm::Listed(one) => one.algorithm().to_owned(),
+            BroadcastAlgorithm::Listed(one) => one.name().to_owned(),
             BroadcastAlgorithm::Path => "path".to_owned(),
             BroadcastAlgorithm::Kary(arity) => format!("kary:{arity}"),
         }

@@ -4,9 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use flitcast_plan::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::options::names::typed;
+use crate::options::values::joined;
 
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Args)]
@@ -15,10 +17,8 @@ pub struct TreeArgs {
     /// file:PATH (TOML). N counts every PE, P0 included.
     #[arg(long, value_name = "TREE")]
     pub tree: Option<String>,
-    /// A tree that spans this network, instead of --tree: mesh:AxBx.., torus:AxBx..,
-    /// ring:N, array:N, hypercube:D, debruijn:B:D, complete:N or edges:FILE (an edge
-    /// `A B` on each line).
-    #[arg(long, value_name = "NETWORK")]
+    /// The network that the tree spans, by name.
+    #[arg(long, value_name = "NETWORK", help = network_help())]
     pub network: Option<String>,
     /// A cluster file (TOML), instead of --tree: the hosts, and the tree or the network
     /// that joins them. Or `slurm`, inside a job of Slurm: the tasks that join with
@@ -34,6 +34,14 @@ pub struct TreeArgs {
     /// gather, else bfs].
     #[arg(long, value_enum)]
     pub spanning: Option<SpanningArg>,
+}
+
+/// Returns the help of `--network`.
+fn network_help() -> String {
+    format!(
+        "A tree that spans this network, instead of --tree: {} (an edge `A B` on each line)",
+        joined(NetworkSpec::forms(), "or")
+    )
 }
 
 /// Arguments of the commands about one cluster file.

@@ -15,7 +15,7 @@ pub const AUTO: &str = "auto";
 pub fn values_of(collective: Collective) -> PossibleValuesParser {
     let mut ours: Vec<Algorithm> = Algorithm::offered(collective).collect();
     // An algorithm with several synchronisations has one name.
-    ours.dedup_by_key(|one| one.algorithm());
+    ours.dedup_by_key(|one| one.name());
     let has_pacing = |one: &Algorithm| one.offer().ways.iter().any(|(_, pacing)| pacing.is_some());
     let open = match ours.iter().any(has_pacing) {
         true => "trees of the network, pacings and flit sizes",
@@ -32,14 +32,14 @@ pub fn values_of(collective: Collective) -> PossibleValuesParser {
 
 fn value(one: Algorithm) -> PossibleValue {
     let is_hidden = one.offer().kind == OfferKind::Hidden;
-    PossibleValue::new(one.algorithm())
+    PossibleValue::new(one.name())
         .help(one.offer().help)
         .hide(is_hidden)
 }
 
 /// Returns the values for the plan of a scatter.
 pub fn values_of_planned_scatter() -> PossibleValuesParser {
-    let fdf = PossibleValue::new(Algorithm::FARTHEST_FIRST.algorithm());
+    let fdf = PossibleValue::new(Algorithm::FARTHEST_FIRST.name());
     let fdf = fdf.help("Each flit on its only way, the farthest destination first");
     let listed = Algorithm::listed(Collective::Scatter).map(value);
     PossibleValuesParser::new([fdf].into_iter().chain(listed))
@@ -57,7 +57,7 @@ pub fn joined(names: impl IntoIterator<Item = impl Into<String>>, word: &str) ->
 /// Returns the names of the algorithms that `flitcast plan` lists, on trees or on complete networks.
 pub fn planned_names(collective: Collective, on_trees: bool) -> Vec<&'static str> {
     let listed = Algorithm::listed(collective).filter(|one| is_for_trees(*one) == on_trees);
-    listed.map(Algorithm::algorithm).collect()
+    listed.map(Algorithm::name).collect()
 }
 
 /// Returns whether an algorithm uses the edges of a tree alone.

@@ -57,7 +57,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         rounds: args.rounds,
         format: Format::Table,
     };
-    let name = asked.algorithm().to_owned();
+    let name = asked.name().to_owned();
     let request = match asked.collective() {
         Collective::Broadcast => Request::broadcast(BroadcastArgs {
             round,

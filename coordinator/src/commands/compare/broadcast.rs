@@ -60,7 +60,7 @@ fn comparison(
         let listed = Algorithm::listed(Collective::Broadcast);
         for one in listed.filter(|one| is_for_trees(*one)) {
             let plan = one.list(&task).ok();
-            rows.extend(plan.map(|plan| Row::new(name, one.algorithm(), &plan)));
+            rows.extend(plan.map(|plan| Row::new(name, one.name(), &plan)));
         }
     }
     let network = args.tree.network.as_deref().unwrap_or_default();
@@ -80,7 +80,7 @@ fn comparison(
         format!(
             "{} are left out: they are worked out flit by flit, for at most {MOST_CROSSINGS_OF_ONE} \
              crossings of edges",
-            joined(flit_by_flit.map(Algorithm::algorithm), "and"),
+            joined(flit_by_flit.map(Algorithm::name), "and"),
         )
     });
     let comparison = Comparison {

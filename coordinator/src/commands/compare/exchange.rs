@@ -49,14 +49,14 @@ fn comparison(
         for one in listed.filter(|one| is_for_trees(*one) != reach_all) {
             let name = if reach_all { network } else { name };
             match one.list(&task) {
-                Ok(plan) => results.push(Row::new(name, one.algorithm(), &plan)),
+                Ok(plan) => results.push(Row::new(name, one.name(), &plan)),
                 Err(NotPlanned::TooMuch(fault)) if one.offer().kind == OfferKind::Choice => {
                     return Err(fault);
                 }
                 Err(NotPlanned::TooMuch(_)) => {}
                 Err(NotPlanned::Unfit(why)) => {
                     let why = why.trim_start_matches("it is ");
-                    notes.push(format!("{} are {why}", one.algorithm()));
+                    notes.push(format!("{} are {why}", one.name()));
                 }
             }
             bounds.push(one.least_steps_of_list(&task));

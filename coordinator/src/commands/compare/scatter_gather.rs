@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::plan::{Plan, plan, plan_scatter};
 use flitcast_plan::baseline::{
-    Baseline, Flow, Transfer, adaptive_tree, after_token, binomial_tree, flow,
+    BaselineModel, Flow, Transfer, adaptive_tree, after_token, binomial_tree, flow,
 };
 use flitcast_plan::cost::Ports::Single;
 use flitcast_plan::on_links::of_transfers;
@@ -108,7 +108,7 @@ impl Transport<'_> {
                 }
                 continue;
             }
-            let algorithm = [Some(operation.algorithm()), operation.sync()];
+            let algorithm = [Some(operation.name()), operation.sync()];
             let algorithm: Vec<&str> = algorithm.into_iter().flatten().collect();
             let plan = plan(tree, operation, self.flits);
             rows.push(self.planned(name, algorithm.join(", "), &plan)?);
@@ -135,10 +135,12 @@ impl Transport<'_> {
 
     /// Returns the rows of the linear baselines along a tree.
     fn linear(&self, name: &str, tree: &Tree) -> Result<Vec<Row>, PlanTooLarge> {
-        let window = ("linear, window of 4", Baseline::Window(WINDOW));
+        let window = ("linear, window of 4", BaselineModel::Window(WINDOW));
         // A scatter has no requests to keep in a window.
         let windowed = (self.operation.collective().direction() == Direction::Up).then_some(window);
-        let baselines = [("linear", Baseline::Linear)].into_iter().chain(windowed);
+        let baselines = [("linear", BaselineModel::Linear)]
+            .into_iter()
+            .chain(windowed);
         baselines
             .map(|(algorithm, baseline)| self.carried([name, algorithm], baseline, tree))
             .collect()
@@ -153,8 +155,8 @@ impl Transport<'_> {
             })
         };
         Ok([
-            row("binomial, combining", Baseline::Binomial, trees[0])?,
-            row("adaptive (Träff)", Baseline::Adaptive, trees[1])?,
+            row("binomial, combining", BaselineModel::Binomial, trees[0])?,
+            row("adaptive (Träff)", BaselineModel::Adaptive, trees[1])?,
         ])
     }
 
@@ -162,7 +164,7 @@ impl Transport<'_> {
     fn carried(
         &self,
         [name, algorithm]: [&str; 2],
-        baseline: Baseline,
+        baseline: BaselineModel,
         tree: &Tree,
     ) -> Result<Row, PlanTooLarge> {
         let direction = self.operation.collective().direction();
@@ -179,7 +181,7 @@ impl Transport<'_> {
         }
         let crossings = transfers.iter().map(|it| it.flits).sum();
         let on_links = self.links.time(tree.len(), Single, crossings, |_| {
-            let combines = matches!(baseline, Baseline::Binomial | Baseline::Adaptive);
+            let combines = matches!(baseline, BaselineModel::Binomial | BaselineModel::Adaptive);
             of_transfers(&match combines && direction == Direction::Up {
                 true => after_token(tree, transfers),
                 false => transfers,

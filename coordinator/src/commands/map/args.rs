@@ -153,7 +153,7 @@ impl Map {
                 ports: None,
                 round,
                 order: MessageOrder::Tail,
-                algorithm: Some(Algorithm::FARTHEST_FIRST.algorithm().to_owned()),
+                algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
                 spread,
             };
             // Creates the folder if there is no error.

@@ -260,7 +260,7 @@ const SUMMARY_HELP: &str =
 
 /// Returns the help of `--algorithm` of a gossip.
 fn gossip_help() -> String {
-    let of_trees = TreeGossip::listed().map(Algorithm::algorithm);
+    let of_trees = TreeGossip::listed().map(Algorithm::name);
     format!(
         "How to gossip. On a tree: {}, and {}. On a --network: auto, approach1, approach2[:A], \
          circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, phases:A,a,b/A,a,b/.., halves; on \

@@ -53,7 +53,7 @@ fn algorithms(name: &str, reach_all: bool) -> anyhow::Result<Vec<Algorithm>> {
     let mut named: Vec<Algorithm> = fitting
         .filter(|one| match name {
             AUTO => one.offer().kind == OfferKind::Choice,
-            _ => one.algorithm() == name,
+            _ => one.name() == name,
         })
         .collect();
     named.reverse();
@@ -72,7 +72,7 @@ fn algorithms(name: &str, reach_all: bool) -> anyhow::Result<Vec<Algorithm>> {
         true => format!(
             "where all PEs reach each other there are {}; {} is for --tree",
             all(false),
-            Algorithm::EXCHANGE_TREE.algorithm(),
+            Algorithm::EXCHANGE_TREE.name(),
         ),
     };
     Err(unfit(name, why))

@@ -64,7 +64,7 @@ fn on_links(
         GossipNetwork::Complete(_) => Ports::Single,
     };
     // A run has its own schedules for some, whose flits do not wait for the rest of a packet.
-    let mut own = Algorithm::named("gossip").map(|one| one.algorithm().parse::<GossipAlgorithm>());
+    let mut own = Algorithm::named("gossip").map(|one| one.name().parse::<GossipAlgorithm>());
     let are_whole = !own.any(|own| own.as_ref() == Ok(algorithm));
     let pes = gossip.arena.pes();
     let flits = gossip.blocks.lengths().iter().sum::<u64>();

@@ -66,7 +66,7 @@ pub fn gather(
     cost: LinkCost,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Faults> {
-    let certification = Algorithm::CERTIFICATION_PIPELINED.algorithm();
+    let certification = Algorithm::CERTIFICATION_PIPELINED.name();
     let certifies = args.algorithm.as_deref() == Some(certification);
     let control = "--control, which is for --algorithm certification";
     let faults = left_out(

@@ -60,7 +60,7 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
 /// Returns the requested algorithm, if it has a static schedule.
 pub fn listed(args: &PlanScatterArgs) -> Option<Algorithm> {
     let mut all = Algorithm::listed(Collective::Scatter);
-    all.find(|one| args.algorithm.as_deref() == Some(one.algorithm()))
+    all.find(|one| args.algorithm.as_deref() == Some(one.name()))
 }
 
 /// Plans the static schedule of a scatter from any PE.
@@ -76,7 +76,7 @@ pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticP
         ports: args.ports.of_model(),
     };
     let plan = algorithm.list(&task);
-    let plan = plan.map_err(|why| not_planned(algorithm.algorithm(), why))?;
+    let plan = plan.map_err(|why| not_planned(algorithm.name(), why))?;
     let planned = StaticPlan {
         played: Played::default(),
         ..StaticPlan::listed(algorithm, &task, plan)

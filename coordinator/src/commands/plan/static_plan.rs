@@ -161,7 +161,7 @@ impl StaticPlan {
         let nonnull = messages.filter(|one| one.flits > 0 || collective == Collective::Broadcast);
         StaticPlan {
             operation: collective.name(),
-            algorithm: algorithm.algorithm().to_owned(),
+            algorithm: algorithm.name().to_owned(),
             pes: tree.len(),
             messages: nonnull.collect(),
             bound_steps: algorithm.least_steps_of_list(task),
@@ -242,7 +242,7 @@ impl Played {
                 Played::ByNobody(format!(
                     "of more than {MOST_BLOCKS} flits several go together by {}, so the state machines do \
                      not play what is planned flit by flit: take a smaller --size",
-                    operation.algorithm()
+                    operation.name()
                 ))
             }
             _ if block > 1 => Played::ByNobody(format!(

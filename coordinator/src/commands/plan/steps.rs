@@ -91,7 +91,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
             .collect(),
         flits,
         tree_name: name,
-        algorithm: operation.algorithm(),
+        algorithm: operation.name(),
         sync: operation.sync(),
         single_port_steps,
         port_each_steps,
@@ -115,7 +115,7 @@ fn multi_port(algorithm: Option<&str>, sync: Option<SyncArg>) -> anyhow::Result<
     let other = algorithm.filter(|algorithm| {
         let asked =
             operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());
-        asked.is_some_and(|asked| asked.algorithm() != parallel.algorithm())
+        asked.is_some_and(|asked| asked.name() != parallel.name())
     });
     let unfit = match (other, sync) {
         (Some(other), _) => format!("--algorithm {other}"),

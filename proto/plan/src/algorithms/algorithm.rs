@@ -109,8 +109,8 @@ impl Algorithm {
     }
 
     /// Returns the name of the algorithm in input and output.
-    pub fn algorithm(self) -> &'static str {
-        self.network.map_or(self.spec.name, OnNetwork::algorithm)
+    pub fn name(self) -> &'static str {
+        self.network.map_or(self.spec.name, OnNetwork::name)
     }
 
     /// Returns the name of the synchronisation, if the algorithm has several.
@@ -301,7 +301,7 @@ impl Hash for Algorithm {
 
 impl fmt::Debug for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.collective().name(), self.algorithm())?;
+        write!(f, "{} {}", self.collective().name(), self.name())?;
         self.sync().map_or(Ok(()), |sync| write!(f, " {sync}"))
     }
 }

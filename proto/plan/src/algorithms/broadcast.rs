@@ -178,8 +178,7 @@ mod tests {
             assert_eq!(BTreeSet::from_iter(ends), BTreeSet::from([(0, 2), (2, 4)]));
             assert_eq!(run.arrival_steps, [0, 0, 0, 0, 6, 0]);
         }
-        let cube =
-            |bytes| sim::run(&tree("path:4"), Algorithm::BROADCAST_HYPERCUBE, bytes).unwrap();
+        let cube = |bytes| sim::run(&tree("path:4"), Algorithm::BROADCAST_ON_CUBES, bytes).unwrap();
         let arrivals = cube(&[0, 6, 0, 6]).arrival_steps;
         let has_come: Vec<bool> = arrivals.iter().map(|step| *step > 0).collect();
         assert_eq!(has_come, [false, true, false, true]);
@@ -192,7 +191,7 @@ mod tests {
     fn a_list_is_no_longer_than_a_pe_can_be_told() {
         for (broadcast, spec, more) in [
             (Algorithm::BROADCAST_URGENT, "kary:3:7", 0),
-            (Algorithm::BROADCAST_HYPERCUBE, "path:8", 3),
+            (Algorithm::BROADCAST_ON_CUBES, "path:8", 3),
         ] {
             let tree = tree(spec);
             for flits in [MOST_BLOCKS, 3 * MOST_BLOCKS + 1, 7 * MOST_BLOCKS + 5] {

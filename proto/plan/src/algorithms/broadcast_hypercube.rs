@@ -44,7 +44,7 @@ const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
 
 impl Algorithm {
     /// Over the trees of a hypercube on a complete network.
-    pub const BROADCAST_HYPERCUBE: Algorithm = Algorithm::of(&HYPERCUBE);
+    pub const BROADCAST_ON_CUBES: Algorithm = Algorithm::of(&HYPERCUBE);
 }
 
 fn dimensions(tree: &Tree) -> u32 {

@@ -1,8 +1,6 @@
 //! Gather by Transmission-Certification (paper 000, section III-B), and its schedule, computed without
 //! simulation.
 
-use std::sync::Arc;
-
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::{PeRole, PeSchedule};
 use flitcast_proto::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -12,7 +10,7 @@ use flitcast_proto::{PeId, Tree};
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, paced};
-use super::steps::{ControlPlan, Plan, finish, on_its_way};
+use super::steps::{ControlPlan, Steps, on_its_way};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
 
@@ -25,7 +23,7 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
     offer: Offer::choice(paced!("certification-serial"), HELP),
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
-    plan: LockStep::Messages(plan),
+    plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Serial, flits, &[])),
     ..BASE
 };
 
@@ -33,6 +31,7 @@ const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Pipelined),
     sync: Some("pipelined"),
     offer: Offer::choice(paced!("certification-pipelined"), HELP),
+    plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Pipelined, flits, &[])),
     ..SERIAL
 };
 
@@ -40,6 +39,7 @@ const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Parallel),
     sync: Some("parallel"),
     offer: Offer::INTERNAL,
+    plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Parallel, flits, &[])),
     bound: gather_steps_beside_control,
     ..SERIAL
 };
@@ -69,34 +69,18 @@ impl Algorithm {
     pub const CERTIFICATION_MULTI_PORT: Algorithm = Algorithm::of(&MULTI_PORT);
 }
 
-/// Returns the synchronisation of a certification.
-fn sync_of(operation: Algorithm) -> Sync {
-    let sync = operation.certification_sync();
-    sync.unwrap_or_else(|| unreachable!("{operation:?} is not a certification"))
-}
-
-/// Computes when all messages and control items cross.
-pub(super) fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
-    plan_by_rank(tree, operation, flits, &[])
-}
-
 /// Computes when all messages and control items cross if each PE takes its children's streams by rank.
 /// `ranks` are by PE index, then in index order of the children; without any, each stream comes as
 /// early as it can.
-pub(super) fn plan_by_rank(
-    tree: &Arc<Tree>,
-    operation: Algorithm,
-    flits: &[u64],
-    ranks: &[Vec<u32>],
-) -> Plan {
+pub(super) fn steps(tree: &Tree, sync: Sync, flits: &[u64], ranks: &[Vec<u32>]) -> Steps {
     let basis = Basis {
         tree,
-        sync: sync_of(operation),
+        sync,
         ranks: ranks.to_vec(),
         paces: Vec::new(),
     };
     let mut control = Vec::with_capacity(3 * tree.len());
-    let certified = synchronise(tree, basis.sync, &mut control);
+    let certified = synchronise(tree, sync, &mut control);
     let own = |pe: PeId| Packets::of(flits[pe.index()], 1);
     let certificates = basis.certificates(own);
     for item in &mut control {
@@ -123,7 +107,7 @@ pub(super) fn plan_by_rank(
             ordered[to.index()] = Some((step, after));
         }
     }
-    finish(tree, operation, flits, messages, control)
+    Steps { messages, control }
 }
 
 /// The certificate of a PE, and the s of its order.
@@ -172,15 +156,10 @@ pub fn streams(tree: &Tree, schedules: &[PeSchedule]) -> Option<Vec<StreamPlan>>
 
 /// Returns the PEs whose messages P0 receives, in its order, if certificates and orders count the time
 /// of these links instead of steps. `bytes` are the lengths.
-pub(super) fn order_on(
-    tree: &Tree,
-    operation: Algorithm,
-    bytes: &[u64],
-    timing: &Timing,
-) -> Vec<PeId> {
+pub(super) fn order_on(tree: &Tree, sync: Sync, bytes: &[u64], timing: &Timing) -> Vec<PeId> {
     let basis = Basis {
         tree,
-        sync: sync_of(operation),
+        sync,
         ranks: Vec::new(),
         paces: tree.ids().map(|pe| timing.pace(tree, pe)).collect(),
     };

@@ -1,7 +1,6 @@
 //! Scatter, farthest destination first.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -9,7 +8,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer};
-use super::steps::{MessagePlan, Plan, finish};
+use super::steps::{MessagePlan, Steps};
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
@@ -23,7 +22,10 @@ pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     all_ports: AllPorts::WithOwnLinks,
     role: PeRole::Scatter,
     order,
-    plan: LockStep::Messages(plan_farthest_first),
+    plan: LockStep::Messages(|tree, flits| Steps {
+        messages: one_by_one(tree, flits, &rules::farthest_first(tree, flits)),
+        control: Vec::new(),
+    }),
     bound: rules::optimal_steps,
     ..BASE
 };
@@ -37,25 +39,6 @@ impl Algorithm {
 pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
     let order = rules::decreasing_tail(tree, bytes, timing);
     order.into_iter().map(MessageId::from).collect()
-}
-
-/// Computes when all messages cross.
-pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
-    let order = rules::farthest_first(tree, flits);
-    finish(
-        tree,
-        operation,
-        flits,
-        one_by_one(tree, flits, &order),
-        Vec::new(),
-    )
-}
-
-/// Plans a scatter in the given order of destinations: the nonnull messages, each
-/// once.
-pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
-    let messages = one_by_one(tree, flits, order);
-    finish(tree, Algorithm::FARTHEST_FIRST, flits, messages, Vec::new())
 }
 
 /// Plans a scatter in which P0 has a port for each child: the nonnull messages of each branch,

@@ -54,7 +54,7 @@ impl OnNetwork {
     }
 
     /// Returns the name of the algorithm in input and output.
-    pub fn algorithm(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         self.name
     }
 

@@ -1,18 +1,15 @@
 //! The plan of an algorithm in lock step: its kinds, the input of a static schedule, and the reasons
 //! against a plan.
 
-use std::sync::Arc;
-
 use flitcast_proto::{PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::plan_limits::PlanTooLarge;
-use super::steps::Plan;
+use super::steps::Steps;
 use super::timetable::Timetable;
 use crate::cost::Ports;
 
 /// Computes the steps of messages and control items; message lengths are in flits.
-type Planner = fn(&Arc<Tree>, Algorithm, &[u64]) -> Plan;
+type Planner = fn(&Tree, &[u64]) -> Steps;
 
 /// Computes a static schedule.
 type ListPlanner = fn(&ListTask<'_>) -> Result<Timetable, NotPlanned>;

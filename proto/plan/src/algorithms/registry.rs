@@ -19,7 +19,7 @@ impl Algorithm {
         Algorithm::BROADCAST_ROUNDS,
         Algorithm::BROADCAST_URGENT,
         Algorithm::BROADCAST_CHILD_BY_CHILD,
-        Algorithm::BROADCAST_HYPERCUBE,
+        Algorithm::BROADCAST_ON_CUBES,
         Algorithm::GOSSIP_FLOOD,
         Algorithm::GOSSIP_CIRCULATE,
         Algorithm::GOSSIP_DISSEMINATION,

@@ -1,7 +1,5 @@
 //! Gather by Shoulder-Tap (paper 000, section III-A).
 
-use std::sync::Arc;
-
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::PeRole;
@@ -11,7 +9,7 @@ use flitcast_proto::schedule::shoulder_tap as rules;
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, BASE, Offer, TreeRequirement, paced};
-use super::steps::{ControlPlan, Plan, finish, on_its_way};
+use super::steps::{ControlPlan, Steps, on_its_way};
 use crate::timing::Timing;
 
 const SPEC: AlgorithmSpec = AlgorithmSpec {
@@ -20,7 +18,7 @@ const SPEC: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Paths,
     gives_orders: true,
     role: PeRole::ShoulderTap,
-    plan: LockStep::Messages(plan),
+    plan: LockStep::Messages(steps),
     ..BASE
 };
 
@@ -29,7 +27,7 @@ impl Algorithm {
     pub const SHOULDER_TAP: Algorithm = Algorithm::of(&SPEC);
 }
 
-fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
+fn steps(tree: &Tree, flits: &[u64]) -> Steps {
     assert!(tree.is_path(), "Shoulder-Tap works on paths");
     let mut messages = Vec::new();
     let mut control = Vec::new();
@@ -51,5 +49,5 @@ fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
         }
         after = rules::next_wakeup(&pace, after, own);
     }
-    finish(tree, operation, flits, messages, control)
+    Steps { messages, control }
 }

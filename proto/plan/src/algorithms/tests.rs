@@ -121,7 +121,7 @@ fn a_list_may_have_a_message_held() {
 fn short_messages_to_one_neighbour_wait_for_each_other() {
     let tree = tree("star:4");
     let mut all = Algorithm::ALL.into_iter();
-    let operation = all.find(|it| it.algorithm() == "dissemination").unwrap();
+    let operation = all.find(|it| it.name() == "dissemination").unwrap();
     let model = Model {
         ports: Ports::PerEdge,
         ..Model::unit(4)
@@ -163,7 +163,7 @@ fn what_the_list_does_not_have_next_is_refused() {
 #[test]
 fn no_two_entries_are_alike() {
     let all = Algorithm::ALL;
-    let names = all.map(|one| (one.collective().name(), one.algorithm(), one.sync()));
+    let names = all.map(|one| (one.collective().name(), one.name(), one.sync()));
     assert_eq!(BTreeSet::from(names).len(), all.len());
     for one in all {
         assert!(one.role().serves(one.collective()), "{one:?}");

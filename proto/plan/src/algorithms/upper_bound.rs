@@ -17,7 +17,7 @@ use flitcast_proto::ops::PeRole;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::{PeId, Tree};
 
-use super::steps::Plan;
+use super::plan::Plan;
 
 /// A time that no plan by an algorithm exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

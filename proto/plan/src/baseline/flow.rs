@@ -182,7 +182,7 @@ impl Carrier<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Baseline;
+    use super::super::BaselineModel;
     use super::*;
     use crate::tests::{lengths, tree};
 
@@ -191,7 +191,7 @@ mod tests {
         // The request goes down in `depth` steps, and the first flit comes back after as many.
         let flow = |t: &str, flits: &[u64]| {
             let tree = tree(t);
-            flow(&tree, &Baseline::Linear.gather(&tree, flits))
+            flow(&tree, &BaselineModel::Linear.gather(&tree, flits))
         };
         assert_eq!(flow("star:4", &[0, 5, 5, 5]).time_steps, 3 * (2 + 4));
         assert_eq!(flow("path:4", &[0, 0, 0, 5]).time_steps, 6 + 4);
@@ -203,8 +203,8 @@ mod tests {
     fn a_wide_window_hides_the_requests_and_needs_buffers() {
         let tree = tree("kary:2:7");
         let flits = [0, 8, 8, 8, 8, 8, 8];
-        let one = flow(&tree, &Baseline::Linear.gather(&tree, &flits));
-        let all = flow(&tree, &Baseline::Window(6).gather(&tree, &flits));
+        let one = flow(&tree, &BaselineModel::Linear.gather(&tree, &flits));
+        let all = flow(&tree, &BaselineModel::Window(6).gather(&tree, &flits));
         assert!(all.time_steps < one.time_steps, "{all:?} {one:?}");
         let [all, one] = [all, one].map(|flow| flow.largest_buffer_flits);
         assert!(all > one, "{all} {one}");
@@ -214,11 +214,11 @@ mod tests {
     fn binomial_on_its_own_tree_stores_and_forwards() {
         let tree = tree("binomial:8");
         let flits = [0, 1, 1, 1, 1, 1, 1, 1];
-        let gather = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
+        let gather = flow(&tree, &BaselineModel::Binomial.gather(&tree, &flits));
         // Levels of 1, 2 and 4 flits, one after the other.
         assert_eq!(gather.time_steps, 7);
         assert_eq!(gather.largest_buffer_flits, 3);
-        let scatter = flow(&tree, &Baseline::Binomial.scatter(&tree, &flits));
+        let scatter = flow(&tree, &BaselineModel::Binomial.scatter(&tree, &flits));
         assert_eq!(scatter.time_steps, 7);
     }
 
@@ -226,12 +226,12 @@ mod tests {
     fn the_adaptive_tree_spares_the_heavy_message_detours() {
         let flits = [0, 1, 1, 1, 1, 1, 1, 100];
         let star = tree("star:8");
-        let heavy_hops = |baseline: Baseline| {
+        let heavy_hops = |baseline: BaselineModel| {
             let transfers = baseline.gather(&star, &flits).into_iter();
             transfers.filter(|transfer| transfer.flits >= 100).count()
         };
-        assert_eq!(heavy_hops(Baseline::Binomial), 3);
-        assert_eq!(heavy_hops(Baseline::Adaptive), 1);
+        assert_eq!(heavy_hops(BaselineModel::Binomial), 3);
+        assert_eq!(heavy_hops(BaselineModel::Adaptive), 1);
     }
 
     #[test]
@@ -239,13 +239,13 @@ mod tests {
         let tree = tree("random:23:5");
         let flits = lengths(23, |i| i * 5 % 7);
         let total: u64 = flits.iter().sum();
-        let by_request = [Baseline::Linear, Baseline::Window(4)];
+        let by_request = [BaselineModel::Linear, BaselineModel::Window(4)];
         for baseline in by_request
             .into_iter()
-            .chain([Baseline::Binomial, Baseline::Adaptive])
+            .chain([BaselineModel::Binomial, BaselineModel::Adaptive])
         {
-            for transfers in
-                [Baseline::gather, Baseline::scatter].map(|it| it(baseline, &tree, &flits))
+            for transfers in [BaselineModel::gather, BaselineModel::scatter]
+                .map(|it| it(baseline, &tree, &flits))
             {
                 let is_at_root = |t: &&Transfer| [t.to, t.from].contains(&PeId::ROOT);
                 let at_root = transfers.iter().filter(|t| !t.control).filter(is_at_root);

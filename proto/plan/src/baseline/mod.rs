@@ -51,9 +51,9 @@ impl Transfer {
     }
 }
 
-/// A well-known algorithm.
+/// A baseline in the step model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Baseline {
+pub enum BaselineModel {
     /// P0 serves one PE after the other, by index. In a gather, P0 sends a request to each and
     /// waits for its message.
     Linear,
@@ -69,28 +69,28 @@ pub enum Baseline {
     Adaptive,
 }
 
-impl Baseline {
+impl BaselineModel {
     /// Returns the transfers of a gather; `flits[i]` is L_i.
     pub fn gather(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
         match self {
-            Baseline::Linear => requested(tree, flits, 1),
-            Baseline::Window(width) => requested(tree, flits, width.max(1)),
-            Baseline::Binomial => combined(&binomial(tree.len()), flits),
-            Baseline::Adaptive => combined(&adaptive(flits), flits),
+            BaselineModel::Linear => requested(tree, flits, 1),
+            BaselineModel::Window(width) => requested(tree, flits, width.max(1)),
+            BaselineModel::Binomial => combined(&binomial(tree.len()), flits),
+            BaselineModel::Adaptive => combined(&adaptive(flits), flits),
         }
     }
 
     /// Returns the transfers of a scatter.
     pub fn scatter(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
         match self {
-            Baseline::Linear | Baseline::Window(_) => {
+            BaselineModel::Linear | BaselineModel::Window(_) => {
                 let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
                 let root = tree.root();
                 let transfer = |pe: PeId| Transfer::data(root, pe, flits[pe.index()], None);
                 nonnull.map(transfer).collect()
             }
-            Baseline::Binomial => reversed(combined(&binomial(tree.len()), flits), flits),
-            Baseline::Adaptive => reversed(combined(&adaptive(flits), flits), flits),
+            BaselineModel::Binomial => reversed(combined(&binomial(tree.len()), flits), flits),
+            BaselineModel::Adaptive => reversed(combined(&adaptive(flits), flits), flits),
         }
     }
 }
@@ -115,12 +115,12 @@ pub fn after_token(tree: &Tree, gather: Vec<Transfer>) -> Vec<Transfer> {
     tokens
 }
 
-/// Returns the tree of [`Baseline::Binomial`], for real runs as well.
+/// Returns the tree of [`BaselineModel::Binomial`], for real runs as well.
 pub fn binomial_tree(pes: usize) -> Tree {
     merged(&binomial(pes), pes)
 }
 
-/// Returns the tree of [`Baseline::Adaptive`], for real runs as well.
+/// Returns the tree of [`BaselineModel::Adaptive`], for real runs as well.
 pub fn adaptive_tree(lengths: &[u64]) -> Tree {
     merged(&adaptive(lengths), lengths.len())
 }

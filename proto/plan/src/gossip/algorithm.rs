@@ -112,12 +112,8 @@ impl FromStr for GossipAlgorithm {
                 let phases: Option<Vec<_>> = numbers.split('/').map(line_parameters).collect();
                 ("phases:A,a,b/A,a,b/..", phases.map(GossipAlgorithm::Phases))
             }
-            ("dissemination", Some(_)) => {
-                let read = number(numbers).map(|ports| CompleteGossip::Dissemination { ports });
-                ("dissemination:K", read.map(GossipAlgorithm::Among))
-            }
-            _ => match CompleteGossip::named(text) {
-                Some(one) => ("", Some(GossipAlgorithm::Among(one))),
+            _ => match CompleteGossip::named(word, rest.map(number)) {
+                Some((form, one)) => (form, one.map(GossipAlgorithm::Among)),
                 None => return Err(NameError::Unknown(text.to_owned())),
             },
         };

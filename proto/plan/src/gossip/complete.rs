@@ -48,12 +48,27 @@ impl CompleteGossip {
         ("direct", CompleteGossip::Direct),
     ];
 
-    /// Returns the algorithm with this name without parameters.
-    pub(super) fn named(name: &str) -> Option<CompleteGossip> {
+    /// Returns the form of a name and the algorithm, which is `None` if the number behind the name
+    /// is invalid. Returns `None` if no algorithm has the name, or if its name takes no number.
+    pub(super) fn named(
+        name: &str,
+        number: Option<Option<usize>>,
+    ) -> Option<(&'static str, Option<CompleteGossip>)> {
         let mut all = CompleteGossip::ALL.into_iter().map(|(_, one)| one);
-        match name {
-            "dissemination" => Some(CompleteGossip::Dissemination { ports: 1 }),
-            _ => all.find(|one| one.to_string() == name),
+        if name == "dissemination" {
+            let ports = number.unwrap_or(Some(1));
+            let one = ports.map(|ports| CompleteGossip::Dissemination { ports });
+            return Some(("dissemination:K", one));
+        }
+        let one = all.find(|one| one.to_string() == name && number.is_none())?;
+        Some(("", Some(one)))
+    }
+
+    /// Returns the number of packets that a PE sends in a step, if it is a parameter.
+    pub(super) fn chosen_ports(self) -> Option<usize> {
+        match self {
+            CompleteGossip::Dissemination { ports } => Some(ports),
+            _ => None,
         }
     }
 

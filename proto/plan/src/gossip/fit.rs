@@ -174,11 +174,9 @@ fn fitting(arena: &GossipNetwork) -> String {
 
 fn check_among(among: CompleteGossip, pes: usize) -> Result<Way, Vec<Unfit>> {
     let most = pes - 1;
-    match among {
-        CompleteGossip::Neighbour if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
-        CompleteGossip::Dissemination { ports: given } if given == 0 || given > most => {
-            Err(vec![Unfit::Ports { given, most }])
-        }
+    match (among, among.chosen_ports()) {
+        (CompleteGossip::Neighbour, _) if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
+        (_, Some(given)) if given == 0 || given > most => Err(vec![Unfit::Ports { given, most }]),
         _ => Ok(Way::Among(among)),
     }
 }

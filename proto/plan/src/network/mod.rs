@@ -24,8 +24,8 @@ use flitcast_proto::tree::MAX_PES;
 /// Maximum number of edges of a network.
 ///
 /// It limits the memory that a wrong number on a command line can reserve: an edge takes 8 bytes
-/// while the network exists and 16 more while it is created, so at most 384 MiB. All named networks
-/// of [`MAX_PES`] nodes fit, such as `hypercube:20` with 10 million edges, except complete ones.
+/// while the network exists and 16 more while it is created, so at most 384 MiB. All grids of
+/// [`MAX_PES`] nodes fit: they have fewer than 14 million edges.
 pub const MAX_EDGES: usize = 1 << 24;
 
 /// An undirected graph on the nodes 0 to `len() - 1`, without loops or double edges. It may be

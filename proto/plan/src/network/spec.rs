@@ -10,7 +10,7 @@ use std::str::FromStr;
 use flitcast_proto::names::{likely, whole_number};
 use flitcast_proto::tree::MAX_PES;
 
-use super::{MAX_EDGES, Network, NetworkError, bounded};
+use super::{Grid, MAX_EDGES, Network, NetworkError, bounded};
 
 /// A network by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +173,11 @@ impl fmt::Display for NetworkSpec {
 }
 
 impl NetworkSpec {
+    /// Returns the forms of the names of all networks.
+    pub fn forms() -> impl Iterator<Item = &'static str> {
+        FORMS.into_iter().map(|(_, form)| form)
+    }
+
     /// Builds the network.
     ///
     /// # Errors
@@ -181,19 +186,9 @@ impl NetworkSpec {
     /// [`NetworkSpec::Edges`], which the caller must read.
     pub fn build(&self) -> Result<Network, NetworkError> {
         self.check_size()?;
-        match self {
-            NetworkSpec::Mesh { sides } => grid(sides, false),
-            NetworkSpec::Torus { sides } => grid(sides, true),
-            NetworkSpec::Ring { nodes } => grid(&[*nodes], true),
-            NetworkSpec::Hypercube { dimensions } => {
-                let nodes = 1u32 << dimensions;
-                let up = |node: u32| {
-                    let others = (0..*dimensions).map(move |bit| (node, node | 1 << bit));
-                    others.filter(|(node, other)| node != other)
-                };
-                Network::from_edges(nodes as usize, (0..nodes).flat_map(up))
-            }
-            NetworkSpec::DeBruijn { base, digits } => {
+        match (self, self.grid()) {
+            (_, Some(grid)) => of_grid(&grid),
+            (NetworkSpec::DeBruijn { base, digits }, _) => {
                 let nodes = u64::from(*base).pow(*digits);
                 let next = |node: u64| {
                     let shifted = node * u64::from(*base) % nodes;
@@ -203,14 +198,30 @@ impl NetworkSpec {
                 let edges = (0..nodes).flat_map(next).filter(|(a, b)| a != b);
                 Network::from_edges(nodes as usize, edges)
             }
-            NetworkSpec::Complete { nodes } => {
+            (NetworkSpec::Complete { nodes }, _) => {
                 let pairs = (0..*nodes).flat_map(|b| (0..b).map(move |a| (a, b)));
                 Network::from_edges(*nodes as usize, pairs)
             }
-            NetworkSpec::Edges(path) => Err(NetworkError(format!(
+            (NetworkSpec::Edges(path), _) => Err(NetworkError(format!(
                 "the network is in a file ({}), which must be read first",
                 path.display()
             ))),
+            (_, None) => unreachable!("{self} is a grid"),
+        }
+    }
+
+    /// Returns the network as a grid, if it is one.
+    pub(super) fn grid(&self) -> Option<Grid> {
+        match self {
+            NetworkSpec::Mesh { sides } => Some(Grid::of(sides, false)),
+            NetworkSpec::Torus { sides } => Some(Grid::of(sides, true)),
+            NetworkSpec::Ring { nodes } => Some(Grid::of(&[*nodes], true)),
+            // Each bit of a node's number is a coordinate. More than 128 are too many in any case.
+            NetworkSpec::Hypercube { dimensions } => {
+                let dimensions = u128::BITS.min(*dimensions) as usize;
+                Some(Grid::of(&vec![2; dimensions], false))
+            }
+            _ => None,
         }
     }
 
@@ -218,43 +229,40 @@ impl NetworkSpec {
     /// Bruijn graphs and short tori are below; only nearly complete networks come close to the
     /// limit.
     fn check_size(&self) -> Result<(), NetworkError> {
-        let (nodes, degree) = match self {
-            NetworkSpec::Mesh { sides } | NetworkSpec::Torus { sides } => {
-                let nodes = sides.iter().map(|&side| u128::from(side));
+        let (nodes, degree) = match (self, self.grid()) {
+            (_, Some(Grid { sides, .. })) => {
+                let nodes = sides.iter().map(|&side| side as u128);
                 let long = sides.iter().filter(|&&side| side > 1).count();
                 // Each dimension has two neighbours, or one if the side is 2.
                 let pairs = sides.iter().filter(|&&side| side == 2).count();
                 let degree = (2 * long - pairs) as u128;
                 (nodes.fold(1, u128::saturating_mul), degree)
             }
-            NetworkSpec::Ring { nodes } => (u128::from(*nodes), 2),
-            NetworkSpec::Hypercube { dimensions } => {
-                let nodes = 1u128.checked_shl(*dimensions).unwrap_or(u128::MAX);
-                (nodes, u128::from(*dimensions))
-            }
-            NetworkSpec::DeBruijn { base, digits } => {
+            (NetworkSpec::DeBruijn { base, digits }, _) => {
                 let nodes = u128::from(*base).saturating_pow(*digits);
                 let degree = (2 * u128::from(*base)).min(nodes.saturating_sub(1));
                 (nodes, degree)
             }
-            NetworkSpec::Complete { nodes } => ((*nodes).into(), nodes.saturating_sub(1).into()),
-            NetworkSpec::Edges(_) => return Ok(()),
+            (NetworkSpec::Complete { nodes }, _) => {
+                ((*nodes).into(), nodes.saturating_sub(1).into())
+            }
+            _ => return Ok(()),
         };
         bounded(nodes, nodes.saturating_mul(degree) / 2)
     }
 }
 
-/// Builds the grid with these sides, numbered row by row.
-fn grid(sides: &[u32], closed: bool) -> Result<Network, NetworkError> {
-    let nodes: u32 = sides.iter().product();
+/// Builds a grid, numbered row by row.
+fn of_grid(grid: &Grid) -> Result<Network, NetworkError> {
+    let nodes = grid.pes() as u32;
     let mut edges = Vec::new();
     let mut stride = 1;
-    for &side in sides.iter().rev() {
+    for side in grid.sides.iter().rev().map(|side| *side as u32) {
         for node in 0..nodes {
             match node / stride % side {
                 place if place + 1 < side => edges.push((node, node + stride)),
                 // A side of 1 would give a loop, and a side of 2 a double edge.
-                place if closed && side > 2 => edges.push((node, node - place * stride)),
+                place if grid.closed && side > 2 => edges.push((node, node - place * stride)),
                 _ => {}
             }
         }

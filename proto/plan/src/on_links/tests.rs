@@ -4,7 +4,7 @@ use flitcast_proto::schedule::{certification::Sync, pace::Pacing};
 
 use super::*;
 use crate::algorithms::{Algorithm, plan::plan};
-use crate::baseline::{Baseline, after_token, binomial_tree};
+use crate::baseline::{BaselineModel, after_token, binomial_tree};
 use crate::cost::Link;
 use crate::gossip::{Gossip, GossipNetwork};
 use crate::tests::{lengths, link, tree};
@@ -72,14 +72,14 @@ fn nothing_waits_for_the_end_of_a_step_and_a_port_pays_for_each_packet() {
 fn baselines_wait_for_requests_and_tokens() {
     let star = tree("star:6");
     let flits = [0, 1, 1, 1, 1, 1];
-    let gather = |window| of_transfers(&Baseline::Window(window).gather(&star, &flits));
+    let gather = |window| of_transfers(&BaselineModel::Window(window).gather(&star, &flits));
     let time =
         |sent: &[Sent], tree: &Tree, link| course(sent, tree, &model(tree.len(), link), 1).time_ns;
     assert_eq!(time(&gather(1), &star, LATENCY), 10.0);
     assert_eq!(time(&gather(4), &star, LATENCY), 4.0);
     assert_eq!(time(&gather(1), &star, RATE), 5.0);
     let binomial = binomial_tree(8);
-    let transfers = Baseline::Binomial.gather(&binomial, &[0, 1, 1, 1, 1, 1, 1, 1]);
+    let transfers = BaselineModel::Binomial.gather(&binomial, &[0, 1, 1, 1, 1, 1, 1, 1]);
     let asked = of_transfers(&after_token(&binomial, transfers));
     assert_eq!(time(&asked, &binomial, LATENCY), 6.0);
     assert_eq!(time(&asked, &binomial, SETUP), 7.0);

@@ -151,7 +151,7 @@ impl Checks<'_> {
     fn name(&self) -> String {
         let operation = self.operation_or_like();
         let algorithm = self.asked.baseline.map(Baseline::name);
-        let algorithm = algorithm.unwrap_or(operation.algorithm());
+        let algorithm = algorithm.unwrap_or(operation.name());
         format!("{} by {algorithm}", operation.collective().name())
     }
 

@@ -33,8 +33,8 @@ pub fn gather_operation(
         true => on_paths.unwrap_or(GATHER),
         false => GATHER,
     };
-    let algorithm = algorithm.unwrap_or(by_tree.algorithm());
-    let is_certification = algorithm == GATHER.algorithm();
+    let algorithm = algorithm.unwrap_or(by_tree.name());
+    let is_certification = algorithm == GATHER.name();
     let operation = match sync {
         Some(SyncArg::Serial) if is_certification => Algorithm::CERTIFICATION_SERIAL,
         _ if is_certification => GATHER,
@@ -56,7 +56,7 @@ pub fn gather_by_ports(
     algorithm: Option<&str>,
     sync: Option<SyncArg>,
 ) -> anyhow::Result<Algorithm> {
-    let is_any = |name: &str| name == AUTO || name == GATHER.algorithm();
+    let is_any = |name: &str| name == AUTO || name == GATHER.name();
     let other = algorithm.filter(|name| !is_any(name));
     if ports != Some(Ports::Multi) {
         let one_port = gather_operation(&topology.tree, &topology.name, algorithm, sync)?;
@@ -75,7 +75,7 @@ pub fn gather_by_ports(
         (None, Some(named)) => {
             let baseline = Baseline::named(named).map(Baseline::name);
             let one = operation_by(GATHER.collective().name(), named).unwrap_or(GATHER);
-            Err(one_port(baseline.unwrap_or(one.algorithm())))
+            Err(one_port(baseline.unwrap_or(one.name())))
         }
     }
 }
@@ -87,7 +87,7 @@ pub fn fitting(
     name: &impl std::fmt::Display,
 ) -> anyhow::Result<Algorithm> {
     let works = candidates::check_fits(operation, tree, name);
-    works.map_err(unfit(operation.algorithm()))?;
+    works.map_err(unfit(operation.name()))?;
     Ok(operation)
 }
 

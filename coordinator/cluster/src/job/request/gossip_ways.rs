@@ -23,7 +23,7 @@ pub fn named(name: &str, topology: &Topology) -> anyhow::Result<Algorithm> {
     {
         return Ok(known);
     }
-    if Algorithm::listed(Collective::Gossip).any(|one| one.algorithm() == name) {
+    if Algorithm::listed(Collective::Gossip).any(|one| one.name() == name) {
         let why = format!("{name} is only planned: use `flitcast plan gossip`");
         return Err(unfit(why));
     }
@@ -75,7 +75,7 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
     }
     let suiting = suiting.into_iter();
     suiting
-        .map(|one| Candidate::new(one.algorithm(), Algorithm::gossip_on(one), None))
+        .map(|one| Candidate::new(one.name(), Algorithm::gossip_on(one), None))
         .collect()
 }
 

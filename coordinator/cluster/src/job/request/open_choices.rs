@@ -73,7 +73,7 @@ impl OpenChoices {
         sync: Option<SyncArg>,
         pacing: Option<Pacing>,
     ) -> OpenChoices {
-        let is_named = |candidate: &Candidate| Some(candidate.operation.algorithm()) == algorithm;
+        let is_named = |candidate: &Candidate| Some(candidate.operation.name()) == algorithm;
         // A name that matches none of them leaves all open.
         let names_any = self.candidates.iter().any(is_named);
         let sync = sync.map(|sync| typed(&sync));

@@ -38,11 +38,11 @@ impl Request {
         let operation = |topology: &Topology| {
             let is_ours = baseline.is_none() && asked.has_all_ports();
             match ports == Some(Ports::Multi) && !is_ours {
-                true => Err(one_port(baseline.map_or(asked.algorithm(), Baseline::name))),
+                true => Err(one_port(baseline.map_or(asked.name(), Baseline::name))),
                 false => fitting(asked, &topology.tree, &topology.name),
             }
         };
-        let fdf = Algorithm::FARTHEST_FIRST.algorithm();
+        let fdf = Algorithm::FARTHEST_FIRST.name();
         // An order is about one algorithm on one tree.
         let unnamed = algorithm.is_none() && args.order == MessageOrder::Tail;
         let other = algorithm.filter(|it| *it != fdf);
@@ -191,7 +191,7 @@ fn across(
             false => over_tree,
         };
         let operation = named(topology)?.unwrap_or(usual);
-        let algorithm = operation.algorithm();
+        let algorithm = operation.name();
         candidates::check_reach(operation, topology).map_err(unfit(algorithm))?;
         match ports == Some(Ports::Multi) && !auto && !operation.has_all_ports() {
             true => Err(one_port(algorithm)),

@@ -2,9 +2,8 @@
 //! (paper 000, section IV). Links are full duplex, so an edge is two arcs.
 //!
 //! The maximum number of trees is the minimum, over all nodes, of the number of arc-disjoint paths
-//! from the root (Edmonds). For hypercubes the trees follow a rule of Johnsson and Ho; the rules
-//! for tori, meshes and de Bruijn networks are new ([`rules`]). For other networks the trees follow
-//! from Lovász's proof of Edmonds' theorem ([`general`]).
+//! from the root (Edmonds). For tori, meshes and de Bruijn networks the trees follow new rules
+//! ([`rules`]), for other networks from Lovász's proof of Edmonds' theorem ([`general`]).
 //!
 //! The paper's second technique permits trees that share edges. Trees of a cover do, in opposite
 //! directions, which do not meet. Trees that share arcs as well are one for each port of the root

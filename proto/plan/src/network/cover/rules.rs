@@ -6,19 +6,14 @@ use crate::network::{Grid, NetworkSpec};
 
 /// Returns the trees by the network's rule, if it has one.
 pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
-    match spec {
-        NetworkSpec::Ring { nodes } if *nodes > 2 => Some(torus(&[*nodes], root)),
-        NetworkSpec::Torus { sides } if sides.iter().all(|side| *side != 2) => {
-            Some(torus(sides, root)).filter(|trees| !trees.is_empty())
-        }
-        NetworkSpec::Mesh { sides } => Some(mesh(sides, root)).filter(|trees| !trees.is_empty()),
-        NetworkSpec::Hypercube { dimensions } if *dimensions > 0 => {
-            Some(hypercube(*dimensions, root))
-        }
+    let trees = match (spec, spec.grid()) {
+        (_, Some(grid)) if !grid.closed => mesh(&grid, root),
+        (_, Some(grid)) if !grid.sides.contains(&2) => torus(&grid, root),
         // With a larger base there are more than two trees, which the search finds.
-        NetworkSpec::DeBruijn { base: 2, digits } if *digits > 1 => Some(de_bruijn(*digits, root)),
-        _ => None,
-    }
+        (NetworkSpec::DeBruijn { base: 2, digits }, _) if *digits > 1 => de_bruijn(*digits, root),
+        _ => return None,
+    };
+    Some(trees).filter(|trees| !trees.is_empty())
 }
 
 /// Returns the dimensions in which nodes have neighbours.
@@ -48,9 +43,8 @@ fn tree_of(nodes: usize, root: u32, parent: impl Fn(usize) -> usize) -> Vec<u32>
 /// Returns two trees for each dimension, one for each direction around it (a new rule). On the path
 /// from a node to the root, the first step leaves the root's level in the dimension; then the path
 /// returns to that level in all other dimensions, and last in the dimension itself.
-fn torus(sides: &[u32], root: u32) -> Parents {
-    let grid = Grid::of(sides, true);
-    let dimensions = dimensions(&grid);
+fn torus(grid: &Grid, root: u32) -> Parents {
+    let dimensions = dimensions(grid);
     let trees = (0..dimensions.len()).flat_map(|j| [(j, 1), (j, -1)]);
     let tree = |(j, way): (usize, i64)| {
         let parent = |node: usize| {
@@ -68,10 +62,9 @@ fn torus(sides: &[u32], root: u32) -> Parents {
 }
 
 /// Returns a tree for each dimension (a new rule), which leaves the root by both of its ports in
-/// that dimension.
-fn mesh(sides: &[u32], root: u32) -> Parents {
-    let grid = Grid::of(sides, false);
-    let dimensions = dimensions(&grid);
+/// that dimension. If all sides are 2, the trees are those of Johnsson and Ho (1989).
+fn mesh(grid: &Grid, root: u32) -> Parents {
+    let dimensions = dimensions(grid);
     let at_root = |dimension: usize| grid.coordinate(root as usize, dimension);
     let tree = |j: usize| {
         let own = dimensions[j];
@@ -92,23 +85,6 @@ fn mesh(sides: &[u32], root: u32) -> Parents {
         tree_of(grid.pes(), root, parent)
     };
     (0..dimensions.len()).map(tree).collect()
-}
-
-/// Returns a tree for each dimension (Johnsson and Ho, 1989); dimension 0 is the highest bit.
-fn hypercube(dimensions: u32, root: u32) -> Parents {
-    let all: Vec<usize> = (0..dimensions as usize).collect();
-    let bit = |dimension: usize| 1usize << (all.len() - 1 - dimension);
-    let tree = |j: usize| {
-        let parent = |node: usize| {
-            let is_off = |dimension: usize| (node ^ root as usize) & bit(dimension) != 0;
-            match is_off(j) {
-                false => node ^ bit(j),
-                true => node ^ bit(before(&all, j, is_off)),
-            }
-        };
-        tree_of(1 << dimensions, root, parent)
-    };
-    all.iter().copied().map(tree).collect()
 }
 
 /// Returns two breadth-first trees on the words of `digits` binary digits: one appends digits, the

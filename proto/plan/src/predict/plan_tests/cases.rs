@@ -9,7 +9,7 @@ use flitcast_proto::ops::Collective;
 use crate::algorithms::plan::plan;
 use crate::algorithms::timetable::Timetable;
 use crate::algorithms::{Algorithm, ListTask, OnNetwork, TreeRequirement};
-use crate::baseline::{Baseline, Transfer, adaptive_tree, after_token, binomial_tree};
+use crate::baseline::{BaselineModel, Transfer, adaptive_tree, after_token, binomial_tree};
 use crate::cost::Ports;
 use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
 use crate::network::NetworkSpec;
@@ -71,7 +71,7 @@ fn to_or_from_root(operation: Algorithm, specs: &[&str]) -> Vec<Case> {
         lengths(tree.len() - 1).map(|lengths| {
             let flits = operation.collective().by_delivery(&tree, &lengths);
             let plan = plan(&tree, operation, &flits);
-            let names = [Some(operation.algorithm()), operation.sync()];
+            let names = [Some(operation.name()), operation.sync()];
             let name = format!("{names:?} {spec} {lengths:?}");
             Case {
                 planned: Box::new(move |timing| plan.on_links(timing)),
@@ -85,9 +85,9 @@ fn to_or_from_root(operation: Algorithm, specs: &[&str]) -> Vec<Case> {
 /// Returns rounds of a baseline on its own tree.
 fn baseline(
     operation: Algorithm,
-    baseline: Baseline,
+    baseline: BaselineModel,
     lay: impl Fn(&[u64]) -> Tree,
-    transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
+    transfers: fn(BaselineModel, &Tree, &[u64]) -> Vec<Transfer>,
 ) -> Vec<Case> {
     let of_size = |pes: usize| {
         let lengths = vec![1; pes - 1];
@@ -102,12 +102,12 @@ fn baseline(
 
 fn combining(
     operation: Algorithm,
-    transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
+    transfers: fn(BaselineModel, &Tree, &[u64]) -> Vec<Transfer>,
 ) -> Vec<Case> {
     let binomial = |flits: &[u64]| binomial_tree(flits.len());
     all([
-        baseline(operation, Baseline::Binomial, binomial, transfers),
-        baseline(operation, Baseline::Adaptive, adaptive_tree, transfers),
+        baseline(operation, BaselineModel::Binomial, binomial, transfers),
+        baseline(operation, BaselineModel::Adaptive, adaptive_tree, transfers),
     ])
 }
 
@@ -267,7 +267,7 @@ fn exchange(operation: Algorithm) -> Vec<Case> {
 /// Returns the rounds of an algorithm with the crossings of their plans.
 pub fn cases(operation: Algorithm) -> Vec<Case> {
     let trees = ["path:6", "kary:2:7", "star:6", "random:9:2"];
-    match (operation.collective(), operation.algorithm()) {
+    match (operation.collective(), operation.name()) {
         (Collective::Scatter, "fdf" | "listed") => to_or_from_root(operation, &trees),
         (Collective::Gather, "shoulder-tap") => {
             to_or_from_root(operation, &["path:2", "path:6", "path:9"])
@@ -281,15 +281,15 @@ pub fn cases(operation: Algorithm) -> Vec<Case> {
             let star = |flits: &[u64]| (*tree(&format!("star:{}", flits.len()))).clone();
             let window = |window| {
                 let operation = Algorithm::linear_gather(window);
-                let of_window = Baseline::Window(window as usize);
-                baseline(operation, of_window, star, Baseline::gather)
+                let of_window = BaselineModel::Window(window as usize);
+                baseline(operation, of_window, star, BaselineModel::gather)
             };
             all([1, 4].map(window))
         }
         (Collective::Gather, "combining") => combining(operation, |baseline, tree, flits| {
             after_token(tree, baseline.gather(tree, flits))
         }),
-        (Collective::Scatter, "combining") => combining(operation, Baseline::scatter),
+        (Collective::Scatter, "combining") => combining(operation, BaselineModel::scatter),
         (Collective::Broadcast, _) => broadcast(operation, &trees),
         (Collective::Gossip, "flood") => flood(),
         (Collective::Gossip, "on-network") => {

@@ -29,10 +29,8 @@ use crate::text::deliveries;
 /// Parses a record; on failure returns at least one error, in the order of the file.
 pub fn parse(text: &str) -> Result<Record, Vec<PositionedError>> {
     toml_file::parse(text, |_, top| {
-        match top.is_version(VERSION, "record of a round", "") {
-            true => record(top),
-            false => None,
-        }
+        top.check_version(VERSION, "record of a round", "")?;
+        record(top)
     })
 }
 

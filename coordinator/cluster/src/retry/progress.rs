@@ -286,7 +286,6 @@ mod tests {
         assert!(stranded.sendable.is_empty());
     }
 
-    /// Dead PEs can neither send nor receive.
     #[test]
     fn what_has_a_dead_end_is_missing_for_good() {
         let tree: TreeSpec = "star:4".parse().unwrap();

@@ -56,7 +56,6 @@ impl Answer {
         matches!(self, Ready(_) | PrefixesChecked(..) | Prepared)
     }
 
-    /// Returns whether a message is this answer.
     fn is(self, word: &FromPe) -> bool {
         match (self, word) {
             (Answer::Probe { child, .. }, FromPe::ProbeResult { child: of, .. }) => child == *of,

@@ -30,7 +30,6 @@ impl Readings {
         }
     }
 
-    /// Adds an answer.
     pub fn add(&mut self, now: Time, is_root: bool, at_ns: u64) {
         self.longest = self.longest.max(between(self.asked_at, now));
         if is_root {

@@ -51,7 +51,6 @@ impl RoundController {
         }
     }
 
-    /// Ends the wait for an explanation.
     pub(super) fn cease_seeking(&mut self, now: Time) {
         if let State::Seeking(seen, _) = std::mem::replace(&mut self.state, State::Asking) {
             self.fail(now, seen);

@@ -160,7 +160,6 @@ impl RoundController {
         }
     }
 
-    /// Handles the answer to a ping.
     fn heard(&mut self, now: Time, pe: PeId, pong: Pong) {
         let files_quiet = Duration::from_millis(pong.files_quiet_ms);
         self.awaited.works(before(now, files_quiet));

@@ -13,7 +13,6 @@ use super::stall_detector::StallDetector;
 use super::update::{ControllerEvent, GaveUp};
 use crate::observe::phase::Phase;
 
-/// The current wait.
 #[derive(Debug)]
 pub enum State {
     /// For answers of PEs, if any were requested.
@@ -26,7 +25,6 @@ pub enum State {
     Seeking(FailureCause, Time),
     /// For the last reports of the remaining PEs, until this time.
     GivingUp(FailureCause, Time),
-    /// For nothing.
     Over,
 }
 

@@ -19,11 +19,8 @@ use crate::tuning::SHORT_PROBE;
 
 /// The costs of links, processes and files, and their sources.
 pub struct KnownCosts {
-    /// The edges and the clocks.
     pub measured: Measurement,
-    /// The time of the measurement.
     pub measured_at: Instant,
-    /// The costs of processes.
     pub hosts: HostCosts,
     /// The costs of files; `None` without files.
     pub files: Option<KnownFiles>,

@@ -91,9 +91,7 @@ pub struct Driver<'a> {
     pub known: DeliverySummary,
     /// The lengths by delivery of what the rounds send: without prefixes that are there.
     pub sent: Vec<u64>,
-    /// The predicted time of a round.
     predicted_ns: u64,
-    /// The time for the controller.
     clock: RunningClock,
 }
 
@@ -178,7 +176,6 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sends all pending messages.
     pub async fn say_words(&mut self) {
         while let Some((pe, word)) = self.controller.poll_word() {
             self.cluster.say(pe, word).await;
@@ -267,7 +264,6 @@ impl<'a> Driver<'a> {
         None
     }
 
-    /// Returns a round's name on the console.
     fn name(&self, round: u64) -> String {
         let what = self.request.way.operation.collective().name();
         let algorithm = self.request.way.algorithm();

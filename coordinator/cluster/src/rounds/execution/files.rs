@@ -106,7 +106,6 @@ impl Driver<'_> {
         Ok(known)
     }
 
-    /// Returns whether a PE writes messages to files.
     fn writes(&self, pe: PeId) -> bool {
         let (operation, root) = (self.request.way.operation, self.request.site.tree.root());
         match operation.collective().direction() {

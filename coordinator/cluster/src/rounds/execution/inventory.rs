@@ -33,7 +33,6 @@ pub struct Found {
     pub seen: SeenVersions,
 }
 
-/// Combines the reports of the PEs.
 #[derive(Debug)]
 pub struct Inventory {
     tree: Arc<Tree>,
@@ -136,7 +135,6 @@ impl Inventory {
         Ok(())
     }
 
-    /// Returns the combined reports.
     pub fn found(self) -> Found {
         let mut found = self.found;
         found.delivered.sort_unstable();

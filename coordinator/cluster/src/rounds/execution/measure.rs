@@ -24,7 +24,6 @@ struct Survey {
     known: Vec<PeId>,
 }
 
-/// An edge that is being measured.
 struct BusyEdge {
     pe: PeId,
     /// Hosts and machines that no other measurement may use meanwhile.
@@ -160,7 +159,6 @@ impl Driver<'_> {
         })
     }
 
-    /// Returns whether two edges are shaped equally.
     fn is_of_a_kind(&self, one: PeId, other: PeId) -> bool {
         let links = &self.request.site.links;
         links[one.index()] == links[other.index()]

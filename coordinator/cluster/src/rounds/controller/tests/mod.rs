@@ -97,7 +97,6 @@ impl Scatter {
         Scatter::with(rounds, joined, |_| {})
     }
 
-    /// Creates a scatter with changed schedules.
     fn with(rounds: u64, joined: &[PeId], change: fn(&mut [PeSchedule])) -> Scatter {
         let bytes = vec![0, BYTES, BYTES, BYTES];
         Scatter::of(Algorithm::FARTHEST_FIRST, bytes, rounds, joined, change)
@@ -157,7 +156,6 @@ impl Scatter {
         self.controller.handle_lost(at(seconds), pe, lost);
     }
 
-    /// Lets time pass without events.
     fn waits(&mut self, until: f64) {
         while let Some(time) = self.controller.poll_timeout()
             && time <= at(until)

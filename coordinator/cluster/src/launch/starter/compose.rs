@@ -75,7 +75,6 @@ fn is_container(line: &str) -> bool {
     line.len() >= 12 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Logs a line of compose.
 fn tell(line: &str) {
     tracing::info!(target: "compose", "{line}");
 }

@@ -15,7 +15,6 @@ use crate::text::words::{keep_last, last_words};
 /// Time to read the remaining output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A running command.
 pub struct ExternalCommand {
     what: String,
     child: Child,

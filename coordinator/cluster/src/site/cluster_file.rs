@@ -100,7 +100,6 @@ pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
     toml_file::parse(text, cluster)
 }
 
-/// Message for a file without PEs.
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
 fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {

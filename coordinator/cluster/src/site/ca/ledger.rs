@@ -14,7 +14,6 @@ use flitcast_proto::PeId;
 
 use crate::text::words::at;
 
-/// Name of the ledger in the folder of an authority.
 const LEDGER_FILE: &str = "issued.txt";
 
 /// A line of the ledger.

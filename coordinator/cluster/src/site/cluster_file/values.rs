@@ -120,7 +120,6 @@ pub fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
     field.text_where(expected, is_path).map(PathBuf::from)
 }
 
-/// Reads the path of a file.
 pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
     Some(NamedFile {
         key,

@@ -39,7 +39,6 @@ pub struct ClusterLock(#[expect(dead_code, reason = "its end is what matters")] 
 #[derive(Debug, Error)]
 #[error("{name} is in use: {holder}")]
 pub struct InUse {
-    /// Name of the cluster.
     name: String,
     /// Command that uses it.
     pub holder: String,

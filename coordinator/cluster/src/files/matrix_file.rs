@@ -99,10 +99,8 @@ mod tests {
     fn faults(text: &str) -> Vec<String> {
         let faults = parse(text, FLITS).unwrap_err();
         let line = |fault: &PositionedError| fault.spot.map_or(0, |spot| spot.line);
-        let told = faults
-            .iter()
-            .map(|it| format!("{}: {}", line(it), it.fault));
-        told.collect()
+        let told = |it: &PositionedError| format!("{}: {}", line(it), it.fault);
+        faults.iter().map(told).collect()
     }
 
     #[test]
@@ -129,13 +127,9 @@ mod tests {
                 format!("4: row 3, column 2 (P2 to P1): `+1` {number}"),
             ]
         );
-        assert_eq!(
-            faults(" \n"),
-            ["0: no rows: give each PE one, like `0,3,5`"]
-        );
-        assert_eq!(
-            faults("0,\n0,0")[0],
-            format!("1: row 1, column 2 (P0 to P1): `` {number}")
-        );
+        let none = "0: no rows: give each PE one, like `0,3,5`";
+        assert_eq!(faults(" \n"), [none]);
+        let empty = format!("1: row 1, column 2 (P0 to P1): `` {number}");
+        assert_eq!(faults("0,\n0,0")[0], empty);
     }
 }

@@ -88,10 +88,8 @@ fn document(reader: &Reader<'_>, top: &Table<'_, '_>) -> (Option<Nodes>, Links) 
 /// further errors.
 fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
     let without_p0 = (!nodes.contains_key(&0)).then_some(0);
-    let ids: Vec<u32> = without_p0
-        .into_iter()
-        .chain(nodes.keys().copied())
-        .collect();
+    let ids = without_p0.into_iter().chain(nodes.keys().copied());
+    let ids: Vec<u32> = ids.collect();
     // Represents a missing parent.
     const NOBODY: PeId = PeId(u32::MAX);
     let parents = ids.iter().map(|id| match nodes.get(id)?.parent {

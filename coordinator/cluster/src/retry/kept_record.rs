@@ -112,9 +112,10 @@ impl ResumableJob {
         whole.messages.bytes = self.progress.bytes().to_vec();
         whole.messages.versions = self.progress.versions();
         let (dead, delivered) = (self.progress.dead(), self.progress.delivered());
-        let text = Record::of(&whole, dead, delivered)
-            .map(|record| record.text())
-            .map_err(|why| format!("no record is kept: {why}"))?;
+        let record = Record::of(&whole, dead, delivered);
+        let text = record
+            .map_err(|why| format!("no record is kept: {why}"))?
+            .text();
         // PEs on other hosts write their output there, so this may be the first file on this host.
         if let (true, Some(folder)) = (self.is_elsewhere(), path.parent()) {
             let missing = folder.ancestors().take_while(|above| !above.exists());

@@ -257,9 +257,9 @@ impl RetryReport {
             let names = deliveries::names(&self.skipped);
             add("skipped", format!("{count} in the output already: {names}"));
         }
-        self.left()
-            .into_iter()
-            .for_each(|(_, left)| add("left out", left));
+        for (_, left) in self.left() {
+            add("left out", left);
+        }
         out
     }
 
@@ -400,9 +400,7 @@ mod tests {
     #[test]
     fn the_command_can_be_typed() {
         let command = resume_command(Path::new("my out/.flitcast-round-07.toml"), &["--revive"]);
-        assert_eq!(
-            command,
-            "flitcast resume 'my out/.flitcast-round-07.toml' --revive"
-        );
+        let expected = "flitcast resume 'my out/.flitcast-round-07.toml' --revive";
+        assert_eq!(command, expected);
     }
 }

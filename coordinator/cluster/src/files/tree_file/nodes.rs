@@ -127,9 +127,9 @@ pub fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
     // As many ids have no table as tables have no valid id, so those need no reports.
     if !misnamed.is_empty() {
         let unused = unused(&nodes, count);
-        misnamed
-            .into_iter()
-            .for_each(|(spot, fault)| reader.fault(spot, fault + &unused));
+        for (spot, fault) in misnamed {
+            reader.fault(spot, fault + &unused);
+        }
     }
     Some(nodes)
 }

@@ -29,10 +29,8 @@ fn the_long_form_in_any_order() {
 #[test]
 fn the_short_form() {
     assert_eq!(parents("parents = [0, 0, 1]"), [0, 0, 1]);
-    assert_eq!(
-        parents("root = 0\nparents = [\n  0, # P1\n  0x1,\n]"),
-        [0, 1]
-    );
+    let lines = "root = 0\nparents = [\n  0, # P1\n  0x1,\n]";
+    assert_eq!(parents(lines), [0, 1]);
     assert!(parents("parents = []").is_empty());
 }
 
@@ -162,15 +160,12 @@ fn links_are_read_with_the_tree() {
                 up = { rate = \"10mbit\" }\n\
                 [[edges]]\nchild = 1\n[edges.down]\nlatency = \"1us\"\n";
     let links = parse(text).unwrap().links;
-    let printed: Vec<_> = links
-        .iter()
-        .map(|(pe, link)| format!("{pe}: {link}"))
-        .collect();
+    let printed = links.iter().map(|(pe, link)| format!("{pe}: {link}"));
     let expected = [
         "P1: 1us down and unlimited rate up",
         "P3: 50mbit, 3ms down and 10mbit, 3ms up",
     ];
-    assert_eq!(printed, expected);
+    assert_eq!(printed.collect::<Vec<_>>(), expected);
     assert!(parse("parents = [0]\nedges = []").unwrap().links.is_empty());
 }
 

@@ -116,9 +116,8 @@ impl HandshakeServer {
     /// Returns the answer to a request to join, or the reason why the process may not join.
     fn welcome(&self, join: Join, shown: &PeerCertificate) -> Result<Welcome, String> {
         let Some(joining) = &self.joining else {
-            return Err(
-                "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"".to_owned(),
-            );
+            let why = "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"";
+            return Err(why.to_owned());
         };
         // Checked before the answer is sent, because only the certificate's owner may receive the
         // secret.

@@ -17,7 +17,7 @@ use super::exit::Exit;
 use super::member::Heard;
 use super::plan::LaunchPlan;
 use crate::launch::log_args::LogArgs;
-use crate::launch::ssh::lines;
+use crate::launch::ssh::{attach, lines};
 use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
@@ -30,16 +30,8 @@ pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
     let program = program.as_os_str();
     let mut words = place.run.iter().map(OsStr::new).chain([program]);
     let mut command = Command::new(words.next().unwrap_or(program));
-    command
-        .args(words)
-        .args(&logs.args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only; the
-        // coordinator stops the others.
-        .process_group(0)
-        .kill_on_drop(true);
+    attach(&mut command);
+    command.args(words).args(&logs.args).stdout(Stdio::null());
     command
 }
 

@@ -191,9 +191,15 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
     ] {
         command.args(["-o", option]);
     }
+    command.args(["-T", "--", destination]);
+    command.arg(script::command(script_bytes));
+    attach(&mut command);
     command
-        .args(["-T", "--", destination])
-        .arg(script::command(script_bytes))
+}
+
+/// Connects a command's standard streams to this process, which stops the command when it ends.
+pub fn attach(command: &mut Command) {
+    command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -201,7 +207,6 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
         // coordinator stops the others.
         .process_group(0)
         .kill_on_drop(true);
-    command
 }
 
 /// Returns the lines of a stream, if there is one, as they arrive; invalid UTF-8 is replaced.

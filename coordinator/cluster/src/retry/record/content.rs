@@ -131,11 +131,8 @@ pub fn version_text(version: &Version) -> String {
         digest,
     } = version;
     let digest = digest.map(|digest| format!(" {:032x}", u128::from_be_bytes(digest)));
-    format!(
-        "{} {bytes} {state:016x}{}",
-        message.0,
-        digest.unwrap_or_default()
-    )
+    let digest = digest.unwrap_or_default();
+    format!("{} {bytes} {state:016x}{digest}", message.0)
 }
 
 /// Parses what [`version_text`] has made, and nothing else.

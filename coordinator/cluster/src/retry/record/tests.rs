@@ -152,10 +152,8 @@ fn all_that_is_wrong_is_told_with_its_line() {
         "17: dead: there is no P9",
         "19: `pe` is missing",
     ] {
-        assert!(
-            told.iter().any(|told| told.starts_with(expected)),
-            "no `{expected}` in {told:#?}"
-        );
+        let is_told = told.iter().any(|told| told.starts_with(expected));
+        assert!(is_told, "no `{expected}` in {told:#?}");
     }
 }
 

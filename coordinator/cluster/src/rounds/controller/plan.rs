@@ -90,10 +90,8 @@ impl Plan {
         };
         let tree = &setting.tree;
         let schedules = tree.ids().zip(&self.schedules);
-        schedules
-            .filter(|(pe, _)| tree.contains(*pe))
-            .map(prepare)
-            .collect()
+        let present = schedules.filter(|(pe, _)| tree.contains(*pe));
+        present.map(prepare).collect()
     }
 }
 

@@ -52,12 +52,8 @@ impl DeliverySummary {
     /// Marks deliveries as complete, regardless of the PEs' reports.
     pub fn learn_delivered(&mut self, complete: &BTreeSet<DeliveryId>) {
         let is_complete = |lacking: &MissingDelivery| complete.contains(&lacking.delivery);
-        let (more, lacking) = std::mem::take(&mut self.lacking)
-            .into_iter()
-            .partition::<Vec<_>, _>(is_complete);
-        self.lacking = lacking;
-        let more = more.into_iter().map(|lacking| lacking.delivery);
-        self.delivered.extend(more);
+        let more = self.lacking.extract_if(.., |lacking| is_complete(lacking));
+        self.delivered.extend(more.map(|lacking| lacking.delivery));
         self.delivered.sort_unstable();
     }
 }

@@ -31,11 +31,8 @@ impl Entry {
     fn written(&self) -> String {
         let file = self.name.certificate_file();
         let who = file.trim_end_matches(".pem");
-        let serial: String = self
-            .serial
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let serial = self.serial.iter().map(|byte| format!("{byte:02x}"));
+        let serial: String = serial.collect();
         let until = humantime::format_rfc3339_seconds(self.until);
         format!("{who} {serial} until {until}\n")
     }

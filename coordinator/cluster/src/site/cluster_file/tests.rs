@@ -444,10 +444,8 @@ fn hosts_that_ssh_reaches() {
     let placement = good(&format!("{said}{pes}")).placement;
     let reached = placement.places.iter().map(Place::destination);
     assert_eq!(reached.collect::<Vec<_>>(), ["a", "me@b"]);
-    assert_eq!(
-        placement.launch,
-        Launch::Ssh(crate::site::ssh::Ssh::default())
-    );
+    let ssh = Launch::Ssh(crate::site::ssh::Ssh::default());
+    assert_eq!(placement.launch, ssh);
 
     let said = "coordinator = '10.0.0.9'\n[launch]\nkind = 'ssh'\nuser = 'me'\nport = 2222\n\
                 config = 'c'\ndirectory = '/opt/f'\nenvironment = ['LANG', '_x1']\nbinary = 'b'\n";

@@ -65,9 +65,9 @@ impl Cluster {
         };
         let (begun, failed) = match placement.starter() {
             Some(starter) => {
-                let (started, hearing) = starter.start(plan.orders(console));
+                let (started, begun, failed) = starter.start(plan.orders(console));
                 cluster.started = Some(started);
-                (Some(hearing.begun), Some(hearing.failed))
+                (Some(begun), Some(failed))
             }
             None => (None, None),
         };

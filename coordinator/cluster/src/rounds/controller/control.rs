@@ -175,9 +175,7 @@ impl RoundController {
         if !self.setting.tree.contains(pe) {
             return;
         }
-        // A process that has joined sends no further event.
-        let is_last = matches!(lost, PeLoss::Exited { .. }) || self.setting.joined.contains(&pe);
-        if is_last {
+        if self.is_last(pe, &lost) {
             self.gone.insert(pe);
         }
         match self.state {

@@ -17,7 +17,9 @@ use std::path::Path;
 use flitcast_plan::network::{MAX_EDGES, Network};
 use flitcast_proto::tree::MAX_PES;
 
-use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};
+use crate::files::user_file::{
+    self, FileError, FileKind, PositionedError, accepted, beginning, whole_number,
+};
 
 const FILE: FileKind = FileKind {
     name: "file of edges",
@@ -31,18 +33,12 @@ pub fn load(path: &Path) -> Result<Network, FileError> {
         let edges = parse(text)?;
         let last = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
         let network = Network::from_edges(last as usize + 1, edges);
-        network.map_err(|fault| {
-            let fault = fault.to_string();
-            vec![PositionedError { spot: None, fault }]
-        })
+        network.map_err(|fault| vec![PositionedError::new(None, fault)])
     })
 }
 
-/// Each edge's two nodes.
-type Pairs = Vec<(u32, u32)>;
-
 /// Parses the edges in `text`, at least one; returns at least one error otherwise.
-pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<PositionedError>> {
+pub(crate) fn parse(text: &str) -> Result<Vec<(u32, u32)>, Vec<PositionedError>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -50,25 +46,18 @@ pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<PositionedError>> {
         if said.is_empty() {
             continue;
         }
+        let on_line = |fault| PositionedError::new(Some(line), fault);
         match edge(said) {
             Ok(edge) => edges.push(edge),
-            Err(found) => faults.extend(found.into_iter().map(|fault| on_line(line, fault))),
+            Err(found) => faults.extend(found.into_iter().map(on_line)),
         }
     }
     if edges.is_empty() && faults.is_empty() {
         let last = text.lines().count().max(1);
         let none = "no edges: give each a line, like `0 1` (a single PE is --tree path:1)";
-        faults.push(on_line(last, none.to_owned()));
+        faults.push(PositionedError::new(Some(last), none));
     }
-    match faults.is_empty() {
-        true => Ok(edges),
-        false => Err(faults),
-    }
-}
-
-fn on_line(line: usize, fault: String) -> PositionedError {
-    let spot = Some(SourcePosition { line, column: 0 });
-    PositionedError { spot, fault }
+    accepted(edges, faults)
 }
 
 /// Parses the edge on a line, without its comment.
@@ -90,34 +79,20 @@ fn edge(said: &str) -> Result<(u32, u32), Vec<String>> {
 }
 
 fn node(word: &str) -> Result<u32, String> {
-    // `parse` alone would also accept `+5`.
-    let digits = word.bytes().all(|b| b.is_ascii_digit());
-    let number = word
-        .parse()
-        .ok()
-        .filter(|&n: &u32| digits && (n as usize) < MAX_PES);
+    let number = whole_number(word).filter(|&number: &u32| (number as usize) < MAX_PES);
     number.ok_or_else(|| {
         let (last, found) = (MAX_PES - 1, beginning(word));
         format!("a node is a whole number from 0 to {last}, not `{found}`")
     })
 }
 
-/// Returns enough of the text to find it by.
-fn beginning(text: &str) -> String {
-    text.chars().take(24).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
+    use crate::files::user_file::{assert_checked, printed};
 
     fn message(text: &str) -> Vec<String> {
-        let faults = parse(text).unwrap_err();
-        let path = "t".into();
-        let error = FileError::Faults { path, faults }.to_string();
-        error.lines().map(str::to_owned).collect()
+        printed(parse(text).unwrap_err())
     }
 
     #[test]
@@ -159,30 +134,16 @@ mod tests {
 
     #[test]
     fn load_names_the_file() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(file, "3 1\n1 0").unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "3 1\n1 0\n").unwrap();
         let network = load(file.path()).unwrap();
         assert_eq!((network.len(), network.edges()), (4, 2));
         assert_eq!(network.neighbours(1), [0, 3]);
 
-        writeln!(file, "1 1").unwrap();
-        let path = file.path().display().to_string();
+        std::fs::write(&file, "3 1\n1 0\n1 1\n").unwrap();
         let error = load(file.path()).unwrap_err().to_string();
-        assert!(
-            error.starts_with(&format!("{path}:3: node 1 is")),
-            "{error}"
-        );
-
-        file.as_file().set_len(FILE.max_bytes + 1).unwrap();
-        let error = load(file.path()).unwrap_err().to_string();
-        assert!(
-            error.contains(&path) && error.contains("more than"),
-            "{error}"
-        );
-        let error = load(Path::new("no/such")).unwrap_err().to_string();
-        assert!(
-            error.contains("cannot read the file of edges no/such: "),
-            "{error}"
-        );
+        let expected = format!("{}:3: node 1 is", file.path().display());
+        assert!(error.starts_with(&expected), "{error}");
+        assert_checked(FILE, load);
     }
 }

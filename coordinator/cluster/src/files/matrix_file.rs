@@ -13,7 +13,9 @@
 
 use std::path::Path;
 
-use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};
+use crate::files::user_file::{
+    self, FileError, FileKind, PositionedError, accepted, beginning, whole_number,
+};
 
 const FILE: FileKind = FileKind {
     name: "matrix",
@@ -41,15 +43,12 @@ fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<PositionedError>> {
     let rows = lines.len();
     let mut faults = Vec::new();
     if rows == 0 {
-        let fault = "no rows: give each PE one, like `0,3,5`".to_owned();
-        faults.push(PositionedError { spot: None, fault });
+        let fault = "no rows: give each PE one, like `0,3,5`";
+        faults.push(PositionedError::new(None, fault));
     }
     let mut matrix = Vec::new();
     for (row, (line, text)) in lines.into_iter().enumerate() {
-        let mut on_line = |fault| {
-            let spot = Some(SourcePosition { line, column: 0 });
-            faults.push(PositionedError { spot, fault });
-        };
+        let mut on_line = |fault: String| faults.push(PositionedError::new(Some(line), fault));
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         if words.len() != rows {
             on_line(format!(
@@ -71,28 +70,20 @@ fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<PositionedError>> {
         }
         matrix.push(cells);
     }
-    match faults.is_empty() {
-        true => Ok(matrix),
-        false => Err(faults),
-    }
+    accepted(matrix, faults)
 }
 
 fn cell(word: &str, is_own: bool, of: Cells) -> Result<u64, String> {
     let Cells { unit, most } = of;
-    // `parse` alone would also accept `+5`.
-    let digits = word.bytes().all(|b| b.is_ascii_digit());
-    let count = word.parse().ok().filter(|count| digits && *count <= most);
-    match count {
+    match whole_number(word).filter(|count| *count <= most) {
         Some(count) if is_own && count > 0 => Err(format!(
             "{count} {unit} of a PE for itself; the diagonal is 0"
         )),
         Some(count) => Ok(count),
-        None => {
-            let found: String = word.chars().take(24).collect();
-            Err(format!(
-                "`{found}` is no number of {unit}, a whole number from 0 to {most}"
-            ))
-        }
+        None => Err(format!(
+            "`{}` is no number of {unit}, a whole number from 0 to {most}",
+            beginning(word)
+        )),
     }
 }
 
@@ -108,10 +99,8 @@ mod tests {
     fn faults(text: &str) -> Vec<String> {
         let faults = parse(text, FLITS).unwrap_err();
         let line = |fault: &PositionedError| fault.spot.map_or(0, |spot| spot.line);
-        let told = faults
-            .iter()
-            .map(|it| format!("{}: {}", line(it), it.fault));
-        told.collect()
+        let told = |it: &PositionedError| format!("{}: {}", line(it), it.fault);
+        faults.iter().map(told).collect()
     }
 
     #[test]
@@ -138,13 +127,9 @@ mod tests {
                 format!("4: row 3, column 2 (P2 to P1): `+1` {number}"),
             ]
         );
-        assert_eq!(
-            faults(" \n"),
-            ["0: no rows: give each PE one, like `0,3,5`"]
-        );
-        assert_eq!(
-            faults("0,\n0,0")[0],
-            format!("1: row 1, column 2 (P0 to P1): `` {number}")
-        );
+        let none = "0: no rows: give each PE one, like `0,3,5`";
+        assert_eq!(faults(" \n"), [none]);
+        let empty = format!("1: row 1, column 2 (P0 to P1): `` {number}");
+        assert_eq!(faults("0,\n0,0")[0], empty);
     }
 }

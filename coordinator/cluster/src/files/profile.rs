@@ -2,7 +2,7 @@
 //! commands.
 //!
 //! It contains the times of wire and software together, and separately the host's share; `model` builds
-//! a model from them. `write` writes the file, `read` reads and checks it.
+//! a model from them. `write` has `Profile::text`, `read` has `Profile::parse`.
 
 mod content;
 mod read;
@@ -14,7 +14,7 @@ use flitcast_proto::Tree;
 
 pub use content::{Fit, HOST_COSTS, Profile, Relay, parents};
 
-use crate::files::user_file::{self, FileError, FileKind, PositionedError};
+use crate::files::user_file::{self, FileError, FileKind};
 
 const FILE: FileKind = FileKind {
     name: "profile",
@@ -26,16 +26,6 @@ impl Profile {
     /// Reads the profile in the file at `path`. With a tree, it must be the tree that was measured.
     pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, FileError> {
         user_file::load(FILE, path, |text| Profile::parse(text, tree))
-    }
-
-    /// Parses the profile in `text`; returns at least one error otherwise, in the order of the file.
-    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<PositionedError>> {
-        read::profile(text, tree)
-    }
-
-    /// Returns the profile as a file's text.
-    pub fn text(&self) -> String {
-        write::text(self)
     }
 }
 

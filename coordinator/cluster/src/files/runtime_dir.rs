@@ -81,10 +81,8 @@ mod tests {
         fs::write(&file, "").unwrap();
         for path in [link, file] {
             let refused = make_own(&path, user).unwrap_err().to_string();
-            assert!(
-                refused.ends_with("is not a directory; remove it"),
-                "{refused}"
-            );
+            let expected = format!("{} is not a directory; remove it", path.display());
+            assert_eq!(refused, expected);
         }
         let nowhere = make_own(&place.path().join("not/there"), user).unwrap_err();
         assert!(nowhere.to_string().contains("not/there"), "{nowhere}");

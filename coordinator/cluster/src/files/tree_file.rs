@@ -14,12 +14,11 @@
 //! module finds the line of each error.
 
 mod edges;
-mod error;
 mod nodes;
 
 use std::path::Path;
 
-use flitcast_proto::tree::{MAX_PES, TreeErrors};
+use flitcast_proto::tree::{MAX_PES, TreeError, TreeErrors};
 use flitcast_proto::{PeId, Tree};
 
 use crate::files::toml_file::{self, Reader, Table};
@@ -89,10 +88,8 @@ fn document(reader: &Reader<'_>, top: &Table<'_, '_>) -> (Option<Nodes>, Links) 
 /// further errors.
 fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
     let without_p0 = (!nodes.contains_key(&0)).then_some(0);
-    let ids: Vec<u32> = without_p0
-        .into_iter()
-        .chain(nodes.keys().copied())
-        .collect();
+    let ids = without_p0.into_iter().chain(nodes.keys().copied());
+    let ids: Vec<u32> = ids.collect();
     // Represents a missing parent.
     const NOBODY: PeId = PeId(u32::MAX);
     let parents = ids.iter().map(|id| match nodes.get(id)?.parent {
@@ -117,9 +114,39 @@ fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
             },
             None => (None, NOBODY),
         };
-        reader.fault(spot, error::as_in_file(tree_fault, &ids, parent));
+        reader.fault(spot, as_in_file(tree_fault, &ids, parent));
     }
     None
+}
+
+/// Returns `fault` with the names that the file uses: P_i is `ids[i]`, and the parent of the PE at
+/// fault is `parent`.
+fn as_in_file(fault: TreeError, ids: &[u32], parent: PeId) -> TreeError {
+    let name = |pe: PeId| PeId(ids[pe.index()]);
+    let names = |pes: Vec<PeId>| pes.into_iter().map(name).collect();
+    match fault {
+        TreeError::NoRoot(_) => TreeError::NoRoot(parent),
+        TreeError::RootHasParent(_) => TreeError::RootHasParent(parent),
+        TreeError::SeveralRoots(pe) => TreeError::SeveralRoots(name(pe)),
+        TreeError::SelfParent(pe) => TreeError::SelfParent(name(pe)),
+        TreeError::AbsentParent { pe, .. } => TreeError::AbsentParent {
+            pe: name(pe),
+            parent,
+        },
+        TreeError::UnknownParent { pe, last, .. } => TreeError::UnknownParent {
+            pe: name(pe),
+            parent,
+            last: name(last),
+        },
+        TreeError::Cycle { pes, below } => TreeError::Cycle {
+            pes: names(pes),
+            below: names(below),
+        },
+        TreeError::NoPes
+        | TreeError::UnknownRoot { .. }
+        | TreeError::TooManyPes { .. }
+        | TreeError::InFile { .. } => fault,
+    }
 }
 
 #[cfg(test)]

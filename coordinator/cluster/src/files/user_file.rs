@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use flitcast_node::system::regular;
 
@@ -41,7 +42,7 @@ pub enum FileError {
         path: PathBuf,
     },
     /// The content has errors.
-    #[error("{}", Listed { path, faults })]
+    #[error("{}", listed(path, faults))]
     Faults {
         /// The file.
         path: PathBuf,
@@ -78,6 +79,39 @@ pub struct PositionedError {
     pub fault: String,
 }
 
+impl PositionedError {
+    /// Creates an error of a line, or of the file as a whole if that is `None`.
+    pub(super) fn new(line: Option<usize>, fault: impl ToString) -> PositionedError {
+        PositionedError {
+            spot: line.map(|line| SourcePosition { line, column: 0 }),
+            fault: fault.to_string(),
+        }
+    }
+}
+
+/// Returns the value if there are no errors.
+pub(super) fn accepted<T>(
+    value: T,
+    faults: Vec<PositionedError>,
+) -> Result<T, Vec<PositionedError>> {
+    match faults.is_empty() {
+        true => Ok(value),
+        false => Err(faults),
+    }
+}
+
+/// Parses an integer without a sign.
+pub(super) fn whole_number<T: FromStr>(word: &str) -> Option<T> {
+    // `parse` alone would also accept `+5`.
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    word.parse().ok().filter(|_| digits)
+}
+
+/// Returns enough of a text to find it by.
+pub(super) fn beginning(text: &str) -> String {
+    text.chars().take(24).collect()
+}
+
 /// Reads the file at `path` with `parse`.
 ///
 /// # Errors
@@ -98,25 +132,41 @@ pub fn load<T>(
     }
 }
 
-/// Prints one error per line, as compilers do: `tree.toml:7:1: P3: ...`.
-struct Listed<'a> {
-    path: &'a Path,
-    faults: &'a [PositionedError],
+/// Returns one line for each error, as compilers do: `tree.toml:7:1: P3: ...`.
+fn listed(path: &Path, faults: &[PositionedError]) -> String {
+    let line = |PositionedError { spot, fault }: &PositionedError| {
+        let spot = spot.map_or(String::new(), |spot| format!("{spot}:"));
+        format!("{}:{spot} {fault}", path.display())
+    };
+    let more = faults.len().saturating_sub(LISTED);
+    let more = (more > 0).then(|| format!("and {more} more faults"));
+    let lines: Vec<String> = faults.iter().take(LISTED).map(line).chain(more).collect();
+    lines.join("\n")
 }
 
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, PositionedError { spot, fault }) in self.faults.iter().take(LISTED).enumerate() {
-            let break_before = if i == 0 { "" } else { "\n" };
-            write!(f, "{break_before}{}:", self.path.display())?;
-            if let Some(spot) = spot {
-                write!(f, "{spot}:")?;
-            }
-            write!(f, " {fault}")?;
-        }
-        match self.faults.len().saturating_sub(LISTED) {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more faults"),
-        }
-    }
+/// Returns the lines that are printed for the errors of a file called `t`.
+#[cfg(test)]
+pub fn printed(faults: Vec<PositionedError>) -> Vec<String> {
+    let all = listed(Path::new("t"), &faults);
+    all.lines().map(str::to_owned).collect()
+}
+
+/// Checks that `load` reports a missing file, a folder, a binary file and one that is too long.
+#[cfg(test)]
+#[track_caller]
+pub fn assert_checked<T>(kind: FileKind, load: impl Fn(&Path) -> Result<T, FileError>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    let refused = |path: &Path, why: &str| {
+        let told = load(path).err().unwrap().to_string();
+        let file = format!("the {} {}", kind.name, path.display());
+        assert!(told.contains(&file) && told.contains(why), "{told}");
+    };
+    refused(&path, "cannot read");
+    refused(dir.path(), "cannot read");
+    std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
+    refused(&path, "UTF-8");
+    let file = std::fs::File::create(&path).unwrap();
+    file.set_len(kind.max_bytes + 1).unwrap();
+    refused(&path, &format!("has more than {} bytes", kind.max_bytes));
 }

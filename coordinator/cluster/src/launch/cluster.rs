@@ -4,13 +4,11 @@ mod conversation;
 mod error;
 mod exit;
 mod greeting;
-mod joiners;
 mod joining;
 mod launching;
 mod member;
 mod plan;
 mod process;
-mod registering;
 mod remote;
 mod running;
 

@@ -8,14 +8,12 @@
 mod binary;
 mod call;
 mod copy_plan;
-mod error;
 mod hosts;
 mod script;
 mod serve;
 
 pub use binary::own_hash;
-pub use call::lines;
-pub use error::SSH_FAILED;
+pub use call::{SSH_FAILED, attach, lines};
 pub use hosts::{Begun, Hosts};
 pub use script::RemoteCommand;
 pub use serve::serve;

@@ -53,19 +53,18 @@ pub struct Started {
     keeper: JoinHandle<()>,
 }
 
-/// Notifications of a starter.
-#[derive(Debug)]
-pub struct Hearing {
-    /// Sent when the starter has done its part, so that PEs may join.
-    pub begun: oneshot::Receiver<()>,
-    /// Sent if the starter fails or ends too early.
-    pub failed: oneshot::Receiver<anyhow::Error>,
-}
-
 impl Starter {
-    /// Starts the starter. If `Started` is dropped without `end`, the PEs have to notice the end of
-    /// the cluster themselves.
-    pub fn start(&self, orders: StarterConfig) -> (Started, Hearing) {
+    /// Starts the starter. The first channel reports that PEs may join, the second one that the
+    /// starter has failed or ended too early. If `Started` is dropped without `end`, the PEs have to
+    /// notice the end of the cluster themselves.
+    pub fn start(
+        &self,
+        orders: StarterConfig,
+    ) -> (
+        Started,
+        oneshot::Receiver<()>,
+        oneshot::Receiver<anyhow::Error>,
+    ) {
         let (say_begun, begun) = oneshot::channel();
         let (say_failed, failed) = oneshot::channel();
         let end = CancellationToken::new();
@@ -81,7 +80,7 @@ impl Starter {
                 let _ = say_failed.send(error);
             }
         });
-        (Started { end, keeper }, Hearing { begun, failed })
+        (Started { end, keeper }, begun, failed)
     }
 }
 

@@ -31,14 +31,19 @@ pub enum Phase {
 impl Phase {
     /// Returns the machine-readable name.
     pub fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// Returns the machine-readable name, and the phase as text.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Phase::Launch => "launch",
-            Phase::Connect => "connect",
-            Phase::Probe => "probe",
-            Phase::Predict => "predict",
-            Phase::Prepare => "prepare",
-            Phase::Round { .. } => "round",
-            Phase::Report => "report",
+            Phase::Launch => ("launch", "starting the processes"),
+            Phase::Connect => ("connect", "reading the input and connecting"),
+            Phase::Probe => ("probe", "measuring the edges"),
+            Phase::Predict => ("predict", "predicting the round"),
+            Phase::Prepare => ("prepare", "preparing the rounds"),
+            Phase::Round { .. } => ("round", "before the first data at P0"),
+            Phase::Report => ("report", "reporting the round"),
         }
     }
 }
@@ -46,16 +51,10 @@ impl Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Phase::Launch => f.write_str("starting the processes"),
-            Phase::Connect => f.write_str("reading the input and connecting"),
-            Phase::Probe => f.write_str("measuring the edges"),
-            Phase::Predict => f.write_str("predicting the round"),
-            Phase::Prepare => f.write_str("preparing the rounds"),
-            Phase::Round { moved: 0, .. } => f.write_str("before the first data at P0"),
-            Phase::Round { moved, of } => {
+            Phase::Round { moved, of } if moved > 0 => {
                 write!(f, "{} of {} moved at P0", Bytes(moved), Bytes(of))
             }
-            Phase::Report => f.write_str("reporting the round"),
+            phase => f.write_str(phase.names().1),
         }
     }
 }

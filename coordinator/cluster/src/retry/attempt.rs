@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use flitcast_proto::PeId;
-use flitcast_proto::tree::Repair;
 
 use super::progress::NextRun;
 use super::resumable_job::ResumableJob;
@@ -11,14 +10,6 @@ use super::retry_report::Retry;
 use crate::job::request::{Request, Site};
 use crate::rounds::outcome::Failure;
 use crate::text::words::names;
-
-/// One run of a job.
-pub struct Attempt {
-    /// The request of this run.
-    pub request: Request,
-    /// The description of the retry; `None` for the first run.
-    pub retry: Option<Retry>,
-}
 
 impl ResumableJob {
     /// Returns whether one PE can be the parent of another.
@@ -37,12 +28,13 @@ impl ResumableJob {
     /// Returns the reason otherwise; `None` if no retry was requested.
     pub fn goes_on(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
         let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
-        let runs = [left, self.retries()];
+        let runs = [left, self.whole.retries];
         self.progress.goes_on(&failure.failed_pes, runs, can_reach)
     }
 
-    /// Returns the next run, on the repaired tree, with the missing messages.
-    pub fn attempt(&self) -> Attempt {
+    /// Returns the request of the next run, on the repaired tree, with the missing messages, and its
+    /// description; `None` for the first run.
+    pub(super) fn attempt(&self) -> (Request, Option<Retry>) {
         let whole = &self.whole;
         let mut request = whole.clone();
         request.messages.bytes = self.progress.bytes().to_vec();
@@ -51,16 +43,10 @@ impl ResumableJob {
         let is_first = self.runs == 0 && !self.resumed;
         if is_first && self.progress.dead().is_empty() {
             request.messages.left_out = self.progress.delivered().iter().copied().collect();
-            return Attempt {
-                request,
-                retry: None,
-            };
+            return (request, None);
         }
         let (request, retry) = self.on_repaired_tree(request);
-        Attempt {
-            request,
-            retry: (!is_first).then_some(retry),
-        }
+        (request, (!is_first).then_some(retry))
     }
 
     /// Returns the request on the repaired tree, without the messages that are there, and its
@@ -68,12 +54,8 @@ impl ResumableJob {
     fn on_repaired_tree(&self, mut request: Request) -> (Request, Retry) {
         let whole = &self.whole;
         let next = self.next();
-        let Repair {
-            tree,
-            moves,
-            stranded,
-        } = next.repair;
-        let gone: Vec<PeId> = tree.absent().collect();
+        let repair = next.repair;
+        let gone: Vec<PeId> = repair.tree.absent().collect();
         for pe in &gone {
             request.site.links[pe.index()] = None;
         }
@@ -84,7 +66,7 @@ impl ResumableJob {
             request.choice = None;
             let measured = request.profile.take();
             request.way.pacing = whole.way.pacing.or(measured.map(|profile| profile.pacing));
-            request.site.tree = Arc::new(tree);
+            request.site.tree = Arc::new(repair.tree);
         }
         if next.operation != whole.way.operation {
             request.way.operation = next.operation;
@@ -95,8 +77,8 @@ impl ResumableJob {
         let retry = Retry {
             resumed: self.runs == 0,
             left_out: self.progress.dead().clone().into_iter().collect(),
-            moves,
-            stranded,
+            moves: repair.moves,
+            stranded: repair.stranded,
             missing: self.names(&next.missing),
             sent: self.names(&next.sendable),
             found: Vec::new(),

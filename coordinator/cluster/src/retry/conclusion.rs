@@ -108,11 +108,11 @@ impl ResumableJob {
         let culprit_lives = failure.is_some_and(|failure| failure.culprit_lives);
         let is_worth_it = culprit_lives && !self.progress.dead().is_empty();
         let needs_dead = is_worth_it || self.next().sendable.is_empty();
-        let revive = needs_dead.then_some("--revive");
-        revive
-            .into_iter()
-            .chain(has_changed.then_some("--force"))
-            .collect()
+        let options = [
+            needs_dead.then_some("--revive"),
+            has_changed.then_some("--force"),
+        ];
+        options.into_iter().flatten().collect()
     }
 
     /// Removes the empty folders of PEs without deliveries from an exchange. Folders that cannot be

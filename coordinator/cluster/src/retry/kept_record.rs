@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flitcast_node::payload::{PayloadError, create_durable, record_name, records_in};
 use flitcast_proto::DeliveryId;
 use flitcast_proto::ops::Layout;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FilePayload, Payload};
 
 use super::record::{self, Record};
 use super::resumable_job::ResumableJob;
@@ -51,8 +51,8 @@ impl ResumableJob {
             let place = self.destination_of(*it).filter(|_| !self.is_elsewhere());
             place.is_none_or(|place| place.symlink_metadata().is_ok())
         };
-        let delivered: Vec<DeliveryId> =
-            record.delivered.iter().copied().filter(is_there).collect();
+        let delivered = record.delivered.iter().copied();
+        let delivered: Vec<DeliveryId> = delivered.filter(is_there).collect();
         for it in &delivered {
             bytes[it.index()] = record.bytes[it.index()];
         }
@@ -78,20 +78,14 @@ impl ResumableJob {
             return false;
         };
         let of = |it: &Record| {
-            let (tree, operation) = (&it.tree, it.way.operation.collective().name());
-            let place = (
-                it.site.cluster.clone(),
-                it.site.pes.clone(),
-                it.input.clone(),
-            );
-            (
-                operation,
-                tree.len(),
-                tree.root(),
-                place,
-                it.spread,
-                it.apart,
-            )
+            let files = FilePayload {
+                output: PathBuf::new(),
+                replace: false,
+                ..it.files.clone()
+            };
+            let (site, operation) = (it.site.clone(), it.way.operation.collective());
+            let tree = (it.tree.len(), it.tree.root());
+            (operation, tree, site.cluster, site.pes, files)
         };
         of(&own) == of(record)
     }
@@ -118,15 +112,14 @@ impl ResumableJob {
         whole.messages.bytes = self.progress.bytes().to_vec();
         whole.messages.versions = self.progress.versions();
         let (dead, delivered) = (self.progress.dead(), self.progress.delivered());
-        let text = Record::of(&whole, dead, delivered)
-            .map(|record| record.text())
-            .map_err(|why| format!("no record is kept: {why}"))?;
+        let record = Record::of(&whole, dead, delivered);
+        let text = record
+            .map_err(|why| format!("no record is kept: {why}"))?
+            .text();
         // PEs on other hosts write their output there, so this may be the first file on this host.
         if let (true, Some(folder)) = (self.is_elsewhere(), path.parent()) {
-            let missing = folder
-                .ancestors()
-                .take_while(|above| !above.exists())
-                .last();
+            let missing = folder.ancestors().take_while(|above| !above.exists());
+            let missing = missing.last();
             create_durable(folder)
                 .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
             if let Some(top) = missing {
@@ -168,8 +161,7 @@ impl ResumableJob {
         };
         let mut has_removed = false;
         for path in records_in(folder)? {
-            let is_same = |record: &Record| self.is_of_same_messages(record);
-            if record::load(&path).is_ok_and(|record| is_same(&record)) {
+            if record::load(&path).is_ok_and(|record| self.is_of_same_messages(&record)) {
                 std::fs::remove_file(&path)?;
                 has_removed = true;
             }

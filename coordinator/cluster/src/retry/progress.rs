@@ -219,28 +219,26 @@ impl DeliveryProgress {
         if asked_for == 0 {
             return Err(None);
         }
+        let refused = |why: &str| Err(Some(why.to_owned()));
         let root = self.tree.root();
         if failed_pes.contains(&root) {
-            return Err(Some(format!(
-                "{root} is the root: nothing can be repaired without it"
-            )));
+            let root = format!("{root} is the root: nothing can be repaired without it");
+            return refused(&root);
         }
         if failed_pes.is_empty() {
-            return Err(Some(
-                "it is no PE's failure: leaving one out would not help".to_owned(),
-            ));
+            return refused("it is no PE's failure: leaving one out would not help");
         }
         let tree = self.repair(can_reach).tree;
         let can_be_sent = |it: &DeliveryId| self.operation.collective().can_deliver(&tree, *it);
         if !self.missing().iter().any(can_be_sent) {
-            return Err(Some("there is nothing left to send".to_owned()));
+            return refused("there is nothing left to send");
         }
-        match left {
-            0 => Err(Some(format!(
+        if left == 0 {
+            return refused(&format!(
                 "it has been retried as often as --retry {asked_for} says"
-            ))),
-            _ => Ok(()),
+            ));
         }
+        Ok(())
     }
 }
 
@@ -251,9 +249,12 @@ mod tests {
 
     use super::*;
 
+    fn tree_of(spec: &str) -> Arc<Tree> {
+        Arc::new(spec.parse::<TreeSpec>().unwrap().build().unwrap())
+    }
+
     fn progress(tree: &str, bytes: u64) -> DeliveryProgress {
-        let tree: TreeSpec = tree.parse().unwrap();
-        let tree = Arc::new(tree.build().unwrap());
+        let tree = tree_of(tree);
         let mut lengths = vec![bytes; tree.len()];
         lengths[0] = 0;
         DeliveryProgress::new(tree, Algorithm::FARTHEST_FIRST, lengths)
@@ -286,11 +287,9 @@ mod tests {
         assert!(stranded.sendable.is_empty());
     }
 
-    /// Dead PEs can neither send nor receive.
     #[test]
     fn what_has_a_dead_end_is_missing_for_good() {
-        let tree: TreeSpec = "star:4".parse().unwrap();
-        let tree = Arc::new(tree.build().unwrap());
+        let tree = tree_of("star:4");
         let exchange = Algorithm::EXCHANGE_TREE;
         let bytes = exchange.collective().by_delivery(&tree, &[1; 16]);
         let mut progress = DeliveryProgress::new(tree, exchange, bytes);
@@ -319,19 +318,15 @@ mod tests {
         assert_eq!(on_a_path.operation, Algorithm::SHOULDER_TAP);
         let mut tree = progress("path:4", 7);
         tree.learn_dead(PeId(3), "killed".to_owned());
-        let shorter = tree.next(Algorithm::SHOULDER_TAP, |_, ancestor| {
-            ancestor == PeId::ROOT
-        });
+        let to_root = |_, ancestor| ancestor == PeId::ROOT;
+        let shorter = tree.next(Algorithm::SHOULDER_TAP, to_root);
         assert_eq!(shorter.operation, Algorithm::SHOULDER_TAP);
         let mut split = progress("path:5", 7);
         for pe in [1, 3] {
             split.learn_dead(PeId(pe), "killed".to_owned());
         }
-        let star = split.next(Algorithm::SHOULDER_TAP, |_, ancestor| {
-            ancestor == PeId::ROOT
-        });
-        let certification = Algorithm::CERTIFICATION_PIPELINED;
-        assert_eq!(star.operation, certification);
+        let star = split.next(Algorithm::SHOULDER_TAP, to_root);
+        assert_eq!(star.operation, Algorithm::CERTIFICATION_PIPELINED);
     }
 
     #[test]
@@ -355,11 +350,8 @@ mod tests {
         let why_not = |why: &str| Err(why.to_owned());
         assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), Ok(()));
         assert_eq!(goes_on(&lost, &ids([1]), [0, 0]), why_not(""));
-        let asked = goes_on(&lost, &ids([1]), [0, 2]);
-        assert_eq!(
-            asked,
-            why_not("it has been retried as often as --retry 2 says")
-        );
+        let often = why_not("it has been retried as often as --retry 2 says");
+        assert_eq!(goes_on(&lost, &ids([1]), [0, 2]), often);
         let root = goes_on(&lost, &ids([1, 0]), [1, 2]);
         let no_root = "P0 is the root: nothing can be repaired without it";
         assert_eq!(root, why_not(no_root));

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use flitcast_node::payload::{
-    DestinationState, OutputLock, Receipt, Sweep, delivered_at, sweep_output,
-};
+use flitcast_node::payload::{DestinationState, OutputLock, Receipt, delivered_at};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId};
 
 use super::progress::DeliveryProgress;
 use super::retry_report::Continued;
 use crate::job::request::Request;
 use crate::rounds::outcome::{Failure, Outcome};
+use crate::rounds::run::sweep;
 use crate::site::guard::random_id;
 
 /// A job: a request and its state.
@@ -87,22 +86,8 @@ impl ResumableJob {
 
     /// Removes what runs that have ended left in the output, if that is on this host.
     pub(super) fn sweep_output(&self, is_exclusive: bool) -> anyhow::Result<()> {
-        let whole = &self.whole;
-        let Some(output) = self.own_output() else {
-            return Ok(());
-        };
-        let how = Sweep {
-            // The runs of this job have no ids yet.
-            run: 0,
-            run_has_ended: true,
-            job: whole.messages.job_id,
-            is_exclusive,
-        };
-        Ok(sweep_output(
-            output,
-            whole.way.operation.collective().is_of_pairs(),
-            &how,
-        )?)
+        // The runs of this job have no ids yet.
+        sweep(&self.whole, 0, is_exclusive)
     }
 
     /// Returns the job without a record, since its messages are temporary.
@@ -117,11 +102,6 @@ impl ResumableJob {
             self.progress.learn_dead(pe, why);
         }
         self
-    }
-
-    /// Returns the number of requested retries.
-    pub fn retries(&self) -> u32 {
-        self.whole.retries
     }
 
     /// Returns the output of messages that consist of files.
@@ -142,8 +122,7 @@ impl ResumableJob {
 
     /// Returns the names of deliveries, in the order of their rows.
     pub fn names(&self, deliveries: &[DeliveryId]) -> Vec<DeliveryName> {
-        let names = deliveries.iter().map(|it| self.name(*it));
-        let mut names: Vec<DeliveryName> = names.collect();
+        let mut names: Vec<DeliveryName> = deliveries.iter().map(|it| self.name(*it)).collect();
         names.sort_unstable();
         names
     }
@@ -226,10 +205,8 @@ impl ResumableJob {
         let rounds = &outcome.rounds;
         self.progress.learn_bytes(&rounds.whole);
         let nonnull = (0..).map(DeliveryId).zip(&rounds.whole);
-        let nonnull = nonnull.filter(|(_, bytes)| **bytes > 0);
-        let delivered = nonnull.map(|(it, _)| it);
-        let found = rounds.found.iter().copied();
-        let delivered = delivered.chain(found);
+        let delivered = nonnull.filter_map(|(it, bytes)| (*bytes > 0).then_some(it));
+        let delivered = delivered.chain(rounds.found.iter().copied());
         self.progress.learn_versions(delivered, &rounds.seen);
     }
 
@@ -239,18 +216,12 @@ impl ResumableJob {
         let lengths = rounds.whole.iter().zip(&rounds.bytes);
         let deliveries = (0..).map(DeliveryId).zip(lengths);
         let continued = deliveries.filter(|(_, (whole, sent))| sent < whole);
-        continued
-            .map(|(it, (whole, sent))| Continued {
-                delivery: self.name(it),
-                there: whole - sent,
-                bytes: *whole,
-            })
-            .collect()
-    }
-
-    /// Returns all deliveries that are known to be complete.
-    pub fn all_delivered(&self) -> &BTreeSet<DeliveryId> {
-        self.progress.delivered()
+        let continued = continued.map(|(it, (whole, sent))| Continued {
+            delivery: self.name(it),
+            there: whole - sent,
+            bytes: *whole,
+        });
+        continued.collect()
     }
 
     /// Returns the complete deliveries as PE of the row and length in bytes.

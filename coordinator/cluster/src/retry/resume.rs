@@ -62,12 +62,12 @@ impl ResumableJob {
         let whole = &self.whole;
         let replaces = matches!(&whole.messages.payload, Payload::Files(it) if it.replace);
         let (operation, tree) = (whole.way.operation, &whole.site.tree);
-        let input = record.input.display();
+        let input = record.files.input.display();
         for it in operation.collective().all_deliveries(tree) {
             let (was, is) = (record.bytes[it.index()], whole.messages.bytes[it.index()]);
             let delivery = operation.collective().delivery_name(tree, it);
             // Some files would arrive twice or never.
-            if record.spread && was != is && !force {
+            if record.files.spread && was != is && !force {
                 let pe = delivery.row;
                 faults.push(anyhow!(
                     "--input: {input} has changed, so that its files would be distributed differently: \

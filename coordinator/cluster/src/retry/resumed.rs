@@ -54,23 +54,23 @@ pub fn request(
         // The hosts of the PEs are unknown.
         Err(()) => true,
     };
-    let output = match elsewhere || record.apart {
-        true => Ok(record.output.clone()),
-        false => beside(record, &args.record, delivered),
+    let recorded = || record.files.output.clone();
+    let output = match elsewhere || record.files.apart {
+        true => recorded(),
+        false => beside(record, &args.record, delivered).unwrap_or_else(|fault| {
+            faults.push(fault);
+            recorded()
+        }),
     };
-    let output = output.unwrap_or_else(|fault| {
-        faults.push(fault);
-        record.output.clone()
-    });
     let bytes = match elsewhere {
         true => Ok(record.bytes.clone()),
         false => {
-            let operation = record.way.operation;
+            let (operation, files) = (record.way.operation, &record.files);
             let entries = (operation.collective().is_of_pairs(), tree.len());
-            let fault = output_fault(&output, entries, Some(&record.input), true);
+            let fault = output_fault(&output, entries, Some(&files.input), true);
             faults.extend(fault);
             let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
-            measure_input(&record.input, operation, record.spread, tree, left_out)
+            measure_input(&files.input, operation, files.spread, tree, left_out)
         }
     };
     let bytes = bytes.map_err(|all| faults.extend(all));
@@ -158,15 +158,13 @@ fn messages(
     force: bool,
 ) -> Messages {
     // The sources of delivered messages may be gone. If messages are dealt, all were measured.
-    for it in delivered.iter().filter(|_| !record.spread) {
+    for it in delivered.iter().filter(|_| !record.files.spread) {
         known[it.index()] = known[it.index()].max(record.bytes[it.index()]);
     }
     let payload = Payload::Files(FilePayload {
-        input: record.input.clone(),
-        spread: record.spread,
         output,
-        replace: record.replace || force,
-        apart: record.apart,
+        replace: record.files.replace || force,
+        ..record.files.clone()
     });
     Messages {
         left_out: delivered.to_vec(),
@@ -187,11 +185,11 @@ fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<Path
     let (operation, tree) = (record.way.operation, &record.tree);
     let is_there = |it: &DeliveryId| {
         let name = operation.collective().delivery_name(tree, *it);
-        delivered_at(&folder, name, false)
-            .symlink_metadata()
-            .is_ok()
+        let place = delivered_at(&folder, name, false);
+        place.symlink_metadata().is_ok()
     };
-    if folder == record.output || delivered.is_empty() || delivered.iter().any(is_there) {
+    let recorded = &record.files.output;
+    if folder == *recorded || delivered.is_empty() || delivered.iter().any(is_there) {
         return Ok(folder);
     }
     Err(RequestError::Output {
@@ -199,7 +197,7 @@ fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<Path
             "nothing that {} says was delivered is beside it; \
              put it back into the output that it was left in, which was {}",
             path.display(),
-            record.output.display()
+            recorded.display()
         ),
         path: folder,
     })
@@ -240,16 +238,12 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
         }
         (Edges::Network(spanned), Some((_, nodes))) => {
             let network = &spanned.network;
-            match count(network.len()).or_else(|| changed(record, nodes, network)) {
+            let another = count(network.len()).or_else(|| changed(record, nodes, network));
+            let placed = another.map_or_else(|| Ok(file.placement.renumbered(nodes)), Err);
+            placed.and_then(|placement| match renamed(record, &placement) {
                 Some(what) => Err(what),
-                None => {
-                    let placement = file.placement.renumbered(nodes);
-                    match renamed(record, &placement) {
-                        Some(what) => Err(what),
-                        None => Ok((placement, Some(Arc::new(spanned)))),
-                    }
-                }
-            }
+                None => Ok((placement, Some(Arc::new(spanned)))),
+            })
         }
         (Edges::Tree(_), Some(_)) => Err("it had a [network], and has parents".to_owned()),
         (Edges::Network(_), _) => Err("it had parents, and has a [network]".to_owned()),

@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use crate::text::deliveries;
 use crate::text::units::Bytes;
-use crate::text::words::counted;
-use crate::text::words::names;
-use crate::text::words::shell_word;
+use crate::text::words::{counted, names, shell_word};
 
 /// The runs after the first one, and the messages that are missing.
 #[derive(Debug, Default)]
@@ -34,7 +32,6 @@ pub struct RetryReport {
     pub note: Option<String>,
 }
 
-/// A run after a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// Whether `flitcast resume` started the run.
@@ -75,7 +72,6 @@ pub struct Continued {
 pub struct Undelivered {
     /// The message and its destination.
     pub delivery: DeliveryName,
-    /// The length in bytes.
     pub bytes: u64,
     pub fate: UndeliveredReason,
     /// The path of the message, if it consists of files.
@@ -129,31 +125,25 @@ impl Retry {
     fn what(&self) -> String {
         let mut parts = self.moved(["moves", "move"]);
         if !self.stranded.is_empty() {
-            parts.push(format!(
-                "no living ancestor can reach {}",
-                names(&self.stranded)
-            ));
+            let stranded = names(&self.stranded);
+            parts.push(format!("no living ancestor can reach {stranded}"));
         }
         let moved = match parts.is_empty() {
             true => String::new(),
             false => format!("{}; ", parts.join(", ")),
         };
-        let Retry {
-            missing, messages, ..
-        } = self;
-        let was = if missing.len() == 1 { "is" } else { "are" };
-        let all = counted(*messages as u64, "message", "messages");
-        format!("{moved}{} of {all} {was} missing", missing.len())
+        let missing = self.missing.len();
+        let was = if missing == 1 { "is" } else { "are" };
+        let all = counted(self.messages as u64, "message", "messages");
+        format!("{moved}{missing} of {all} {was} missing")
     }
 }
 
 /// Formats the run as it is reported when it begins.
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dead = self.left_out.iter();
-        let dead: Vec<String> = dead
-            .map(|(pe, why)| format!("{pe} is dead ({why})"))
-            .collect();
+        let dead = |(pe, why): &(PeId, String)| format!("{pe} is dead ({why})");
+        let dead: Vec<String> = self.left_out.iter().map(dead).collect();
         let verb = if self.resumed { "resuming" } else { "going on" };
         match &self.left_out[..] {
             [] => write!(f, "{verb} with all PEs")?,
@@ -204,10 +194,10 @@ impl RetryReport {
         for left in &self.undelivered {
             match left.delivery.source {
                 None => lines.push((left.fate, left.to_string())),
-                Some(_) => by_pe
-                    .entry((left.fate, left.delivery.row))
-                    .or_default()
-                    .push(left),
+                Some(_) => {
+                    let key = (left.fate, left.delivery.row);
+                    by_pe.entry(key).or_default().push(left);
+                }
             }
         }
         lines.extend(by_pe.into_iter().map(|((fate, pe), left)| {
@@ -227,11 +217,13 @@ impl RetryReport {
     /// Returns the lines below the table of a successful run.
     pub fn lines(&self) -> String {
         let mut out = String::new();
+        let mut add = |label: &str, text: String| {
+            out.push_str(&format!("  {label:<12} {text}\n"));
+        };
         for retry in &self.retries {
             let without = retry.left_out.iter();
-            let without: Vec<String> = without
-                .map(|(pe, why)| format!("without {pe} ({why})"))
-                .collect();
+            let without = without.map(|(pe, why)| format!("without {pe} ({why})"));
+            let without: Vec<String> = without.collect();
             let without = match without.is_empty() {
                 true => "with all PEs".to_owned(),
                 false => without.join(", "),
@@ -245,33 +237,28 @@ impl RetryReport {
             };
             what.push(format!("sent {sent} of {missing} that were missing{which}"));
             if !retry.found.is_empty() {
-                what.push(format!(
-                    "{} had it already",
-                    deliveries::names(&retry.found)
-                ));
+                let found = deliveries::names(&retry.found);
+                what.push(format!("{found} had it already"));
             }
-            out.push_str(&format!("  {label:<12} {without}: {}\n", what.join(", ")));
+            add(label, format!("{without}: {}", what.join(", ")));
         }
         if !self.continued.is_empty() {
             let there = Bytes(self.continued.iter().map(|it| it.there).sum());
             let bytes = Bytes(self.continued.iter().map(|it| it.bytes).sum());
             let names: Vec<DeliveryName> = self.continued.iter().map(|it| it.delivery).collect();
-            let names = deliveries::names(&names);
-            out.push_str(&format!(
-                "  {:<12} {names}: {there} of {bytes} had arrived before, and were not sent again\n",
-                "continued"
-            ));
+            let (names, again) = (deliveries::names(&names), "and were not sent again");
+            add(
+                "continued",
+                format!("{names}: {there} of {bytes} had arrived before, {again}"),
+            );
         }
         if !self.skipped.is_empty() {
             let count = counted(self.skipped.len() as u64, "message", "messages");
             let names = deliveries::names(&self.skipped);
-            out.push_str(&format!(
-                "  {:<12} {count} in the output already: {names}\n",
-                "skipped"
-            ));
+            add("skipped", format!("{count} in the output already: {names}"));
         }
         for (_, left) in self.left() {
-            out.push_str(&format!("  {:<12} {left}\n", "left out"));
+            add("left out", left);
         }
         out
     }
@@ -311,29 +298,29 @@ impl RetryReport {
                 "messages": retry.messages,
             })
         };
+        let with_source = |mut told: Value, delivery: DeliveryName| {
+            if let Some(source) = delivery.source {
+                told["source"] = source.0.into();
+            }
+            told
+        };
         let undelivered = |left: &Undelivered| {
-            let mut told = json!({
+            let told = json!({
                 "pe": left.delivery.row.0,
                 "bytes": left.bytes,
                 "why": left.fate.name(),
                 "kept_in": left.kept.as_ref().map(|kept| kept.display().to_string()),
             });
-            if let Some(source) = left.delivery.source {
-                told["source"] = source.0.into();
-            }
-            told
+            with_source(told, left.delivery)
         };
         result["retries"] = self.retries.iter().map(retry).collect();
         let continued = |it: &Continued| {
-            let mut told = json!({
+            let told = json!({
                 "pe": it.delivery.row.0,
                 "arrived_before": it.there,
                 "bytes": it.bytes,
             });
-            if let Some(source) = it.delivery.source {
-                told["source"] = source.0.into();
-            }
-            told
+            with_source(told, it.delivery)
         };
         result["continued"] = self.continued.iter().map(continued).collect();
         result["skipped"] = deliveries::values(&self.skipped);
@@ -403,25 +390,17 @@ mod tests {
              1 of 6 messages is missing; the tree is no path any more, so certification \
              takes over; the profile is of the whole tree, so the edges are measured"
         );
-        let revived = Retry {
-            resumed: true,
-            left_out: Vec::new(),
-            moves: Vec::new(),
-            stranded: Vec::new(),
-            ..self::retry()
-        };
-        assert_eq!(
-            revived.to_string(),
-            "resuming with all PEs: 3 of 6 messages are missing"
-        );
+        let mut revived = self::retry();
+        revived.resumed = true;
+        (revived.left_out, revived.moves) = Default::default();
+        let expected = "resuming with all PEs: 3 of 6 messages are missing";
+        assert_eq!(revived.to_string(), expected);
     }
 
     #[test]
     fn the_command_can_be_typed() {
         let command = resume_command(Path::new("my out/.flitcast-round-07.toml"), &["--revive"]);
-        assert_eq!(
-            command,
-            "flitcast resume 'my out/.flitcast-round-07.toml' --revive"
-        );
+        let expected = "flitcast resume 'my out/.flitcast-round-07.toml' --revive";
+        assert_eq!(command, expected);
     }
 }

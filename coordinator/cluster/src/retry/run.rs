@@ -43,16 +43,15 @@ pub async fn run(
         stderr::note(format_args!("going on from the record {record}"));
     }
     let mut story = RetryReport::default();
-    let mut left = job.retries();
+    let mut left = job.whole.retries;
     loop {
-        let attempt = job.attempt();
-        if let Some(retry) = attempt.retry {
+        let (request, retry) = job.attempt();
+        if let Some(retry) = retry {
             stderr::note(&retry);
             if !job.is_dry_run() {
                 story.retries.push(retry);
             }
         }
-        let request = attempt.request;
         let is_over = |conducted: Conducted<'_, _>| job.is_over(conducted, left);
         let recorder = |known: &DeliverySummary| job.recorder(known);
         let mut ended = run::run(&request, logs, interrupts, &recorder, is_over).await?;
@@ -108,6 +107,5 @@ pub async fn run(
 /// Stores the result of a failed run, and completes it from earlier ones.
 fn learn(job: &mut ResumableJob, failure: &mut Failure) {
     job.learn(failure);
-    let delivered = job.all_delivered();
-    failure.aftermath.learn_delivered(delivered);
+    failure.aftermath.learn_delivered(job.progress.delivered());
 }

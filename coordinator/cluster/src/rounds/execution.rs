@@ -6,7 +6,6 @@ mod assign;
 mod costs;
 mod driver;
 mod files;
-mod hosts;
 mod inventory;
 mod measure;
 pub mod parallel_trees;
@@ -90,17 +89,12 @@ impl Driver<'_> {
         self.check_crossings()?;
         self.enter(Phase::Probe);
         let known = self.know_costs(&found, others, launch_waits).await?;
-        let PlannedRound {
-            decisions,
-            schedules,
-            lanes,
-            prediction,
-        } = self.plan_and_predict(known.model).await?;
-        let mut measured = known.measured;
+        let planned = self.plan_and_predict(known.model).await?;
+        let (mut measured, prediction) = (known.measured, planned.prediction);
         self.run_rounds(Plan {
             bytes: self.sent.clone(),
-            schedules: schedules.clone(),
-            lanes,
+            schedules: planned.schedules.clone(),
+            lanes: planned.lanes,
             prefixes,
             rounds: self.request.rounds,
             clocks: measured.clocks.clone(),
@@ -119,8 +113,8 @@ impl Driver<'_> {
             measured,
             costs: known.hosts,
             files: known.files,
-            decisions,
-            schedules,
+            decisions: planned.decisions,
+            schedules: planned.schedules,
             prediction,
             busy_threads: known.busy_threads,
             probing: known.probing,
@@ -181,13 +175,11 @@ impl Driver<'_> {
         let MessageOrder::Given(given) = &self.request.way.order else {
             return Ok(());
         };
-        match given.missing(&self.request.site.tree, &self.sent) {
-            None => Ok(()),
-            Some(fault) => {
-                let text = format!("--order: {fault}");
-                Err(FailureCause::Other("input", None, text))
-            }
-        }
+        let missing = given.missing(&self.request.site.tree, &self.sent);
+        missing.map_or(Ok(()), |fault| {
+            let text = format!("--order: {fault}");
+            Err(FailureCause::Other("input", None, text))
+        })
     }
 
     /// Checks that a static schedule of messages, whose lengths PEs on other hosts have reported, can be

@@ -68,13 +68,8 @@ pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option
 /// links; from rounds with files, the costs of files and their effect on processes.
 pub fn learn(request: &Request, outcome: &Outcome) {
     // On several trees, PEs do not follow the schedules for one tree.
-    if outcome
-        .rounds
-        .decisions
-        .trees
-        .as_ref()
-        .is_some_and(|trees| trees.count > 1)
-    {
+    let trees = outcome.rounds.decisions.trees.as_ref();
+    if trees.is_some_and(|trees| trees.count > 1) {
         return;
     }
     learn_files(request, outcome);
@@ -96,10 +91,10 @@ pub fn learn(request: &Request, outcome: &Outcome) {
         1 => 0.0,
         _ => {
             let known = costs.keys[place].as_ref().and_then(host_costs::known);
-            let deviations = known.map_or(
-                host_costs::prior(encrypted).log_deviations,
-                |(learned, _)| std::array::from_fn(|i| learned.covariance[i][i].sqrt()),
-            );
+            let deviations = match known {
+                Some((learned, _)) => std::array::from_fn(|i| learned.covariance[i][i].sqrt()),
+                None => host_costs::prior(encrypted).log_deviations,
+            };
             unsure_of(deviations, &hosts, place, &would_take)
         }
     };

@@ -8,4 +8,6 @@ pub mod outcome;
 pub mod recording;
 pub mod rounds_result;
 pub mod run;
+#[cfg(test)]
+mod sample;
 pub mod versions;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::calibration::clock::ClockOffset;
-use flitcast_proto::wire::control::Report;
+use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
@@ -77,15 +77,26 @@ pub fn started_ns(reports: &[Report]) -> u64 {
     told.max().unwrap_or(0)
 }
 
+/// Returns the arrivals that the PEs have reported, each with a time of it after the root's trigger.
+/// `reports` and `clocks` are by PE index.
+fn arrivals<'a>(
+    reports: &'a [Report],
+    clocks: &'a [ClockOffset],
+    at_ns: fn(&Arrival) -> u64,
+) -> impl Iterator<Item = (&'a Arrival, u64)> {
+    let started_ns = started_ns(reports);
+    let reports = reports.iter().zip(clocks);
+    reports.flat_map(move |(report, clock)| {
+        let time = move |of| (of, since(started_ns, at_ns(of), *clock));
+        report.arrivals.iter().map(time)
+    })
+}
+
 /// Returns the duration of a round, from the root's trigger to the last byte of the last message;
 /// `None` if there was nothing to send. `reports` and `clocks` are by PE index.
 pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
-    let started_ns = started_ns(reports);
-    let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
-        let arrivals = report.arrivals.iter();
-        arrivals.map(|arrival| since(started_ns, arrival.at_ns, *clock))
-    });
-    arrivals.max()
+    let times = arrivals(reports, clocks, |arrival| arrival.at_ns);
+    times.map(|(_, ns)| ns).max()
 }
 
 /// Returns the time from the common begin of a round until the last PE began; `None` if P0 alone was
@@ -175,26 +186,18 @@ impl Phases {
         };
         let waited = |round: &Vec<Report>| round.iter().map(|report| report.files_ns).max();
         let visible = |round: &Vec<Report>| {
-            let started_ns = started_ns(round);
-            let each = round.iter().zip(clocks).flat_map(|(report, clock)| {
-                let arrivals = report.arrivals.iter();
-                arrivals.map(|arrival| since(started_ns, arrival.delivered_ns, *clock))
-            });
-            each.max()
+            let times = arrivals(round, clocks, |arrival| arrival.delivered_ns);
+            times.map(|(_, ns)| ns).max()
         };
         let whole: Vec<u64> = rounds.reports.iter().filter_map(visible).collect();
-        let commits = whole
-            .iter()
-            .zip(rounds_ns)
-            .map(|(visible, arrived)| visible.saturating_sub(*arrived));
+        let commits = whole.iter().zip(rounds_ns);
+        let commits = commits.map(|(visible, arrived)| visible.saturating_sub(*arrived));
+        let waits = rounds.reports.iter().filter_map(waited);
         Some(Phases {
-            whole: beside(predicted.round_ns() + predicted.commit_ns(), whole.clone()),
-            transfer: beside(predicted.round_ns(), rounds_ns.to_vec()),
-            disk: beside(
-                predicted.disk_ns(),
-                rounds.reports.iter().filter_map(waited).collect(),
-            ),
             commit: beside(predicted.commit_ns(), commits.collect()),
+            whole: beside(predicted.round_ns() + predicted.commit_ns(), whole),
+            transfer: beside(predicted.round_ns(), rounds_ns.to_vec()),
+            disk: beside(predicted.disk_ns(), waits.collect()),
         })
     }
 }
@@ -262,74 +265,53 @@ impl Outcome {
         operation: Algorithm,
         rounds: RoundsResult,
     ) -> Outcome {
-        let started = |round: usize| started_ns(&rounds.reports[round]);
-        let arrivals: Vec<Vec<Option<u64>>> = (0..rounds.reports.len())
-            .map(|round| {
-                let mut arrivals = vec![None; operation.collective().deliveries(tree)];
-                let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
-                for (report, clock) in reports {
-                    for arrival in &report.arrivals {
-                        let (message, at) = (arrival.message, arrival.destination);
-                        let delivery = operation.collective().delivery(tree, message, at);
-                        // A PE may report a delivery that does not exist.
-                        if let Some(told) = arrivals.get_mut(delivery.index()) {
-                            *told = Some(since(started(round), arrival.at_ns, *clock));
-                        }
-                    }
+        let (collective, clocks) = (operation.collective(), &rounds.measured.clocks);
+        let each = || rounds.reports.iter();
+        let rows = |round: &Vec<Report>| {
+            let mut times = vec![None; collective.deliveries(tree)];
+            for (arrival, ns) in arrivals(round, clocks, |arrival| arrival.at_ns) {
+                let delivery = collective.delivery(tree, arrival.message, arrival.destination);
+                // A PE may report a delivery that does not exist.
+                if let Some(time) = times.get_mut(delivery.index()) {
+                    *time = Some(ns);
                 }
-                by_row(operation, tree, &arrivals)
-            })
-            .collect();
+            }
+            by_row(operation, tree, &times)
+        };
+        let measured: Vec<Vec<Option<u64>>> = each().map(rows).collect();
         let predicted_ns = by_row(operation, tree, &rounds.prediction.arrivals_ns);
         let bytes = bytes_by_row(operation, tree, &rounds.bytes);
-        let reports = || rounds.reports.iter().flatten();
-        let pes = tree
-            .pes()
-            .map(|pe| {
-                let i = pe.index();
-                let of_pe = || rounds.reports.iter().map(|round| &round[i]);
-                let resident = of_pe().map(|report| report.peak_resident_bytes);
-                PeOutcome {
-                    pe,
-                    bytes: bytes[i],
-                    predicted_ns: predicted_ns[i],
-                    measured: MedianMinMax::of(arrivals.iter().filter_map(|round| round[i])),
-                    peak_resident_bytes: resident.max(),
-                    retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
-                }
-            })
-            .collect();
-        let clocks = &rounds.measured.clocks;
-        let of_rounds = rounds.reports.iter().filter_map(|r| round_ns(r, clocks));
-        let rounds_ns: Vec<u64> = of_rounds.collect();
+        let pes = tree.pes().map(|pe| {
+            let i = pe.index();
+            let of_pe = || each().map(|round| &round[i]);
+            let resident = of_pe().map(|report| report.peak_resident_bytes);
+            PeOutcome {
+                pe,
+                bytes: bytes[i],
+                predicted_ns: predicted_ns[i],
+                measured: MedianMinMax::of(measured.iter().filter_map(|round| round[i])),
+                peak_resident_bytes: resident.max(),
+                retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
+            }
+        });
+        let pes = pes.collect();
+        let rounds_ns: Vec<u64> = each().filter_map(|r| round_ns(r, clocks)).collect();
+        let begun_within = each().filter_map(|round| begun_within_ns(round, clocks));
+        let uncertainties = clocks.iter().map(|clock| clock.uncertainty_ns);
+        let collisions = each().map(|round| round_collisions(round));
+        let reports = || each().flatten();
         Outcome {
             launching,
             pes,
-            bytes: operation.collective().total(tree, &rounds.bytes),
-            messages: operation.collective().lengths(tree, &rounds.bytes).count() as u64,
+            bytes: collective.total(tree, &rounds.bytes),
+            messages: collective.lengths(tree, &rounds.bytes).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
             measured: MedianMinMax::of(rounds_ns.iter().copied()),
             phases: Phases::of(&rounds, &rounds_ns),
             rounds_ns,
-            begun_within: MedianMinMax::of(
-                rounds
-                    .reports
-                    .iter()
-                    .filter_map(|round| begun_within_ns(round, clocks)),
-            ),
-            clock_uncertainty_ns: rounds
-                .measured
-                .clocks
-                .iter()
-                .map(|clock| clock.uncertainty_ns)
-                .max()
-                .unwrap_or(0),
-            collisions: rounds
-                .reports
-                .iter()
-                .map(|round| round_collisions(round))
-                .max()
-                .unwrap_or(0),
+            begun_within: MedianMinMax::of(begun_within),
+            clock_uncertainty_ns: uncertainties.max().unwrap_or(0),
+            collisions: collisions.max().unwrap_or(0),
             late_frames: reports().map(|r| r.late_frames).sum(),
             repeated_frames: reports().map(|r| r.repeated_frames).sum(),
             peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
@@ -358,10 +340,10 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::wire::control::{Arrival, Report};
-    use flitcast_proto::{MessageId, RoundId};
+    use flitcast_proto::RoundId;
 
     use super::*;
+    use crate::rounds::sample::arrival;
 
     #[test]
     fn percentiles_go_by_nearest_rank() {
@@ -403,15 +385,8 @@ mod tests {
         let clocks = [ClockOffset::SHARED, behind];
         assert_eq!(round_ns(&reports, &clocks), None);
         reports[1].arrivals = vec![Arrival {
-            message: MessageId(1),
-            source: PeId::ROOT,
-            destination: PeId(1),
-            bytes_received: 7,
-            bytes_total: 7,
-            delivered: true,
             at_ns: 1_000_700_000,
-            delivered_ns: 0,
-            digest: None,
+            ..arrival(PeId(1))
         }];
         assert_eq!(round_ns(&reports, &clocks), Some(700_000));
     }

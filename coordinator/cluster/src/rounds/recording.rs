@@ -26,14 +26,12 @@ impl Recording {
         };
         let started_ns = started_ns(reports);
         let round_ns = round_ns(reports, clocks).unwrap_or(0);
-        let spans = reports.iter_mut();
+        let spans = reports.iter_mut().map(|it| std::mem::take(&mut it.spans));
         let round = MeasuredRound {
             round,
             round_ns,
             started_ns,
-            spans: spans
-                .map(|report| std::mem::take(&mut report.spans))
-                .collect(),
+            spans: spans.collect(),
         };
         self.rounds_ns.push(round_ns);
         self.kept_spans += round.len();
@@ -76,22 +74,16 @@ impl MeasuredRound {
 mod tests {
     use flitcast_proto::spans::{Port, Span, SpanItem};
     use flitcast_proto::wire::control::{Arrival, Begin, Report};
-    use flitcast_proto::{MessageId, PeId, RoundId};
+    use flitcast_proto::{PeId, RoundId};
 
     use super::*;
+    use crate::rounds::sample::arrival;
 
     /// Returns the reports of P0 and P1 on a round of this duration.
     fn reports(round: u64, round_ns: u64) -> Vec<Report> {
         let arrival = Arrival {
-            message: MessageId(1),
-            source: PeId(0),
-            destination: PeId(1),
-            bytes_received: 1,
-            bytes_total: 1,
-            delivered: true,
             at_ns: 100 + round_ns,
-            delivered_ns: 0,
-            digest: None,
+            ..arrival(PeId(1))
         };
         let span = Span {
             port: Port::Send,

@@ -218,7 +218,7 @@ pub async fn on_a_cluster<T>(
         }
     };
     cluster.stop(is_over(conducted.as_ref()), enough).await;
-    sweep(request, id)?;
+    sweep(request, id, false).context("cannot remove what was half written")?;
     if interruption.is_some() {
         emit(Event::Abandoned);
     }
@@ -266,8 +266,9 @@ async fn launch<T>(
     })
 }
 
-/// Removes what a run has left half written, unless it is on other hosts.
-fn sweep(request: &Request, run: u64) -> anyhow::Result<()> {
+/// Removes what runs that have ended left half written in the output of a request, and what the run
+/// with this id left, unless the output is on other hosts. Nothing else may use an exclusive output.
+pub fn sweep(request: &Request, run: u64, is_exclusive: bool) -> anyhow::Result<()> {
     let Some(output) = request.messages.payload.output() else {
         return Ok(());
     };
@@ -278,15 +279,10 @@ fn sweep(request: &Request, run: u64) -> anyhow::Result<()> {
         run,
         run_has_ended: true,
         job: request.messages.job_id,
-        is_exclusive: false,
+        is_exclusive,
     };
-    let swept = payload::sweep_output(
-        output,
-        request.way.operation.collective().is_of_pairs(),
-        &how,
-    );
-    swept.context("cannot remove what was half written")?;
-    Ok(())
+    let is_of_pairs = request.way.operation.collective().is_of_pairs();
+    Ok(payload::sweep_output(output, is_of_pairs, &how)?)
 }
 
 /// Waits for the result of `done`. At the first signal it asks `done` to end, and waits a little

@@ -34,10 +34,8 @@ impl SeenVersions {
     /// Stores the digests in reports.
     pub fn learn(&mut self, operation: Algorithm, tree: &Tree, reports: &[Report]) {
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
-            let delivery =
-                operation
-                    .collective()
-                    .delivery(tree, arrival.message, arrival.destination);
+            let (message, at) = (arrival.message, arrival.destination);
+            let delivery = operation.collective().delivery(tree, message, at);
             let digest = arrival.digest.filter(|_| arrival.delivered);
             self.digests.extend(digest.map(|digest| (delivery, digest)));
         }
@@ -98,29 +96,18 @@ impl Conflict {
 #[cfg(test)]
 mod tests {
     use flitcast_proto::RoundId;
-    use flitcast_proto::tree::TreeSpec;
     use flitcast_proto::wire::control::Arrival;
 
     use super::*;
+    use crate::rounds::sample;
 
-    fn star() -> Tree {
-        let tree: TreeSpec = "star:4".parse().unwrap();
-        tree.build().unwrap()
-    }
-
-    /// Returns the reports on a message of P0 that these PEs received, each with this digest.
-    fn reports(message: u64, got: &[(u32, u8)]) -> Vec<Report> {
+    /// Returns the reports on the message of P0 that these PEs received, each with this digest.
+    fn reports(got: &[(u32, u8)]) -> Vec<Report> {
         let report = |&(pe, digest): &(u32, u8)| {
             let arrival = Arrival {
-                message: MessageId(message),
-                source: PeId(0),
-                destination: PeId(pe),
-                bytes_received: 1,
-                bytes_total: 1,
-                delivered: true,
-                at_ns: 0,
-                delivered_ns: 0,
+                message: MessageId(0),
                 digest: (digest > 0).then_some([digest; 16]),
+                ..sample::arrival(PeId(pe))
             };
             Report::blank(RoundId(1), vec![arrival])
         };
@@ -129,7 +116,7 @@ mod tests {
 
     #[test]
     fn destinations_that_have_other_bytes_are_found() {
-        let tree = star();
+        let tree = sample::tree("star:4");
         let known = |digest: u8| Version {
             message: MessageId(0),
             bytes: 1,
@@ -139,22 +126,17 @@ mod tests {
         for operation in [Algorithm::BROADCAST_CHILD_BY_CHILD, Algorithm::GOSSIP_FLOOD] {
             let conflict = |got: &[(u32, u8)], known: &[Version]| {
                 let mut seen = SeenVersions::default();
-                seen.learn(operation, &tree, &reports(0, got));
+                seen.learn(operation, &tree, &reports(got));
                 seen.conflict(operation, &tree, known)
             };
             assert_eq!(conflict(&[(1, 5), (2, 5), (3, 0)], &[]), None);
             assert_eq!(conflict(&[(1, 5), (2, 5)], &[known(5)]), None);
             let found = conflict(&[(1, 5), (2, 6), (3, 5)], &[]).expect("P2 has another one");
             let text = found.text(operation, &tree, "w/model");
+            let (five, six) = ("05".repeat(16), "06".repeat(16));
+            let versions = format!(" {five} at P1, P3, {six} at P2; ");
             assert!(text.starts_with("w/model: "), "{text}");
-            assert!(
-                text.contains(&"05".repeat(16)) && text.contains("at P1, P3"),
-                "{text}"
-            );
-            assert!(
-                text.contains(&format!("{} at P2", "06".repeat(16))),
-                "{text}"
-            );
+            assert!(text.contains(&versions), "{text}");
             let before = conflict(&[(1, 5)], &[known(7)]).expect("it was another one");
             let text = before.text(operation, &tree, "w");
             assert!(text.contains("07 delivered before"), "{text}");

@@ -100,7 +100,6 @@ pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
     toml_file::parse(text, cluster)
 }
 
-/// Message for a file without PEs.
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
 fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
@@ -139,10 +138,8 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
         reader.fault(None, NO_PES);
         return None;
     };
-    let entries: Vec<PeEntry> = pes
-        .list_of("[[pe]] tables, in double brackets")?
-        .map(|pe| entry(reader, &pe))
-        .collect();
+    let entries = pes.list_of("[[pe]] tables, in double brackets")?;
+    let entries: Vec<PeEntry> = entries.map(|pe| entry(reader, &pe)).collect();
     if entries.is_empty() {
         pes.fault(NO_PES);
         return None;
@@ -154,11 +151,8 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
     settings.link = At::said(&link);
     let links = settings::links(reader, &entries, link.as_ref(), network.is_some());
     let launched = launch::launched(reader, launch, coordinator.as_ref(), &entries);
-    let (launched, files) = launched
-        .map(|of| ((of.coordinator, of.launch), of.files))
-        .unzip();
-    settings.files = files.unwrap_or_default();
-    let placement = placement(reader, &entries, edges.as_ref(), launched);
+    let placement = placement(reader, &entries, edges.as_ref(), launched.as_ref());
+    settings.files = launched.map_or(Vec::new(), |launched| launched.files);
     Some(ClusterFile {
         name,
         edges: edges?,

@@ -54,11 +54,8 @@ impl Guard {
     /// Returns an error if the folder lacks a valid certificate, if the running cluster has another
     /// security, or if any process could join although this was not requested.
     pub fn check(&self, placement: &Placement) -> Result<(), GuardOptionsError> {
-        if placement
-            .kept
-            .as_ref()
-            .is_some_and(|kept| !kept.guard.is(self))
-        {
+        let kept = placement.kept.as_ref();
+        if kept.is_some_and(|kept| !kept.guard.is(self)) {
             return Err(GuardOptionsError::Refused(KEPT_OTHERWISE));
         }
         match self {

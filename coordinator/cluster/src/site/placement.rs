@@ -75,19 +75,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns a place without a name that is reached at one address.
-    fn at(address: IpAddr) -> Place {
-        Place {
-            name: None,
-            run: Vec::new(),
-            ssh: None,
-            address,
-            rails: Vec::new(),
-            reached_by: BTreeMap::new(),
-            listen: address,
-        }
-    }
-
     /// Returns the destination of ssh.
     pub fn destination(&self) -> String {
         let said = self.ssh.as_ref().or(self.name.as_ref());
@@ -98,25 +85,33 @@ impl Place {
 impl Placement {
     /// Returns places on this machine, reachable from this machine only.
     pub fn local(pes: usize) -> Placement {
-        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
-        Placement {
-            coordinator: loopback,
-            launch: Launch::Local,
-            kept: None,
-            places: vec![Place::at(loopback); pes],
-        }
+        let loopback = Ipv4Addr::LOCALHOST.into();
+        Placement::alike(loopback, Launch::Local, loopback, pes)
     }
 
     /// Returns places of PEs that join, whose addresses are not known yet.
     pub fn joining(coordinator: IpAddr, launch: Launch, pes: usize) -> Placement {
         // Each PE listens on all addresses of its host, because the coordinator learns the right
         // one only from the connection.
-        let anywhere = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+        Placement::alike(coordinator, launch, Ipv4Addr::UNSPECIFIED.into(), pes)
+    }
+
+    /// Returns places without names, each reached at the same address.
+    fn alike(coordinator: IpAddr, launch: Launch, address: IpAddr, pes: usize) -> Placement {
+        let place = Place {
+            name: None,
+            run: Vec::new(),
+            ssh: None,
+            address,
+            rails: Vec::new(),
+            reached_by: BTreeMap::new(),
+            listen: address,
+        };
         Placement {
             coordinator,
             launch,
             kept: None,
-            places: vec![Place::at(anywhere); pes],
+            places: vec![place; pes],
         }
     }
 
@@ -195,10 +190,8 @@ impl Placement {
 
     /// Renumbers the places: P_i gets the place of the PE `nodes[i]`.
     pub fn renumbered(&self, nodes: &[u32]) -> Placement {
-        let mut pe_on = BTreeMap::new();
-        for (pe, node) in (0..).map(PeId).zip(nodes) {
-            pe_on.insert(PeId(*node), pe);
-        }
+        let pe_on = nodes.iter().copied().map(PeId).zip((0..).map(PeId));
+        let pe_on: BTreeMap<PeId, PeId> = pe_on.collect();
         let places = nodes.iter().map(|&node| {
             let place = &self.places[node as usize];
             let by = place.reached_by.iter();
@@ -209,10 +202,10 @@ impl Placement {
             }
         });
         Placement {
-            coordinator: self.coordinator,
+            places: places.collect(),
             launch: self.launch.clone(),
             kept: self.kept.clone(),
-            places: places.collect(),
+            ..*self
         }
     }
 

@@ -46,14 +46,9 @@ impl Slurm {
     pub fn asked(text: &str) -> Option<Slurm> {
         let port = match text.strip_prefix(WORD)? {
             "" => None,
-            more => Some(
-                more.strip_prefix(':')?
-                    .parse()
-                    .ok()
-                    .filter(|&port| port > 0)?,
-            ),
+            more => Some(more.strip_prefix(':')?.parse().ok()?),
         };
-        Some(Slurm { port })
+        (port != Some(0)).then_some(Slurm { port })
     }
 
     /// Parses a request for Slurm in place of a cluster file.
@@ -159,14 +154,7 @@ mod tests {
     fn a_word_asks_for_slurm_and_nothing_else_does() {
         assert_eq!(Slurm::asked("slurm"), Some(Slurm { port: None }));
         assert_eq!(Slurm::asked("slurm:81"), Some(Slurm { port: Some(81) }));
-        for other in [
-            "./slurm",
-            "slurm.toml",
-            "slurm:",
-            "slurm:0",
-            "slurm:70000",
-            "slurm.:81",
-        ] {
+        for other in "./slurm slurm.toml slurm: slurm:0 slurm:70000 slurm.:81".split(' ') {
             assert_eq!(Slurm::asked(other), None, "{other}");
         }
     }
@@ -206,9 +194,7 @@ mod tests {
         let slurm = Slurm { port: None };
         let pes = |variables| slurm.pes(with(variables)).unwrap();
         assert_eq!(pes(&[("SLURM_JOB_NUM_NODES", "4")]), 4);
-        assert_eq!(
-            pes(&[("SLURM_JOB_NUM_NODES", "4"), ("SLURM_NTASKS", "5")]),
-            5
-        );
+        let both = &[("SLURM_JOB_NUM_NODES", "4"), ("SLURM_NTASKS", "5")];
+        assert_eq!(pes(both), 5);
     }
 }

@@ -5,7 +5,6 @@
 
 mod cluster_file;
 mod found;
-mod job;
 mod typed;
 
 use anyhow::anyhow;
@@ -13,8 +12,7 @@ use flitcast_proto::tree::TreeSpec;
 
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::slurm::Slurm;
-use job::of_job;
-use typed::{span, tree_of, value};
+use typed::{of_job, span, tree_of, value};
 
 pub use found::{Topology, tree_of_shape};
 pub use typed::{build_network, of_option};
@@ -51,11 +49,12 @@ impl TreeArgs {
             for shape in ["star:", "path:", "kary:2:", "kary:4:", "binomial:"] {
                 let name = format!("{shape}{n}");
                 let tree = name.parse::<TreeSpec>().ok().and_then(|s| s.build().ok());
-                trees.extend(tree.map(|tree| Topology {
+                let of = |tree| Topology {
                     name,
                     tree,
                     ..first.clone()
-                }));
+                };
+                trees.extend(tree.map(of));
             }
         }
         let mut distinct: Vec<Topology> = Vec::new();
@@ -86,12 +85,9 @@ impl TreeArgs {
             (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
             (None, None, Some(file), _) => self.cluster(file, kinds),
             (None, Some(network), None, _) => {
-                let only = self.spanning.map(|kind| vec![kind]);
-                let kinds = only.as_deref().unwrap_or(kinds);
-                let root = self
-                    .root
-                    .as_deref()
-                    .map_or(Ok(0), |root| value("--root", root));
+                let kinds = self.kinds(kinds);
+                let root = self.root.as_deref();
+                let root = root.map_or(Ok(0), |root| value("--root", root));
                 match (value("--network", network), root) {
                     (Ok(spec), Ok(root)) => span(&spec, root, kinds).map_err(|fault| vec![fault]),
                     (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
@@ -113,21 +109,20 @@ impl TreeArgs {
             Err(first) => Err(first.into_iter().chain(faults).collect()),
         }
     }
-}
 
-impl TreeArgs {
+    /// Returns the typed kind of spanning trees, or else `kinds`.
+    fn kinds<'a>(&'a self, kinds: &'a [SpanningArg]) -> &'a [SpanningArg] {
+        self.spanning.as_ref().map_or(kinds, std::slice::from_ref)
+    }
+
     /// Returns faults for options about networks that were given without a network.
     fn without_network(&self) -> Vec<TopologyError> {
-        let given = [
-            ("--root", self.root.is_some()),
-            ("--spanning", self.spanning.is_some()),
-        ];
-        let given = given.iter().filter(|(_, given)| *given);
+        let root = self.root.as_ref().map(|_| "--root");
+        let spanning = self.spanning.map(|_| "--spanning");
         let has_all =
             "a --tree has its root and its edges already, and so has a --cluster without [network]";
-        given
-            .map(|(option, _)| anyhow!("{option} belongs to --network: {has_all}"))
-            .collect()
+        let fault = |option| anyhow!("{option} belongs to --network: {has_all}");
+        root.into_iter().chain(spanning).map(fault).collect()
     }
 }
 

@@ -84,14 +84,11 @@ impl Profile {
         if parents == self.parents {
             return self.clone();
         }
-        type Value = fn(&MeasuredLink) -> Estimate;
-        let measured = || {
-            let all = self.edges.iter();
-            all.filter(|edge| **edge != MeasuredEdge::default())
-        };
+        let measured = self.edges.iter();
+        let measured = measured.filter(|edge| **edge != MeasuredEdge::default());
         let link = |of: fn(&MeasuredEdge) -> &MeasuredLink| {
-            let median = |value: Value| {
-                let mut all: Vec<Estimate> = measured().map(of).map(value).collect();
+            let median = |value: fn(&MeasuredLink) -> Estimate| {
+                let mut all: Vec<Estimate> = measured.clone().map(of).map(value).collect();
                 all.sort_by(|a, b| a.value.total_cmp(&b.value));
                 all.get(all.len() / 2).copied().unwrap_or_default()
             };
@@ -132,6 +129,14 @@ impl Profile {
             edges,
             ..self
         }
+    }
+}
+
+/// Returns the name of a kind of ports.
+pub fn ports_name(ports: Ports) -> &'static str {
+    match ports {
+        Ports::Single => "single",
+        Ports::PerEdge => "per-edge",
     }
 }
 

@@ -11,7 +11,7 @@ use flitcast_plan::cost::{Host, Ports};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use super::content::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents};
+use super::content::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents, ports_name};
 use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::{PositionedError, SourcePosition};
 use crate::options::names::pacing_named;
@@ -39,15 +39,15 @@ const CORES: Range = 1.0..=65_536.0;
 const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
-/// Parses a profile; returns at least one error otherwise, in the order of the file.
-pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<PositionedError>> {
-    toml_file::parse(text, |_, top| {
-        let kind = "profile of `flitcast calibrate`";
-        match top.is_version(VERSION, kind, "; calibrate again") {
-            true => profile_of(top, tree),
-            false => None,
-        }
-    })
+impl Profile {
+    /// Parses the profile in `text`; returns at least one error otherwise, in the order of the file.
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<PositionedError>> {
+        toml_file::parse(text, |_, top| {
+            let kind = "profile of `flitcast calibrate`";
+            top.check_version(VERSION, kind, "; calibrate again")?;
+            profile_of(top, tree)
+        })
+    }
 }
 
 fn profile_of(top: &Table<'_, '_>, tree: Option<&Tree>) -> Option<Profile> {
@@ -97,11 +97,10 @@ fn read_parents(field: &Field<'_, '_>, name: &str, tree: Option<&Tree>) -> Optio
     let range = 0.0..=MAX_LOCAL_PES as f64;
     let parent = |(field, pe): (Field<'_, '_>, u32)| {
         let field = field.called(format!("the parent of P{pe}"));
-        field.whole_number(&range)
+        Some(field.whole_number(&range)? as u32)
     };
-    let parents: Vec<_> = field.list()?.zip(1..).map(parent).collect();
-    let parents = parents.into_iter().map(|parent| Some(parent? as u32));
-    let parents: Vec<u32> = parents.collect::<Option<_>>()?;
+    let parents: Vec<Option<u32>> = field.list()?.zip(1..).map(parent).collect();
+    let parents: Vec<u32> = parents.into_iter().collect::<Option<_>>()?;
     if let Some(fault) = tree.and_then(|tree| other_tree(&parents, name, tree)) {
         field.fault(fault);
     }
@@ -110,10 +109,9 @@ fn read_parents(field: &Field<'_, '_>, name: &str, tree: Option<&Tree>) -> Optio
 
 /// Describes how the requested tree differs from the measured one.
 fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
-    let name = if name.is_empty() {
-        "another tree"
-    } else {
-        name
+    let name = match name {
+        "" => "another tree",
+        name => name,
     };
     let asked = parents(tree);
     if measured.len() != asked.len() {
@@ -147,19 +145,15 @@ fn read_host(host: &Table<'_, '_>) -> (Host, Option<Ports>, u64) {
         _ => host.number(key, HOST_NS),
     });
     let ports = host.required("ports").and_then(|field| {
-        let ports = match field.value().as_str() {
-            Some("single") => Some(Ports::Single),
-            Some("per-edge") => Some(Ports::PerEdge),
-            _ => None,
-        };
+        let name = field.value().as_str();
+        let mut all = [Ports::Single, Ports::PerEdge].into_iter();
+        let ports = all.find(|ports| name == Some(ports_name(*ports)));
         field.expect("\"single\" or \"per-edge\"", ports)
     });
-    let known = Host {
-        shared_cores: shared_cores.map(|cores| cores as u32),
-        ..Host::NONE
-    };
+    let mut known = Host::NONE.with_costs(costs);
+    known.shared_cores = shared_cores.map(|cores| cores as u32);
     let buffer_bytes = host.whole_number("buffer_bytes", BUFFER_BYTES);
-    (known.with_costs(costs), ports, buffer_bytes)
+    (known, ports, buffer_bytes)
 }
 
 fn read_relay(relay: &Table<'_, '_>) -> Relay {

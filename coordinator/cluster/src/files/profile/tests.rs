@@ -9,6 +9,7 @@ use flitcast_proto::tree::TreeSpec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::files::user_file::{PositionedError, assert_checked};
 
 fn tree(spec: &str) -> Tree {
     let spec: TreeSpec = spec.parse().unwrap();
@@ -69,66 +70,57 @@ fn profile() -> Profile {
             worst_residual_pct: 12.0,
         },
         edges: vec![MeasuredEdge::default(), edge, edge, edge],
-        clocks: vec![
-            ClockOffset::SHARED,
-            ClockOffset::SHARED,
-            remote,
-            ClockOffset::SHARED,
-        ],
+        clocks: [[ClockOffset::SHARED; 2], [remote, ClockOffset::SHARED]].concat(),
     }
 }
 
 #[test]
 fn what_is_written_is_read() {
-    let profile = profile();
-    let text = profile.text();
-    assert_eq!(
-        Profile::parse(&text, Some(&tree("kary:2:4"))),
-        Ok(profile),
-        "{text}"
-    );
+    let text = profile().text();
+    let read = Profile::parse(&text, Some(&tree("kary:2:4")));
+    assert_eq!(read, Ok(profile()), "{text}");
 }
 
-/// Checks that `text` is refused, with each of `causes` at its line.
+/// Returns the errors in `text`, each with its line.
 #[track_caller]
-fn refused(text: &str, causes: &[(Option<usize>, &str)]) {
-    let faults = Profile::parse(text, Some(&tree("kary:2:4"))).unwrap_err();
-    let said: Vec<_> = faults
-        .iter()
-        .map(|f| (f.spot.map(|spot| spot.line), f.fault.to_string()))
-        .collect();
-    assert_eq!(said.len(), causes.len(), "{said:#?}");
-    for ((line, said), (expected_line, cause)) in said.iter().zip(causes) {
+fn told(text: &str, spec: &str) -> Vec<(Option<usize>, String)> {
+    let faults = Profile::parse(text, Some(&tree(spec))).unwrap_err();
+    let told = |fault: PositionedError| (fault.spot.map(|spot| spot.line), fault.fault);
+    faults.into_iter().map(told).collect()
+}
+
+/// Checks that `text` is refused for `spec`, with each of `causes` at its line.
+#[track_caller]
+fn refused_for(spec: &str, text: &str, causes: &[(Option<usize>, &str)]) {
+    let told = told(text, spec);
+    assert_eq!(told.len(), causes.len(), "{told:#?}");
+    for ((line, said), (expected_line, cause)) in told.iter().zip(causes) {
         assert_eq!(line, expected_line, "{said}");
         assert!(said.contains(cause), "no `{cause}` in: {said}");
     }
 }
 
-/// Returns the text with its `nth` line that contains `from` changed, and that line's number.
+/// Checks the same for the tree of the profile.
 #[track_caller]
-fn changed(from: &str, nth: usize, to: &str) -> (String, Option<usize>) {
+fn refused(text: &str, causes: &[(Option<usize>, &str)]) {
+    refused_for("kary:2:4", text, causes);
+}
+
+/// Returns the text with its first line that contains `from` changed, and that line's number.
+#[track_caller]
+fn changed(from: &str, to: &str) -> (String, Option<usize>) {
     let text = profile().text();
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let places = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| line.contains(from));
-    let place = places
-        .map(|(place, _)| place)
-        .nth(nth)
-        .expect("there is such a line");
-    lines[place] = lines[place].replace(from, to);
-    (lines.join("\n") + "\n", Some(place + 1))
+    let place = text.lines().position(|line| line.contains(from));
+    let line = place.expect("there is such a line") + 1;
+    (text.replacen(from, to, 1), Some(line))
 }
 
 #[test]
 fn another_version_or_none_hides_the_rest() {
-    let (text, line) = changed("version = 1", 0, "version = 2\nunknown = 1");
-    refused(
-        &text,
-        &[(line, "version `2`: this flitcast reads version 1")],
-    );
-    let (text, line) = changed("version = 1", 0, "version = \"1\"");
+    let (text, line) = changed("version = 1", "version = 2\nunknown = 1");
+    let cause = "version `2`: this flitcast reads version 1";
+    refused(&text, &[(line, cause)]);
+    let (text, line) = changed("version = 1", "version = \"1\"");
     refused(&text, &[(line, "version `\"1\"`")]);
     refused("", &[(None, "no version")]);
     refused("parents = [0, 0, 1]", &[(None, "no version")]);
@@ -136,44 +128,25 @@ fn another_version_or_none_hides_the_rest() {
 
 #[test]
 fn what_is_no_toml_is_told_with_its_line() {
-    let (text, line) = changed("[host]", 0, "[host");
-    let faults = Profile::parse(&text, None).unwrap_err();
-    assert_eq!(faults[0].spot.map(|spot| spot.line), line);
-    let (text, line) = changed("flit_bytes = 65536", 0, "flit_bytes = 1\nflit_bytes = 2");
-    let faults = Profile::parse(&text, None).unwrap_err();
-    assert_eq!(
-        faults[0].spot.map(|spot| spot.line),
-        line.map(|line| line + 1),
-        "{faults:?}"
-    );
+    let (text, line) = changed("[host]", "[host");
+    assert_eq!(told(&text, "kary:2:4")[0].0, line);
+    let (text, line) = changed("flit_bytes = 65536", "flit_bytes = 1\nflit_bytes = 2");
+    let next = line.map(|line| line + 1);
+    assert_eq!(told(&text, "kary:2:4")[0].0, next);
 }
 
 #[test]
 fn another_tree_is_refused_with_the_difference() {
-    let of = |spec: &str| {
-        let faults = Profile::parse(&profile().text(), Some(&tree(spec))).unwrap_err();
-        assert_eq!(
-            (faults.len(), faults[0].spot.map(|spot| spot.line)),
-            (1, Some(5)),
-            "{faults:?}"
-        );
-        faults[0].fault.to_string()
-    };
-    let size = of("kary:2:5");
-    assert!(
-        size.contains("kary:2:4, with 4 PEs, and this tree has 5"),
-        "{size}"
-    );
-    let shape = of("path:4");
-    assert!(
-        shape.contains("P2's parent is P0, here it is P1, and one more differs"),
-        "{shape}"
-    );
-    let star = of("star:4");
-    assert!(
-        star.contains("P3's parent is P1, here it is P0; calibrate"),
-        "{star}"
-    );
+    for (spec, difference) in [
+        ("kary:2:5", "kary:2:4, with 4 PEs, and this tree has 5"),
+        (
+            "path:4",
+            "P2's parent is P0, here it is P1, and one more differs",
+        ),
+        ("star:4", "P3's parent is P1, here it is P0; calibrate"),
+    ] {
+        refused_for(spec, &profile().text(), &[(Some(5), difference)]);
+    }
     // No tree was requested.
     assert!(Profile::parse(&profile().text(), None).is_ok());
 }
@@ -187,7 +160,7 @@ fn edges_that_are_missing_twice_or_nobodys() {
         ("", 1, "`child` is missing in this [[edge]]"),
         ("child = 0", 0, "child in this [[edge]] must be"),
     ] {
-        let (text, line) = changed("child = 3", 0, to);
+        let (text, line) = changed("child = 3", to);
         let line = line.map(|line| line - above);
         refused(&text, &[(None, "of the edge to P3"), (line, cause)]);
     }
@@ -239,11 +212,9 @@ fn numbers_that_make_no_sense() {
         let place = text.lines().position(|line| line.starts_with(key)).unwrap();
         let mut lines: Vec<&str> = text.lines().collect();
         lines[place] = wrong;
-        let faults = Profile::parse(&lines.join("\n"), None).unwrap_err();
-        let told = |fault: &&PositionedError| fault.fault.to_string().contains(cause);
-        let found = faults.iter().find(told);
-        let found = found.unwrap_or_else(|| panic!("{row}: {faults:?}"));
-        assert_eq!(found.spot.map(|spot| spot.line), Some(place + 1), "{row}");
+        let told = told(&lines.join("\n"), "kary:2:4");
+        let is_told = |(line, said): &(_, String)| *line == Some(place + 1) && said.contains(cause);
+        assert!(told.iter().any(is_told), "{row}: {told:?}");
     }
 }
 
@@ -257,20 +228,16 @@ fn unknown_and_missing_keys_everywhere() {
         ("[[edge]]", "child"),
         ("[edge.down]", "latency_us"),
     ] {
-        let (text, line) = changed(after, 0, &format!("{after}\nspeed = 3"));
+        let (text, line) = changed(after, &format!("{after}\nspeed = 3"));
         let line = line.map(|line| line + 1);
-        let cause = "unknown key `speed`; known here: ";
-        refused(&text, &[(line, cause)]);
-        let faults = Profile::parse(&text, None).unwrap_err();
-        assert!(faults[0].fault.to_string().contains(inside), "{faults:?}");
+        refused(&text, &[(line, "unknown key `speed`; known here: ")]);
+        let told = told(&text, "kary:2:4");
+        assert!(told[0].1.contains(inside), "{told:?}");
     }
-    let (text, _) = changed("tree = \"kary:2:4\"", 0, "");
+    let (text, _) = changed("tree = \"kary:2:4\"", "");
     refused(&text, &[(None, "`tree` is missing")]);
-    let (text, line) = changed("wake_ns = ", 0, "# ");
-    let host = text
-        .lines()
-        .position(|line| line == "[host]")
-        .map(|place| place + 1);
+    let (_, host) = changed("[host]", "");
+    let (text, line) = changed("wake_ns = ", "# ");
     assert!(line > host);
     refused(&text, &[(host, "`wake_ns` is missing in host")]);
 }
@@ -281,34 +248,15 @@ fn all_faults_are_told_at_once() {
     let text = text.replace("flit_bytes = 65536", "flit_bytes = 1\nspeed = 9");
     let text = text.replace("overlap = 0.75", "overlap = -1");
     let text = text.replace("child = 2", "child = 1");
-    let faults = Profile::parse(&text, Some(&tree("path:4"))).unwrap_err();
-    let lines: Vec<_> = faults
-        .iter()
-        .map(|fault| fault.spot.map(|spot| spot.line))
-        .collect();
-    assert_eq!(faults.len(), 6, "{faults:?}");
-    assert!(lines.is_sorted());
+    let told = told(&text, "path:4");
+    assert_eq!(told.len(), 6, "{told:?}");
+    assert!(told.iter().map(|(line, _)| line).is_sorted());
 }
 
 #[test]
 fn a_file_that_cannot_be_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let said = |name: &str| {
-        Profile::load(&dir.path().join(name), None)
-            .unwrap_err()
-            .to_string()
-    };
-    assert!(said("none.toml").contains("cannot read the profile"));
-    assert!(said("").contains("cannot read the profile"));
-    std::fs::write(dir.path().join("binary"), [0xff, 0xfe, 0]).unwrap();
-    assert!(said("binary").contains("UTF-8"));
-    let long = std::fs::File::create(dir.path().join("long")).unwrap();
-    long.set_len(FILE.max_bytes + 1).unwrap();
-    assert!(
-        said("long").contains("has more than 1048576 bytes"),
-        "{}",
-        said("long")
-    );
+    assert_checked(FILE, |path| Profile::load(path, None));
+    assert_eq!(FILE.max_bytes, 1_048_576);
 }
 
 fn any_estimate(whole: bool, least: f64, most: f64) -> impl Strategy<Value = Estimate> {
@@ -352,15 +300,7 @@ proptest! {
         all.encrypted = encrypted;
         all.host = Host {
             shared_cores: cores,
-            busy_threads: 0,
-            wake_ns: costs[0],
-            control_ns: costs[1],
-            flit_ns: costs[2],
-            send_ns_per_byte: costs[3],
-            receive_ns_per_byte: costs[4],
-            end_ns_per_byte: costs[5],
-            message_ns: costs[6],
-            first_ns: costs[7],
+            ..Host::NONE.with_costs(costs)
         };
         all.clocks[2] = ClockOffset { offset_ns, uncertainty_ns };
         for (edge, (down, up)) in all.edges[1..].iter_mut().zip(edges) {

@@ -1,9 +1,9 @@
 //! The text of a profile, readable for users as well.
 
 use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_plan::cost::{COSTS, Ports};
+use flitcast_plan::cost::COSTS;
 
-use super::content::{HOST_COSTS, Profile, Relay, VERSION};
+use super::content::{HOST_COSTS, Profile, Relay, VERSION, ports_name};
 use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::names::pacing_name;
 
@@ -19,31 +19,24 @@ const COMMENTS: [&str; COSTS] = [
     "once, in the first round of a process",
 ];
 
-/// Returns the file's text.
-pub fn text(profile: &Profile) -> String {
-    let Profile {
-        measured,
-        parents,
-        flit_bytes,
-        fit,
-        ..
-    } = profile;
-    let tree = quoted(&profile.tree_name);
-    let links = profile.links.as_deref().map(quoted);
-    let links = optional_line("links", links, "as asked for");
-    let encrypted = profile.encrypted.then_some(true);
-    let encrypted = optional_line("encrypted", encrypted, "what was sent");
-    let pacing = quoted(pacing_name(Some(profile.pacing)).unwrap_or_default());
-    let host = host(profile);
-    let relay = profile.relay.as_ref().map_or(String::new(), relay);
-    let (median, worst) = (fit.median_residual_pct, fit.worst_residual_pct);
-    let workloads = list("workloads", fit.workloads.iter().map(|one| quoted(one)), "");
-    let edges: Vec<String> = (1..profile.edges.len())
-        .map(|pe| edge(profile, pe))
-        .collect();
-    let edges = edges.join("\n");
-    format!(
-        "\
+impl Profile {
+    /// Returns the profile as a file's text.
+    pub fn text(&self) -> String {
+        let (fit, parents, flit_bytes) = (&self.fit, &self.parents, self.flit_bytes);
+        let (measured, tree) = (&self.measured, quoted(&self.tree_name));
+        let links = self.links.as_deref().map(quoted);
+        let links = optional_line("links", links, "as asked for");
+        let encrypted = self.encrypted.then_some(true);
+        let encrypted = optional_line("encrypted", encrypted, "what was sent");
+        let pacing = quoted(pacing_name(Some(self.pacing)).unwrap_or_default());
+        let host = host(self);
+        let relay = self.relay.as_ref().map_or(String::new(), relay);
+        let (median, worst) = (fit.median_residual_pct, fit.worst_residual_pct);
+        let workloads = list("workloads", fit.workloads.iter().map(|one| quoted(one)), "");
+        let edges: Vec<String> = (1..self.edges.len()).map(|pe| edge(self, pe)).collect();
+        let edges = edges.join("\n");
+        format!(
+            "\
 # What `flitcast calibrate` measured. Other commands read it with --profile.
 version = {VERSION}
 measured = {measured}
@@ -66,37 +59,29 @@ worst_residual_pct = {worst}
 # before its rate holds. The clock is the lower end's, less P0's; uncertainty 0 is one clock
 # for both.
 {edges}"
-    )
+        )
+    }
 }
 
 fn host(profile: &Profile) -> String {
     let costs = HOST_COSTS.iter().zip(profile.host.costs()).zip(COMMENTS);
     let costs = costs.map(|((key, cost), comment)| line(key, cost, comment));
-    let (ports, buffer_bytes) = (profile.ports, profile.buffer_bytes);
-    let ports = match ports {
-        Ports::Single => "single",
-        Ports::PerEdge => "per-edge",
-    };
-    format!(
-        "{}{}\
-ports = \"{ports}\" # or \"single\": one for all edges, \"per-edge\": one each
-buffer_bytes = {buffer_bytes} # that a link holds
-",
+    let note = "or \"single\": one for all edges, \"per-edge\": one each";
+    [
         optional_line(
             "shared_cores",
             profile.host.shared_cores,
-            "that all PEs share"
+            "that all PEs share",
         ),
-        costs.collect::<String>()
-    )
+        costs.collect(),
+        line("ports", quoted(ports_name(profile.ports)), note),
+        line("buffer_bytes", profile.buffer_bytes, "that a link holds"),
+    ]
+    .concat()
 }
 
 fn relay(relay: &Relay) -> String {
-    let Relay {
-        added_latency_ns,
-        overlap,
-    } = relay;
-    let added_latency_us = micros(*added_latency_ns);
+    let (added_latency_us, overlap) = (micros(relay.added_latency_ns), relay.overlap);
     format!(
         "
 # What a relay adds to a flit's way, and how much of receiving and sending it
@@ -124,23 +109,19 @@ clock = {{ offset_ns = {offset_ns}, uncertainty_ns = {uncertainty_ns} }}
 }
 
 fn link(link: &MeasuredLink) -> String {
-    let list =
-        |of: Estimate, print: fn(f64) -> String| [of.value, of.low, of.high].map(print).join(", ");
+    let list = |key, of: Estimate, print: fn(f64) -> String| {
+        let list = [of.value, of.low, of.high].map(print).join(", ");
+        line(key, format!("[{list}]"), "")
+    };
     // The shortest decimal that reads back as the same number.
     let number = |value: f64| value.to_string();
-    let (latency, setup) = (list(link.latency_ns, micros), list(link.setup_ns, micros));
-    let (per_byte, burst) = (
-        list(link.ns_per_byte, number),
-        list(link.burst_bytes, number),
-    );
-    format!(
-        "\
-latency_us = [{latency}]
-setup_us = [{setup}]
-ns_per_byte = [{per_byte}]
-burst_bytes = [{burst}]
-"
-    )
+    [
+        list("latency_us", link.latency_ns, micros),
+        list("setup_us", link.setup_ns, micros),
+        list("ns_per_byte", link.ns_per_byte, number),
+        list("burst_bytes", link.burst_bytes, number),
+    ]
+    .concat()
 }
 
 /// Formats whole nanoseconds as microseconds, so that they read back as the same.

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::files::user_file::{PositionedError, SourcePosition};
+use crate::files::user_file::{PositionedError, SourcePosition, beginning};
 
 /// A value and its position.
 pub type Value<'t> = Spanned<DeValue<'t>>;
@@ -17,7 +17,7 @@ pub type Value<'t> = Spanned<DeValue<'t>>;
 const BLOCK: usize = 256;
 
 /// Returns how many characters begin in `bytes`: all bytes of a character but the first are 10xxxxxx.
-fn beginning(bytes: &[u8]) -> usize {
+fn count_characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
@@ -35,7 +35,7 @@ impl<'t> Reader<'t> {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let blocks = text.as_bytes().chunks(BLOCK);
         let ends = blocks.scan(0, |before, block| {
-            *before += beginning(block);
+            *before += count_characters(block);
             Some(*before)
         });
         Self {
@@ -51,7 +51,7 @@ impl<'t> Reader<'t> {
         let line = self.line_starts.partition_point(|&start| start <= offset);
         let characters = |offset: usize| {
             let block = offset / BLOCK;
-            self.characters[block] + beginning(&self.text.as_bytes()[block * BLOCK..offset])
+            self.characters[block] + count_characters(&self.text.as_bytes()[block * BLOCK..offset])
         };
         let column = characters(offset) - characters(self.line_starts[line - 1]) + 1;
         SourcePosition { line, column }
@@ -78,7 +78,6 @@ impl<'t> Reader<'t> {
     /// Returns a value as the file writes it, for messages.
     pub(super) fn found(&self, value: &Value<'_>) -> String {
         let text = self.text.get(value.span()).unwrap_or_default();
-        let first_line = text.lines().next().unwrap_or_default();
-        format!("`{}`", first_line.chars().take(24).collect::<String>())
+        format!("`{}`", beginning(text.lines().next().unwrap_or_default()))
     }
 }

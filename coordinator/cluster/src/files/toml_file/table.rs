@@ -64,20 +64,20 @@ impl<'a, 't> Table<'a, 't> {
 
     /// Checks that the file has the version that is read here; with another version the meaning of
     /// the rest is unknown.
-    pub fn is_version(&self, reads: u32, kind: &'static str, advice: &'static str) -> bool {
+    pub fn check_version(&self, reads: u32, kind: &str, advice: &str) -> Option<()> {
         let Some(version) = self.optional("version") else {
             self.fault(format!("there is no version: this is no {kind}"));
-            return false;
+            return None;
         };
-        let integer = version.value.get_ref().as_integer();
-        if integer.map(|integer| integer.as_str()) == Some(reads.to_string().as_str()) {
-            return true;
+        let integer = version.value().as_integer();
+        if integer.is_some_and(|integer| integer.as_str() == reads.to_string()) {
+            return Some(());
         }
         let found = self.reader.found(version.value);
         version.fault(format!(
             "version {found}: this flitcast reads version {reads}{advice}"
         ));
-        false
+        None
     }
 
     /// Returns the value at a key, if there is one.
@@ -147,7 +147,11 @@ impl<'a, 't> Table<'a, 't> {
 
     /// Returns whether a flag is present and set.
     pub fn flag(&self, key: &'static str) -> bool {
-        self.find(key, |field| field.boolean()) == Some(true)
+        let is_set = |field: &Field<'_, '_>| {
+            let value = field.value().as_bool();
+            field.expect("true or false", value)
+        };
+        self.find(key, is_set) == Some(true)
     }
 
     /// Returns a required number in a range.
@@ -265,20 +269,10 @@ impl<'a, 't> Field<'a, 't> {
         expected: &str,
         is_one: impl Fn(&[String]) -> bool,
     ) -> Option<Vec<String>> {
-        let list = self
-            .value()
-            .as_array()
-            .into_iter()
-            .flat_map(|list| list.iter());
-        let texts = list.map(|value| value.get_ref().as_str().map(str::to_owned));
-        let texts: Option<Vec<String>> = texts.collect();
-        let texts = texts.filter(|texts| self.value().is_array() && is_one(texts));
-        self.expect(expected, texts)
-    }
-
-    /// The value as a boolean; reports another one.
-    pub fn boolean(&self) -> Option<bool> {
-        self.expect("true or false", self.value().as_bool())
+        let text = |value: &Value<'t>| Some(value.get_ref().as_str()?.to_owned());
+        let list = self.value().as_array();
+        let texts = list.and_then(|list| list.iter().map(text).collect::<Option<Vec<_>>>());
+        self.expect(expected, texts.filter(|texts| is_one(texts)))
     }
 
     /// Returns a table of this name.

@@ -6,11 +6,10 @@ use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 use toml::de::DeInteger;
 
-use super::error;
 use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::SourcePosition;
+use crate::text::words::names;
 
-/// The parent of a PE in the file.
 #[derive(Clone, Copy)]
 pub enum Parent {
     Absent,
@@ -22,25 +21,17 @@ pub enum Parent {
     },
 }
 
-/// A PE in the file.
 pub struct Node {
     pub spot: SourcePosition,
     pub parent: Parent,
 }
 
-/// A `[[pe]]` without an id, or with an invalid one.
-#[derive(Clone, Copy)]
-enum Misnamed {
-    NoId,
-    /// The id, and the line of its first use.
-    Twice(u32, usize),
-    TooHigh(u32),
-}
+/// Number of unused ids that a message names.
+const UNUSED_NAMED: usize = 4;
 
 /// The PEs by id. Ids may have gaps if that was reported.
 pub type Nodes = BTreeMap<u32, Node>;
 
-/// Reads the index of a PE.
 pub fn read_index(field: &Field<'_, '_>) -> Option<u32> {
     let in_range = |integer: &DeInteger<'_>| {
         let index = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
@@ -93,7 +84,6 @@ fn bounded(count: usize, field: &Field<'_, '_>) -> Option<()> {
     Some(())
 }
 
-/// The message for a file that names no PEs.
 pub const NO_PES: &str = "no PEs: give a [[pe]] table for each, or parents = [...]";
 
 pub fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
@@ -116,49 +106,43 @@ pub fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
         let parent = parent.map_or(Parent::Absent, |parent| read_parent(&parent));
         table.refuse_others();
         let Some(field) = id else {
-            misnamed.push((pe.spot(), Misnamed::NoId));
+            misnamed.push((pe.spot(), "this [[pe]] has no id".to_owned()));
             continue;
         };
         if let Some(id) = read_index(&field) {
             let spot = field.spot();
             if let Some(first) = nodes.get(&id) {
-                misnamed.push((spot, Misnamed::Twice(id, first.spot.line)));
+                let line = first.spot.line;
+                let twice = format!("P{id}: there is a [[pe]] with this id in line {line} already");
+                misnamed.push((spot, twice));
             } else if id as usize >= count {
-                misnamed.push((spot, Misnamed::TooHigh(id)));
+                let last = count - 1;
+                let high = format!("P{id}: with {count} PEs, the ids must be 0 to {last}");
+                misnamed.push((spot, high));
             }
             // Even if it is too high: its children are not at fault.
             nodes.entry(id).or_insert(Node { spot, parent });
         }
     }
-    report_misnamed(reader, &misnamed, &nodes, count);
+    // As many ids have no table as tables have no valid id, so those need no reports.
+    if !misnamed.is_empty() {
+        let unused = unused(&nodes, count);
+        for (spot, fault) in misnamed {
+            reader.fault(spot, fault + &unused);
+        }
+    }
     Some(nodes)
 }
 
-/// Reports the tables without an id, or with an invalid one. As many ids have no table, so those
-/// need no reports.
-fn report_misnamed(
-    reader: &Reader<'_>,
-    misnamed: &[(SourcePosition, Misnamed)],
-    nodes: &Nodes,
-    count: usize,
-) {
+/// Formats the first ids without a table as `; no [[pe]] is given for P4, P5`; empty if there are
+/// none.
+fn unused(nodes: &Nodes, count: usize) -> String {
     let unused = (0..count as u32).filter(|id| !nodes.contains_key(id));
-    let unused: Vec<PeId> = match misnamed {
-        [] => return,
-        _ => unused.take(error::UNUSED_NAMED).map(PeId).collect(),
+    let unused: Vec<PeId> = unused.take(UNUSED_NAMED).map(PeId).collect();
+    let more = match unused.len() {
+        0 => return String::new(),
+        UNUSED_NAMED => " ...",
+        _ => "",
     };
-    for &(spot, misnamed) in misnamed {
-        let unused = error::Unused(&unused);
-        let fault = match misnamed {
-            Misnamed::NoId => format!("this [[pe]] has no id{unused}"),
-            Misnamed::Twice(id, first_line) => format!(
-                "P{id}: there is a [[pe]] with this id in line {first_line} already{unused}"
-            ),
-            Misnamed::TooHigh(id) => {
-                let last = count - 1;
-                format!("P{id}: with {count} PEs, the ids must be 0 to {last}{unused}")
-            }
-        };
-        reader.fault(spot, fault);
-    }
+    format!("; no [[pe]] is given for {}{more}", names(&unused))
 }

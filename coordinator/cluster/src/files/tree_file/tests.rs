@@ -1,8 +1,7 @@
 //! Good files, and files in which every fault must be found at once.
 
-use std::io::Write;
-
 use super::*;
+use crate::files::user_file::{assert_checked, printed};
 
 fn parents(text: &str) -> Vec<u32> {
     let tree = match parse(text) {
@@ -13,16 +12,9 @@ fn parents(text: &str) -> Vec<u32> {
     parents.map(|pe| pe.0).collect()
 }
 
-/// Returns the message for a file called `t` with that text.
-fn message(text: &str) -> String {
-    let faults = parse(text).unwrap_err();
-    let path = "t".into();
-    FileError::Faults { path, faults }.to_string()
-}
-
 #[track_caller]
 fn refused(text: &str, expected: &[&str]) {
-    assert_eq!(message(text).lines().collect::<Vec<_>>(), expected);
+    assert_eq!(printed(parse(text).unwrap_err()), expected);
 }
 
 #[test]
@@ -37,10 +29,8 @@ fn the_long_form_in_any_order() {
 #[test]
 fn the_short_form() {
     assert_eq!(parents("parents = [0, 0, 1]"), [0, 0, 1]);
-    assert_eq!(
-        parents("root = 0\nparents = [\n  0, # P1\n  0x1,\n]"),
-        [0, 1]
-    );
+    let lines = "root = 0\nparents = [\n  0, # P1\n  0x1,\n]";
+    assert_eq!(parents(lines), [0, 1]);
     assert!(parents("parents = []").is_empty());
 }
 
@@ -112,8 +102,8 @@ fn a_gap_in_the_ids_is_one_fault() {
         "t:5:6: several roots: P2 has no parent, and only P0 may have none",
     ];
     refused(text, &expected);
-    let text = "[[pe]]\nid = 9\n".repeat(9);
-    assert!(message(&text).contains("no [[pe]] is given for P0, P1, P2, P3 ..."));
+    let told = printed(parse(&"[[pe]]\nid = 9\n".repeat(9)).unwrap_err());
+    assert!(told[0].ends_with("no [[pe]] is given for P0, P1, P2, P3 ..."));
 }
 
 #[test]
@@ -155,13 +145,10 @@ fn files_that_say_no_pes_or_say_them_twice() {
 
 #[test]
 fn all_that_is_not_toml_is_listed_too() {
-    let lines = message("root = = 0\n[[pe]]\nid 0\n");
-    assert!(
-        lines.contains("t:1:8: ") && lines.contains("t:3:"),
-        "{lines}"
-    );
-    let text = "[[pe]]\nid = 0\nid = 1\n";
-    assert_eq!(message(text), "t:3:1: duplicate key");
+    let told = printed(parse("root = = 0\n[[pe]]\nid 0\n").unwrap_err());
+    assert!(told[0].starts_with("t:1:8: "), "{told:?}");
+    assert!(told[2].starts_with("t:3:"), "{told:?}");
+    refused("[[pe]]\nid = 0\nid = 1\n", &["t:3:1: duplicate key"]);
     // Deep nesting is refused, not recursed into.
     assert!(parse(&format!("parents = {}", "[".repeat(200_000))).is_err());
 }
@@ -173,15 +160,12 @@ fn links_are_read_with_the_tree() {
                 up = { rate = \"10mbit\" }\n\
                 [[edges]]\nchild = 1\n[edges.down]\nlatency = \"1us\"\n";
     let links = parse(text).unwrap().links;
-    let printed: Vec<_> = links
-        .iter()
-        .map(|(pe, link)| format!("{pe}: {link}"))
-        .collect();
+    let printed = links.iter().map(|(pe, link)| format!("{pe}: {link}"));
     let expected = [
         "P1: 1us down and unlimited rate up",
         "P3: 50mbit, 3ms down and 10mbit, 3ms up",
     ];
-    assert_eq!(printed, expected);
+    assert_eq!(printed.collect::<Vec<_>>(), expected);
     assert!(parse("parents = [0]\nedges = []").unwrap().links.is_empty());
 }
 
@@ -250,28 +234,12 @@ fn too_many_pes_are_refused() {
 
 #[test]
 fn load_names_the_file() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    writeln!(file, "parents = [0,\n5]").unwrap();
-    let path = file.path().display().to_string();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, "parents = [0,\n5]").unwrap();
     let error = load(file.path()).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        format!("{path}:2:1: P2: parent P5 does not exist (the last PE is P2)")
-    );
-
-    file.as_file().set_len(FILE.max_bytes + 1).unwrap();
-    let error = load(file.path()).unwrap_err().to_string();
-    assert!(
-        error.contains(&path) && error.contains("more than 67108864 bytes"),
-        "{error}"
-    );
-    file.as_file().set_len(0).unwrap();
-    file.write_all(b"\xff").unwrap();
-    let error = load(file.path()).unwrap_err().to_string();
-    assert!(error.contains("cannot read the tree file"), "{error}");
-    let error = load(Path::new("no/such.toml")).unwrap_err().to_string();
-    assert!(
-        error.starts_with("cannot read the tree file no/such.toml: "),
-        "{error}"
-    );
+    let path = file.path().display();
+    let expected = format!("{path}:2:1: P2: parent P5 does not exist (the last PE is P2)");
+    assert_eq!(error, expected);
+    assert_checked(FILE, load);
+    assert_eq!(FILE.max_bytes, 67_108_864);
 }

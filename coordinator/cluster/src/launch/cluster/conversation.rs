@@ -17,9 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::member::Heard;
 use crate::text::printable::{in_one_line, indented};
 
-/// Reader of a PE's messages.
 pub type ChannelReader = WordReader<FromPe, ReadHalf<TimeoutStream<Transport>>>;
-/// Writer of messages to a PE.
 pub type ChannelWriter = WordWriter<ToPe, WriteHalf<TimeoutStream<Transport>>>;
 
 /// Splits a stream into the reader and the writer of a channel.

@@ -19,11 +19,8 @@ pub struct LaunchError {
 #[derive(Debug, Error)]
 #[error("{pe} {exit}{}{}", too_soon(.exit), words::last_words(": ", .last_words))]
 pub struct Death {
-    /// PE of the process.
     pub pe: PeId,
-    /// Exit of the process.
     pub exit: Exit,
-    /// Last lines on stderr.
     pub last_words: Vec<String>,
 }
 

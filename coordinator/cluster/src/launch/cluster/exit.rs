@@ -10,7 +10,6 @@ use crate::text::words::signal_named;
 
 /// Shells report death by signal `n` as the exit status `SIGNALLED + n`.
 const SIGNALLED: i32 = 128;
-/// Largest signal number.
 const SIGNALS: i32 = 64;
 
 /// The end of a process. Its display form follows the PE's name.

@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::conversation::{ChannelReader, ChannelWriter, open};
-use super::joiners::Joining;
+use super::plan::Joining;
 use crate::text::words::names;
 
 /// First byte of a TLS handshake; a frame, which begins with its length, never starts with it.
@@ -26,13 +26,9 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// The server side of registration.
 #[derive(Clone, Debug)]
 pub struct HandshakeServer {
-    /// Id of the cluster.
     pub cluster: u64,
-    /// Secret of the launch.
     pub secret: Secret,
-    /// Security of connections.
     pub security: Security,
-    /// Time limits.
     pub timeouts: Timeouts,
     /// PEs that may join; `None` if the coordinator starts all PEs.
     pub joining: Option<Arc<Joining>>,
@@ -40,19 +36,14 @@ pub struct HandshakeServer {
 
 /// An authenticated process of this launch.
 pub struct HandshakeResult {
-    /// Registration of the process.
     pub register: Register,
-    /// Address of the process.
     pub address: SocketAddr,
     /// The fault of its certificate, if that is for another PE.
     pub disguise: Option<String>,
     /// Whether it will join the next cluster as well.
     pub stays: bool,
-    /// Whether it runs commands.
     pub commands: bool,
-    /// Reader of its messages.
     pub reader: ChannelReader,
-    /// Writer of messages to it.
     pub writer: ChannelWriter,
 }
 
@@ -125,9 +116,8 @@ impl HandshakeServer {
     /// Returns the answer to a request to join, or the reason why the process may not join.
     fn welcome(&self, join: Join, shown: &PeerCertificate) -> Result<Welcome, String> {
         let Some(joining) = &self.joining else {
-            return Err(
-                "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"".to_owned(),
-            );
+            let why = "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"";
+            return Err(why.to_owned());
         };
         // Checked before the answer is sent, because only the certificate's owner may receive the
         // secret.

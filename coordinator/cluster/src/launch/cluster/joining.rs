@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::error::LaunchError;
 use super::greeting::HandshakeResult;
-use super::joiners::Joining;
 use super::member::{Heard, Member};
+use super::plan::Joining;
 use super::running::Cluster;
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
@@ -22,7 +22,6 @@ use crate::text::words::names;
 use crate::tuning::JOIN_NOTICE;
 
 impl Cluster {
-    /// Waits until all have joined.
     pub(super) async fn join_all(
         &mut self,
         joining: Joining,
@@ -36,8 +35,8 @@ impl Cluster {
             self.members.insert(pe, Member::new(None));
         }
         let greeter = self.greeter(guarded, Some(joining.clone()));
-        let mut door =
-            HandshakeLimiter::new(listener, self.places(false), self.timeouts.greeting());
+        let (places, limit) = (self.places(false), self.timeouts.greeting());
+        let mut door = HandshakeLimiter::new(listener, places, limit);
         let began = Instant::now();
         let deadline = began + joining.wait;
         let mut said = false;
@@ -75,11 +74,8 @@ impl Cluster {
             self.leave_early(pe, heard);
         }
         let (pe, second) = (newcomer.register.pe, newcomer.address);
-        let first = self
-            .members
-            .get(&pe)
-            .and_then(|member| member.register.as_ref());
-        let Some((_, first)) = first else {
+        let member = self.members.get(&pe);
+        let Some((_, first)) = member.and_then(|member| member.register.as_ref()) else {
             tracing::info!(%pe, address = %second, "joined");
             return self.let_in(newcomer, heard);
         };

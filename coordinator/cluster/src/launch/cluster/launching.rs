@@ -20,10 +20,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Death, LaunchError};
-use super::joiners::Joining;
 use super::member::{Heard, Member, Process};
-use super::plan::LaunchPlan;
-use super::process::{LogForwarder, Start, arguments, command, keep};
+use super::plan::{Joining, LaunchPlan};
+use super::process::{LogForwarder, arguments, command, keep};
 use super::remote;
 use super::running::Cluster;
 use crate::launch::ssh::{Hosts, RemoteCommand};
@@ -36,13 +35,12 @@ use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
 
 /// Waits for the failure of the starter; never returns if there is no starter or no failure.
 async fn failure(failed: Option<oneshot::Receiver<anyhow::Error>>) -> anyhow::Error {
-    match failed {
-        Some(failed) => match failed.await {
-            Ok(error) => error,
-            Err(_) => pending().await,
-        },
-        None => pending().await,
+    if let Some(failed) = failed
+        && let Ok(error) = failed.await
+    {
+        return error;
     }
+    pending().await
 }
 
 impl Cluster {
@@ -67,9 +65,9 @@ impl Cluster {
         };
         let (begun, failed) = match placement.starter() {
             Some(starter) => {
-                let (started, hearing) = starter.start(plan.orders(console));
+                let (started, begun, failed) = starter.start(plan.orders(console));
                 cluster.started = Some(started);
-                (Some(hearing.begun), Some(hearing.failed))
+                (Some(begun), Some(failed))
             }
             None => (None, None),
         };
@@ -133,19 +131,14 @@ impl Cluster {
         let hosts = Hosts::of(placement, plan.tree, plan.pes, plan.program);
         let hosts = hosts.map_err(|error| anyhow!("cannot read {error}"))?;
         for &pe in plan.pes {
-            let start = Start {
-                place: &placement.places[pe.index()],
-                coordinator: address,
-                credentials: plan.guard.folder(),
-                admission: guarded.admission(pe)?.written(),
-            };
+            let admission = guarded.admission(pe)?.written();
             let telling = LogForwarder {
                 pe,
                 console: console.clone(),
                 heard: heard.clone(),
                 last_words: Vec::new(),
             };
-            self.start(plan, hosts.as_ref(), start, telling)?;
+            self.start(plan, hosts.as_ref(), (address, admission), telling)?;
         }
         {
             let registering = self.register_all(&listener, guarded, heard, hosts.as_deref());
@@ -165,16 +158,18 @@ impl Cluster {
         Err(LaunchError::of(missing, message))
     }
 
-    /// Starts the process of a PE: on this host, or on its own as soon as that is reached.
+    /// Starts the process of a PE, on this host, or on its own as soon as that is reached. The
+    /// process authenticates itself to the coordinator at this address by its admission.
     fn start(
         &mut self,
         plan: &LaunchPlan<'_>,
         hosts: Option<&Arc<Hosts>>,
-        start: Start<'_>,
+        (coordinator, admission): (SocketAddr, Vec<u8>),
         telling: LogForwarder,
     ) -> Result<(), LaunchError> {
-        let (pe, place, kill) = (telling.pe, start.place, self.kill.child_token());
-        let arguments = arguments(pe, &start, &self.timeouts);
+        let (pe, kill) = (telling.pe, self.kill.child_token());
+        let place = &plan.placement.places[pe.index()];
+        let arguments = arguments(plan, coordinator, pe);
         let (pid, keeper) = match hosts {
             None => {
                 let mut command = command(plan.program, place, plan.logs);
@@ -183,11 +178,11 @@ impl Cluster {
                     anyhow!("cannot start a process: {program}: {error}")
                 })?;
                 let pid = child.id();
-                let keeping = keep(child, start.admission, telling, kill.clone());
+                let keeping = keep(child, admission, telling, kill.clone());
                 (pid, tokio::spawn(keeping))
             }
             Some(hosts) => {
-                let task = RemoteCommand::new(place, plan.logs, arguments, start.admission, false);
+                let task = RemoteCommand::new(place, plan.logs, arguments, admission, false);
                 let (hosts, destination) = (hosts.clone(), place.destination());
                 let keeping = remote::keep(hosts, destination, task, telling, kill.clone());
                 (None, tokio::spawn(keeping))
@@ -206,11 +201,8 @@ impl Cluster {
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
-        let mut door = HandshakeLimiter::new(
-            listener,
-            self.places(hosts.is_some()),
-            self.timeouts.greeting(),
-        );
+        let (places, limit) = (self.places(hosts.is_some()), self.timeouts.greeting());
+        let mut door = HandshakeLimiter::new(listener, places, limit);
         let mut missing = self.missing().len();
         let mut deaths = Vec::new();
         let mut enough = None;
@@ -250,11 +242,12 @@ impl Cluster {
         // Exits that were reported last.
         while let (Some(_), Ok((pe, event))) = (hosts, self.events.try_recv()) {
             if let Heard::Exited(exit, last_words) = event {
-                deaths.push(Death {
+                let death = Death {
                     pe,
                     exit,
                     last_words,
-                });
+                };
+                deaths.push(death);
             }
         }
         if deaths.is_empty() {

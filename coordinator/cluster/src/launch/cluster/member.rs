@@ -21,7 +21,6 @@ pub enum Heard {
     Exited(Exit, Vec<String>),
 }
 
-/// One PE's process and its channel.
 #[derive(Debug)]
 pub struct Member {
     /// The process; `None` if it has joined.
@@ -31,7 +30,6 @@ pub struct Member {
     pub queue: Option<mpsc::Sender<ToPe>>,
     /// Whether a process that has joined will join the next cluster as well.
     pub stays: bool,
-    /// Whether it runs commands.
     pub commands: bool,
     /// Whether its process has ended; if it has joined, whether its channel has.
     pub exited: bool,
@@ -64,6 +62,13 @@ impl Member {
             exited: false,
             given_up: false,
             conversation: None,
+        }
+    }
+
+    /// Closes the channel at once.
+    pub fn hang_up(&self) {
+        if let Some(conversation) = &self.conversation {
+            conversation.abort();
         }
     }
 

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
-use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
@@ -16,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::member::Heard;
+use super::plan::LaunchPlan;
 use crate::launch::log_args::LogArgs;
-use crate::launch::ssh::lines;
+use crate::launch::ssh::{attach, lines};
 use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
@@ -30,45 +30,25 @@ pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
     let program = program.as_os_str();
     let mut words = place.run.iter().map(OsStr::new).chain([program]);
     let mut command = Command::new(words.next().unwrap_or(program));
-    command
-        .args(words)
-        .args(&logs.args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only; the
-        // coordinator stops the others.
-        .process_group(0)
-        .kill_on_drop(true);
+    attach(&mut command);
+    command.args(words).args(&logs.args).stdout(Stdio::null());
     command
 }
 
-/// The parameters of a PE's process.
-pub struct Start<'a> {
-    /// Host and addresses of the PE.
-    pub place: &'a Place,
-    /// Address where the coordinator listens.
-    pub coordinator: SocketAddr,
-    /// Folder with the PE's certificate, if it has its own.
-    pub credentials: Option<&'a Path>,
-    /// Admission for standard input, which authenticates the process.
-    pub admission: Vec<u8>,
-}
-
-/// Returns the arguments of `flitcast` for a PE.
-pub fn arguments(pe: PeId, start: &Start<'_>, limits: &Timeouts) -> Vec<OsString> {
-    let listen = SocketAddr::new(start.place.listen, 0);
+/// Returns the arguments of `flitcast` for a PE of a coordinator that listens at this address.
+pub fn arguments(plan: &LaunchPlan<'_>, coordinator: SocketAddr, pe: PeId) -> Vec<OsString> {
+    let listen = SocketAddr::new(plan.placement.places[pe.index()].listen, 0);
     let told = [
         ("--pe", pe.0.to_string()),
-        ("--coordinator", start.coordinator.to_string()),
+        ("--coordinator", coordinator.to_string()),
         ("--listen", listen.to_string()),
-        ("--timeouts", timeouts::written(limits)),
+        ("--timeouts", timeouts::written(plan.timeouts)),
     ];
     let mut arguments = vec![OsString::from("node")];
     for (option, value) in told {
         arguments.extend([option.into(), value.into()]);
     }
-    if let Some(folder) = start.credentials {
+    if let Some(folder) = plan.guard.folder() {
         arguments.extend(["--credentials".into(), folder.into()]);
     }
     arguments
@@ -106,13 +86,10 @@ pub async fn keep(
 
 /// Output of the stderr of a PE's process, and the report of its end.
 pub struct LogForwarder {
-    /// PE of the process.
     pub pe: PeId,
-    /// Console for its lines.
     pub console: Console,
     /// Receiver of the end of the process.
     pub heard: mpsc::Sender<(PeId, Heard)>,
-    /// Last lines of the process.
     pub last_words: Vec<String>,
 }
 
@@ -133,7 +110,6 @@ impl LogForwarder {
         keep_last(&mut self.last_words, stderr::text_of(line));
     }
 
-    /// Reports the end of the process.
     pub async fn tell_end(self, exit: Exit) {
         let end = Heard::Exited(exit, self.last_words);
         let _ = self.heard.send((self.pe, end)).await;

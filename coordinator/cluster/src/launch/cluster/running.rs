@@ -15,10 +15,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::conversation::converse;
+use super::greeting::{HandshakeResult, HandshakeServer};
 use super::member::{Heard, Member};
+use super::plan::Joining;
 use crate::launch::starter::Started;
 use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
-use crate::tuning::STOP;
+use crate::site::guard::Guarded;
+use crate::tuning::{QUEUED_WORDS, STOP};
 
 /// The registered processes of a cluster.
 #[derive(Debug)]
@@ -60,8 +64,52 @@ impl Cluster {
         descriptors::places(needed_descriptors(pes) + more * pes as u64)
     }
 
-    pub(super) fn has_registered(&self, pe: PeId) -> bool {
-        self.members[&pe].queue.is_some()
+    /// Returns the PEs that have not registered.
+    pub(super) fn missing(&self) -> Vec<PeId> {
+        self.pes()
+            .filter(|pe| self.members[pe].queue.is_none())
+            .collect()
+    }
+
+    /// Creates the server side of registrations.
+    pub(super) fn greeter(
+        &self,
+        guarded: &Guarded,
+        joining: Option<Arc<Joining>>,
+    ) -> HandshakeServer {
+        HandshakeServer {
+            cluster: guarded.cluster,
+            secret: guarded.secret,
+            security: guarded.security.clone(),
+            timeouts: self.timeouts,
+            joining,
+        }
+    }
+
+    /// Starts to exchange messages with a process that has registered.
+    pub(super) fn let_in(
+        &mut self,
+        newcomer: HandshakeResult,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) {
+        let pe = newcomer.register.pe;
+        // A cluster whose tree was repaired lacks PEs, and ids stay what they are.
+        let last = self.members.keys().last();
+        let pes = last.map_or(0, |last| last.index() + 1);
+        let Some(member) = self.members.get_mut(&pe) else {
+            return;
+        };
+        member.register = Some((newcomer.register, newcomer.address));
+        member.stays = newcomer.stays;
+        member.commands = newcomer.commands;
+        let (queue, queued) = mpsc::channel(QUEUED_WORDS);
+        member.queue = Some(queue);
+        let (heard, look) = (heard.clone(), self.look.clone());
+        let beat = self.timeouts.heartbeat;
+        let (mut reader, writer) = (newcomer.reader, newcomer.writer);
+        reader.limit_to_cluster(pes);
+        let conversation = converse(pe, reader, writer, queued, heard, beat, look);
+        member.conversation = Some(tokio::spawn(conversation).abort_handle());
     }
 
     /// Returns the process id of a PE, if it was started on this host.
@@ -172,12 +220,8 @@ impl Cluster {
         // The end of a process is not reported any more, and no task waits to report it.
         self.events.close();
         // A process on another host ends because its channel does.
-        for conversation in self
-            .members
-            .values()
-            .filter_map(|m| m.conversation.as_ref())
-        {
-            conversation.abort();
+        for member in self.members.values() {
+            member.hang_up();
         }
         let deadline = Instant::now() + STOP;
         for member in std::mem::take(&mut self.members).into_values() {
@@ -200,9 +244,7 @@ impl Drop for Cluster {
             if let Some(process) = &member.process {
                 process.keeper.abort();
             }
-            if let Some(conversation) = &member.conversation {
-                conversation.abort();
-            }
+            member.hang_up();
         }
     }
 }

@@ -22,65 +22,59 @@ fn tree(pes: usize) -> Tree {
 }
 
 /// Launches three shells that run `script` instead of a PE; the arguments of the PE follow it.
-async fn launch(script: &str) -> LaunchError {
-    let logs = LogArgs {
-        args: vec!["-c".to_owned(), script.to_owned()],
-    };
-    launch_program("/bin/sh", &logs, Vec::new()).await
+async fn launch(script: &str) -> String {
+    launch_at(Placement::local(3), "/bin/sh", &["-c", script]).await
 }
 
 /// Launches three processes with the prefix `run` before the program.
-async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> LaunchError {
+async fn launch_program(program: &str, run: &[&str]) -> String {
     let mut placement = Placement::local(3);
     for place in &mut placement.places {
-        place.run = run.clone();
+        place.run = run.iter().map(ToString::to_string).collect();
     }
-    let (timeouts, console) = (Timeouts::default(), Console::of_stderr());
-    let program = Path::new(program);
+    launch_at(placement, program, &[]).await
+}
+
+/// Launches a program at all places, and returns the error.
+async fn launch_at(placement: Placement, program: &str, args: &[&str]) -> String {
+    let args = args.iter().map(ToString::to_string).collect();
+    let pes = placement.places.len();
     let plan = LaunchPlan {
-        program,
-        pes: &PES,
-        tree: &tree(PES.len()),
+        program: Path::new(program),
+        pes: &PES[..pes],
+        tree: &tree(pes),
         placement: &placement,
         guard: &Guard::Secret,
         again: false,
         require_all: true,
         commands: false,
-        logs,
-        timeouts: &timeouts,
+        logs: &LogArgs { args },
+        timeouts: &Timeouts::default(),
     };
-    let launched = Cluster::launch(plan, &console, &CancellationToken::new()).await;
-    launched.unwrap_err()
+    let launched = Cluster::launch(plan, &Console::of_stderr(), &CancellationToken::new()).await;
+    launched.unwrap_err().to_string()
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_never_registers_is_named() {
-    let error = launch("exec sleep 1000").await;
     let expected = "P0, P1, P2: did not register within 30 s";
-    assert_eq!(error.to_string(), expected);
+    assert_eq!(launch("exec sleep 1000").await, expected);
 }
 
 #[tokio::test]
 async fn who_dies_before_it_registers_is_named_with_its_last_words() {
-    let error = launch("echo no such thing >&2; exit 127").await;
-    let message = error.to_string();
-    assert!(
-        message.contains("ended with exit status 127 before it registered"),
-        "{message}"
-    );
-    assert!(
-        message.starts_with('P') && message.ends_with("registered: no such thing"),
-        "{message}"
-    );
+    let message = launch("echo no such thing >&2; exit 127").await;
+    let (pe, told) = message.split_at(2);
+    assert!(["P0", "P1", "P2"].contains(&pe), "{message}");
+    let expected = " ended with exit status 127 before it registered: no such thing";
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]
 async fn what_a_place_puts_before_the_program_is_run() {
-    let logs = LogArgs { args: Vec::new() };
     // The shell prints the program and its arguments.
-    let run = ["/bin/sh", "-c", "echo $0 $1 >&2"].map(str::to_owned);
-    let error = launch_program("/bin/true", &logs, run.to_vec()).await;
-    let message = error.to_string();
+    let run = ["/bin/sh", "-c", "echo $0 $1 >&2"];
+    let message = launch_program("/bin/true", &run).await;
     assert!(message.ends_with("registered: /bin/true node"), "{message}");
 }
 
@@ -91,33 +85,19 @@ async fn an_address_that_is_not_this_machines_is_told() {
         coordinator: "192.0.2.1".parse().unwrap(),
         ..Placement::local(1)
     };
-    let logs = LogArgs { args: Vec::new() };
-    let plan = LaunchPlan {
-        program: Path::new("/bin/true"),
-        pes: &PES[..1],
-        tree: &tree(1),
-        placement: &placement,
-        guard: &Guard::Secret,
-        again: false,
-        require_all: true,
-        commands: false,
-        logs: &logs,
-        timeouts: &Timeouts::default(),
-    };
-    let launched = Cluster::launch(plan, &Console::of_stderr(), &CancellationToken::new()).await;
-    let error = launched.unwrap_err();
+    let error = launch_at(placement, "/bin/true", &[]).await;
     let expected = "cannot listen on 192.0.2.1 for the PEs: ";
-    assert!(error.to_string().starts_with(expected), "{error}");
+    assert!(error.starts_with(expected), "{error}");
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_told() {
-    let logs = LogArgs { args: Vec::new() };
-    let error = launch_program("/no/such/flitcast", &logs, Vec::new()).await;
-    let expected = "cannot start a process: /no/such/flitcast: ";
-    assert!(error.to_string().starts_with(expected), "{error}");
-    let run = vec!["/no/such/prefix".to_owned()];
-    let error = launch_program("/bin/true", &logs, run).await;
-    let expected = "cannot start a process: /no/such/prefix: ";
-    assert!(error.to_string().starts_with(expected), "{error}");
+    for (program, run, missing) in [
+        ("/no/such/flitcast", &[][..], "/no/such/flitcast"),
+        ("/bin/true", &["/no/such/prefix"], "/no/such/prefix"),
+    ] {
+        let error = launch_program(program, run).await;
+        let expected = format!("cannot start a process: {missing}: ");
+        assert!(error.starts_with(&expected), "{error}");
+    }
 }

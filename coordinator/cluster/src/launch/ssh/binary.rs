@@ -20,7 +20,6 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// The program that hosts run.
 pub struct Binary {
-    /// Content of the file.
     pub content: Vec<u8>,
     /// Hash of the content, in hexadecimal digits.
     pub hash: String,
@@ -30,7 +29,6 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Reads the program.
     pub fn read(path: &Path) -> io::Result<Binary> {
         let content = regular::read_file(path, MAX_BYTES)?;
         let system = machine(&content).map(|machine| format!("Linux {machine}"));

@@ -1,6 +1,6 @@
-//! One call of `ssh`: its command line, its output and its exit.
+//! One call of `ssh`: its command line, its output, its exit, and its errors with advice.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -11,17 +11,15 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::error::SshStep;
 use super::script::{self, BEGINS, MISSING, SERVES};
 use crate::site::ssh::Ssh;
-use crate::text::words::keep_last;
+use crate::text::words::{self, keep_last};
 
 /// Time in seconds for ssh to connect and authenticate. It is longer than `connect` of `limits.rs`
 /// because ssh also looks up names and checks keys.
 const CONNECT_S: u32 = 10;
 /// Maximum bytes of a line; longer lines are split.
 const LONGEST_LINE: u64 = 16 * 1024;
-/// Capacity of the queue of lines.
 const LINES: usize = 64;
 /// Time for ssh to end after its last output.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -35,12 +33,10 @@ pub struct Call {
     /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
     stdout: Option<mpsc::Receiver<String>>,
-    /// Lines of its stderr.
     pub stderr: mpsc::Receiver<String>,
     last_words: Vec<String>,
 }
 
-/// A message of a script.
 pub enum Word {
     /// The output that follows is the program's.
     Begins,
@@ -154,9 +150,10 @@ impl Call {
             status
         };
         match timeout(LAST_WORDS, rest).await {
-            Ok(Ok(status)) => self
-                .step
-                .failed(&self.destination, status, &self.last_words),
+            Ok(Ok(status)) => {
+                let step = self.step;
+                step.failed(&self.destination, status, &self.last_words)
+            }
             _ => self.late(LAST_WORDS),
         }
     }
@@ -194,9 +191,15 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
     ] {
         command.args(["-o", option]);
     }
+    command.args(["-T", "--", destination]);
+    command.arg(script::command(script_bytes));
+    attach(&mut command);
     command
-        .args(["-T", "--", destination])
-        .arg(script::command(script_bytes))
+}
+
+/// Connects a command's standard streams to this process, which stops the command when it ends.
+pub fn attach(command: &mut Command) {
+    command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -204,7 +207,6 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
         // coordinator stops the others.
         .process_group(0)
         .kill_on_drop(true);
-    command
 }
 
 /// Returns the lines of a stream, if there is one, as they arrive; invalid UTF-8 is replaced.
@@ -216,13 +218,9 @@ pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::R
         let mut line = Vec::new();
         loop {
             line.clear();
-            match (&mut stream)
-                .take(LONGEST_LINE)
-                .read_until(b'\n', &mut line)
-                .await
-            {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
+            let mut part = (&mut stream).take(LONGEST_LINE);
+            if let Ok(0) | Err(_) = part.read_until(b'\n', &mut line).await {
+                return;
             }
             let text = String::from_utf8_lossy(&line);
             if say.send(text.trim_end().to_owned()).await.is_err() {
@@ -239,4 +237,74 @@ fn keep(last_words: &mut Vec<String>, line: String) {
     if !line.is_empty() {
         keep_last(last_words, line);
     }
+}
+
+/// Exit status of `ssh` if ssh itself failed.
+pub const SSH_FAILED: i32 = 255;
+
+/// A step of the work with a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SshStep {
+    /// Connecting, and looking for the program.
+    Connecting,
+    /// Copying the program from this machine.
+    Copying,
+    /// Copying the program from the host of the parent.
+    Taking,
+    /// Serving the program to other hosts.
+    Serving,
+}
+
+impl SshStep {
+    fn name(self) -> &'static str {
+        match self {
+            SshStep::Connecting => "connecting",
+            SshStep::Copying => "copying flitcast there",
+            SshStep::Taking => "taking flitcast from its parent's host",
+            SshStep::Serving => "handing flitcast out to others",
+        }
+    }
+
+    /// Returns the error for ssh, or the script on the host, that failed with these last lines.
+    pub fn failed(self, destination: &str, status: ExitStatus, lines: &[String]) -> anyhow::Error {
+        let told = match (lines.is_empty(), status.code()) {
+            (false, _) => lines.join(" / ").trim_end_matches('.').to_owned(),
+            (true, Some(SSH_FAILED)) => "it failed without a word".to_owned(),
+            (true, Some(code)) => format!("ended with exit status {code}"),
+            (true, None) => "was killed".to_owned(),
+        };
+        let advice = advice(destination, status, lines);
+        anyhow!("ssh {destination}, {}: {told}{advice}", self.name())
+    }
+
+    /// Returns the error for a step that exceeded its time limit, with the last lines on stderr.
+    pub fn late(self, destination: &str, limit: Duration, lines: &[String]) -> anyhow::Error {
+        let (step, seconds) = (self.name(), limit.as_secs());
+        let behind = words::last_words(": ", lines);
+        anyhow!("ssh {destination}, {step}: not done after {seconds} s{behind}")
+    }
+}
+
+/// Returns advice for a known message of ssh.
+fn advice(destination: &str, status: ExitStatus, last_words: &[String]) -> String {
+    if status.code() != Some(SSH_FAILED) {
+        return String::new();
+    }
+    let is_said = |what: &str| last_words.iter().any(|line| line.contains(what));
+    let login = format!("`ssh {destination}` must log in by itself, without a question");
+    let helps = if is_said("Permission denied") {
+        format!("{login}: by a key that is in its authorized_keys")
+    } else if is_said("Host key verification failed") {
+        format!("{login}: call it once by hand, and compare its key")
+    } else if is_said("Could not resolve") {
+        "say how ssh finds it: ssh = \"USER@HOST\" in its [[pe]], or a Host in ~/.ssh/config"
+            .to_owned()
+    } else if is_said("Connection refused") {
+        "no ssh server is there, or it has another port".to_owned()
+    } else if is_said("timed out") || is_said("No route to host") || is_said("unreachable") {
+        "nothing answers there".to_owned()
+    } else {
+        login
+    };
+    format!("; {helps}")
 }

@@ -22,10 +22,8 @@ use crate::site::placement::{Placement, listen_on};
 /// (`deploy/runs/2026-11-21-ssh-copies`).
 const MANY: usize = 8;
 
-/// A host to copy the program from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopySource {
-    /// Destination of ssh.
     pub host: String,
     /// Address of the host on the edge between the two.
     pub address: IpAddr,
@@ -38,7 +36,6 @@ pub struct CopyPlan {
 }
 
 impl CopyPlan {
-    /// Plans the copies among the hosts of these PEs.
     pub fn new(tree: &Tree, pes: &[PeId], placement: &Placement) -> CopyPlan {
         let pes: BTreeSet<PeId> = pes.iter().copied().collect();
         let host = |pe: PeId| placement.places[pe.index()].destination();

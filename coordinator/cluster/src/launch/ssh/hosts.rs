@@ -14,9 +14,8 @@ use tokio::sync::{Mutex as Turn, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::binary::Binary;
-use super::call::{Call, Word};
+use super::call::{Call, SshStep, Word};
 use super::copy_plan::{CopyPlan, CopySource};
-use super::error::SshStep;
 use super::script::{self, RemoteCommand, TAKING_S};
 use crate::site::placement::{Launch, Placement};
 use crate::site::ssh::Ssh;

@@ -24,7 +24,6 @@ use super::script::SERVES;
 const AT_ONCE: usize = 64;
 /// Time limit of one client; a host's script gives up by then (`script.rs`).
 const GIVING: Duration = Duration::from_secs(60);
-/// Bytes written at a time.
 const PART: usize = 64 * 1024;
 /// Time for which a client keeps its place after each part. On a link that transfers the program
 /// within [`GIVING`], a part takes at most half a second.

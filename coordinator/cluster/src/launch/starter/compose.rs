@@ -33,11 +33,11 @@ impl Compose {
         let mut is_up = false;
         let look = self.command(program, &orders, &["ps", "--quiet"]);
         done("compose ps", look, LOOK, |line| is_up |= is_container(line)).await?;
-        let services: Vec<String> = orders
-            .pes
-            .iter()
-            .map(|(pe, place)| place.name.clone().unwrap_or_else(|| format!("p{}", pe.0)))
-            .collect();
+        let services = orders.pes.iter().map(|(pe, place)| {
+            let name = place.name.clone();
+            name.unwrap_or_else(|| format!("p{}", pe.0))
+        });
+        let services: Vec<String> = services.collect();
         let mut words = vec!["up", "--detach"];
         words.extend(services.iter().map(String::as_str));
         let up = self.command(program, &orders, &words);
@@ -52,8 +52,7 @@ impl Compose {
         }
         if !is_up {
             let down = self.command(program, &orders, &["down"]);
-            let down = done("compose down", down, DOWN, tell).await;
-            if let Err(error) = &down {
+            if let Err(error) = done("compose down", down, DOWN, tell).await {
                 tracing::warn!("{error}");
             }
         }
@@ -75,7 +74,6 @@ fn is_container(line: &str) -> bool {
     line.len() >= 12 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Logs a line of compose.
 fn tell(line: &str) {
     tracing::info!(target: "compose", "{line}");
 }
@@ -88,10 +86,8 @@ async fn program() -> anyhow::Result<&'static [&'static str]> {
         command
     };
     let (plugin, alone): (&[&str], &[&str]) = (&["docker", "compose"], &["docker-compose"]);
-    if done("docker compose", version(plugin), LOOK, |_| {})
-        .await
-        .is_ok()
-    {
+    let found = done("docker compose", version(plugin), LOOK, |_| {}).await;
+    if found.is_ok() {
         return Ok(plugin);
     }
     let what = "there is no `docker compose`, and docker-compose";

@@ -9,13 +9,12 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::launch::ssh::lines;
+use crate::launch::ssh::{attach, lines};
 use crate::text::words::{keep_last, last_words};
 
 /// Time to read the remaining output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A running command.
 pub struct ExternalCommand {
     what: String,
     child: Child,
@@ -27,15 +26,8 @@ impl ExternalCommand {
     /// Starts a command; `what` names it in errors. The lines of stdout and stderr are read
     /// together.
     pub fn run(what: &str, command: &mut Command) -> anyhow::Result<ExternalCommand> {
-        let spawned = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only;
-            // the coordinator stops the others.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn();
+        attach(command);
+        let spawned = command.stdin(Stdio::null()).spawn();
         let mut child = spawned.map_err(|error| anyhow!("{what} cannot be run: {error}"))?;
         let (say, said) = mpsc::channel(1);
         for mut stream in [lines(child.stdout.take()), lines(child.stderr.take())] {

@@ -17,7 +17,6 @@ use crate::site::starter::SlurmStep;
 use crate::system::process::{Process, Signal};
 use crate::text::units::ExactTime;
 
-/// Name of the launcher.
 const SRUN: &str = "srun";
 /// Time for srun to end after all its tasks have ended, and again after a request to end them.
 const LEAVE: Duration = Duration::from_secs(5);

@@ -37,25 +37,20 @@ impl EdgeRates {
     /// Returns the edge to the parent, or `None` before the first report about the edge.
     pub fn edge(&self, parent: PeId) -> Option<EdgePicture> {
         let of = |edges: &[EdgeCounts]| edges.iter().find(|edge| edge.peer == parent).copied();
-        let (last_at, last) = self.0.back()?;
+        let ((first_at, first), (last_at, last)) = (self.0.front()?, self.0.back()?);
         let now = of(last)?;
-        let mut edge = EdgePicture {
+        let seconds = last_at.saturating_duration_since(*first_at).as_secs_f64();
+        let before = of(first).filter(|_| seconds > 0.0);
+        let rate = |bytes: fn(&EdgeCounts) -> u64| {
+            let moved = bytes(&now).saturating_sub(bytes(before.as_ref()?));
+            Some((moved as f64 / seconds) as u64)
+        };
+        Some(EdgePicture {
             down_bytes: now.received_bytes,
             up_bytes: now.sent_bytes,
-            down_bytes_per_s: None,
-            up_bytes_per_s: None,
-        };
-        let (first_at, first) = self.0.front()?;
-        let seconds = last_at.saturating_duration_since(*first_at).as_secs_f64();
-        if let Some(before) = of(first)
-            && seconds > 0.0
-        {
-            let rate =
-                |now: u64, before: u64| Some((now.saturating_sub(before) as f64 / seconds) as u64);
-            edge.down_bytes_per_s = rate(now.received_bytes, before.received_bytes);
-            edge.up_bytes_per_s = rate(now.sent_bytes, before.sent_bytes);
-        }
-        Some(edge)
+            down_bytes_per_s: rate(|edge| edge.received_bytes),
+            up_bytes_per_s: rate(|edge| edge.sent_bytes),
+        })
     }
 }
 

@@ -10,7 +10,7 @@ pub mod snapshot;
 mod totals;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use edges::EdgeRates;
@@ -28,24 +28,17 @@ use crate::system::process;
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// The state of this process.
-pub static NOW: Live = Live {
-    state: Mutex::new(LiveState {
-        cluster: None,
-        totals: Totals::new(),
-    }),
-};
+pub static NOW: LazyLock<Live> = LazyLock::new(Live::default);
 
 /// Time without an answer after which a PE is shown as silent. PEs are pinged every heartbeat,
 /// twice a second unless `--timeouts` changes that.
 const SILENT: Duration = Duration::from_millis(1500);
 
 /// The state of a process that conducts rounds.
-#[derive(Debug)]
-pub struct Live {
-    state: Mutex<LiveState>,
-}
+#[derive(Debug, Default)]
+pub struct Live(Mutex<LiveState>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct LiveState {
     /// The present cluster; `None` before the first.
     cluster: Option<LiveCluster>,
@@ -101,7 +94,15 @@ impl Live {
                 round,
                 bytes,
                 predicted_ns,
-            } => self.round_begins(round, bytes, predicted_ns),
+            } => self.with(|now| {
+                now.round = round;
+                now.bytes = bytes.to_vec();
+                let began = Instant::now();
+                now.under_way = Some(RunningRound {
+                    began,
+                    predicted_ns,
+                });
+            }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
             Event::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
             Event::Reported(pe, counts) => self.told(pe, Doing::Idle, counts),
@@ -148,17 +149,6 @@ impl Live {
             operation: request.way.operation,
             bytes: request.messages.bytes.clone(),
             under_way: None,
-        });
-    }
-
-    fn round_begins(&self, round: RoundId, bytes: &[u64], predicted_ns: u64) {
-        self.with(|now| {
-            now.round = round;
-            now.bytes = bytes.to_vec();
-            now.under_way = Some(RunningRound {
-                began: Instant::now(),
-                predicted_ns,
-            });
         });
     }
 
@@ -214,7 +204,7 @@ impl Live {
 
     fn lock(&self) -> MutexGuard<'_, LiveState> {
         // Counters stay usable if another thread panicked while it held the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,17 +219,16 @@ impl LiveCluster {
             Phase::Round { moved, .. } => moved,
             _ => 0,
         };
-        let to_move = self
-            .operation
-            .collective()
-            .moved_by_pe(&self.tree, &self.bytes);
+        let collective = self.operation.collective();
+        let to_move = collective.moved_by_pe(&self.tree, &self.bytes);
         // The root reports its moved bytes; this is its total.
         let bytes = to_move[self.tree.root().index()];
         let elapsed = self.under_way.map(|round| round.began.elapsed());
         let predicted_ns = self.under_way.map(|round| round.predicted_ns);
-        let left_ns = elapsed
-            .zip(predicted_ns)
-            .map(|(elapsed, predicted)| left_ns(moved, bytes, elapsed, predicted));
+        let left_ns = elapsed.zip(predicted_ns);
+        let left_ns = left_ns.map(|(elapsed, ns)| self::left_ns(moved, bytes, elapsed, ns));
+        let pes = self.pes.iter();
+        let pes = pes.map(|(pe, seen)| self.pe(*pe, seen, to_move[pe.index()]));
         Snapshot {
             pid: std::process::id(),
             process_start: process::started_at(std::process::id()).unwrap_or(0),
@@ -255,11 +244,7 @@ impl LiveCluster {
             elapsed_ns: elapsed.map(|elapsed| elapsed.as_nanos() as u64),
             predicted_ns,
             left_ns,
-            pes: self
-                .pes
-                .iter()
-                .map(|(pe, seen)| self.pe(*pe, seen, to_move[pe.index()]))
-                .collect(),
+            pes: pes.collect(),
         }
     }
 
@@ -287,10 +272,7 @@ impl LiveCluster {
             is_done,
             heard_ms: heard.map(|heard| heard.as_millis() as u64),
             bytes,
-            moved_bytes: match is_of_round {
-                true => counts.moved_bytes,
-                false => 0,
-            },
+            moved_bytes: if is_of_round { counts.moved_bytes } else { 0 },
             edge: parent.and_then(|parent| seen.rates.edge(parent)),
             buffered_flits: counts.buffered_flits,
             collisions: counts.collisions,

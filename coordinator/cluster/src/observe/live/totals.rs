@@ -81,17 +81,6 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Returns empty totals.
-    pub const fn new() -> Totals {
-        Totals {
-            pes: BTreeMap::new(),
-            rounds: BTreeMap::new(),
-            errors: BTreeMap::new(),
-            predicted: BTreeMap::new(),
-            measured: BTreeMap::new(),
-        }
-    }
-
     /// Adds the counters of the PEs of a cluster.
     pub fn add<'a>(&mut self, counts: impl Iterator<Item = (PeId, &'a Counts)>) {
         for (pe, counts) in counts {

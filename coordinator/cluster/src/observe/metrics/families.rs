@@ -19,9 +19,8 @@ pub fn coordinator(totals: &Totals) -> String {
     let help = "Rounds that were triggered and have ended, by how they ended.";
     let mut family = page.family("flitcast_rounds_total", "counter", help);
     for ((kind, end), rounds) in &totals.rounds {
-        let (operation, algorithm) = (&kind.operation, &kind.algorithm);
-        let kind: [(&str, &dyn Display); 2] = [("operation", operation), ("algorithm", algorithm)];
-        family.sample(&[kind[0], kind[1], ("outcome", &end.name())], rounds);
+        let [operation, algorithm] = labels(kind);
+        family.sample(&[operation, algorithm, ("outcome", &end.name())], rounds);
     }
     let help = "From the trigger of a round until P0 has told that it is done.";
     histograms(&mut page, "flitcast_round_seconds", help, &totals.measured);
@@ -165,6 +164,13 @@ fn pes(page: &mut Exposition, pes: &BTreeMap<PeId, Counts>) {
     }
 }
 
+fn labels(kind: &RoundKind) -> [(&'static str, &dyn Display); 2] {
+    [
+        ("operation", &kind.operation),
+        ("algorithm", &kind.algorithm),
+    ]
+}
+
 fn histograms(
     page: &mut Exposition,
     name: &'static str,
@@ -173,10 +179,7 @@ fn histograms(
 ) {
     let mut family = page.family(name, "histogram", help);
     for (kind, histogram) in histograms {
-        let kind: [(&str, &dyn Display); 2] = [
-            ("operation", &kind.operation),
-            ("algorithm", &kind.algorithm),
-        ];
+        let kind = labels(kind);
         let mut bucket = |bound: &dyn Display, times: u64| {
             family.part("_bucket", &[kind[0], kind[1], ("le", bound)], times);
         };

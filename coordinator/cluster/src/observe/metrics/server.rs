@@ -141,10 +141,8 @@ mod tests {
         let status =
             |request: &str| understood(request.as_bytes()).map_err(|(status, _)| &status[..3]);
         for good in ["/metrics", "/metrics?a=b"] {
-            assert_eq!(
-                status(&format!("GET {good} HTTP/1.1\r\nHost: x\r\n\r\n")),
-                Ok(())
-            );
+            let request = format!("GET {good} HTTP/1.1\r\nHost: x\r\n\r\n");
+            assert_eq!(status(&request), Ok(()));
         }
         for (request, expected) in [
             ("POST /metrics HTTP/1.1\r\n\r\n", "405"),

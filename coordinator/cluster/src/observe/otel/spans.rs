@@ -22,9 +22,7 @@ use crate::observe::phase::Phase;
 use crate::options::names::pacing_name;
 
 /// The spans of this process.
-pub static NOW: Spans = Spans {
-    state: Mutex::new(None),
-};
+pub static NOW: Spans = Spans(Mutex::new(None));
 
 /// Maximum number of spans of rounds and messages in a run, apart from those of the first round and
 /// of a failed one: half of the exporter's queue, so that the exporter drops none.
@@ -32,11 +30,8 @@ const MOST: usize = 1024;
 
 /// The spans of a command; empty if the command is not traced.
 #[derive(Debug)]
-pub struct Spans {
-    state: Mutex<Option<Traced>>,
-}
+pub struct Spans(Mutex<Option<Traced>>);
 
-/// A traced command.
 #[derive(Debug)]
 struct Traced {
     export: Export,
@@ -69,7 +64,6 @@ struct StepSpan {
     attributes: Vec<KeyValue>,
 }
 
-/// A failure.
 #[derive(Clone, Debug)]
 struct Failed {
     kind: &'static str,
@@ -138,26 +132,22 @@ impl Spans {
 
     fn launching(&self, request: &Request) {
         self.with(|traced| {
+            let collective = request.way.operation.collective();
             let attributes = vec![
-                KeyValue::new(
-                    "flitcast.operation",
-                    request.way.operation.collective().name(),
-                ),
+                KeyValue::new("flitcast.operation", collective.name()),
                 KeyValue::new("flitcast.algorithm", request.way.algorithm()),
                 KeyValue::new("flitcast.tree", request.site.name.clone()),
                 KeyValue::new("flitcast.pes", request.site.tree.count() as i64),
                 KeyValue::new("flitcast.rounds", request.rounds as i64),
             ];
-            let (parent, now) = (traced.command.span_context(), traced.export.now());
-            let span = traced
-                .export
-                .begin("run".to_owned(), Some(parent), now, attributes);
+            let (export, parent) = (&traced.export, traced.command.span_context());
+            let name = "run".to_owned();
             traced.run = Some(ClusterSpan {
-                span,
+                span: export.begin(name, Some(parent), export.now(), attributes),
                 step: None,
                 rounds: 0,
                 left_out: 0,
-                of_pairs: request.way.operation.collective().is_of_pairs(),
+                of_pairs: collective.is_of_pairs(),
             });
             traced.step(Phase::Launch.name(), Vec::new());
         });
@@ -178,12 +168,12 @@ impl Spans {
             };
             let bytes: u64 = bytes.iter().sum();
             run.span.set_attribute(number("flitcast.bytes", bytes));
-            let predicted = seconds("flitcast.predicted_seconds", prediction.round_ns());
-            run.span.set_attribute(predicted);
-            if let Some(pacing) = pacing_name(pacing) {
-                run.span
-                    .set_attribute(KeyValue::new("flitcast.pacing", pacing));
-            }
+            let seconds = prediction.round_ns() as f64 / 1e9;
+            let attributes = [
+                Some(KeyValue::new("flitcast.predicted_seconds", seconds)),
+                pacing_name(pacing).map(|pacing| KeyValue::new("flitcast.pacing", pacing)),
+            ];
+            run.span.set_attributes(attributes.into_iter().flatten());
         });
     }
 
@@ -209,7 +199,7 @@ impl Spans {
 
     fn lock(&self) -> MutexGuard<'_, Option<Traced>> {
         // The spans stay usable if another thread panicked while it held the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -256,10 +246,9 @@ impl Traced {
         let Some(step) = run.step.take() else {
             return;
         };
-        let arrivals = reports.iter().zip(clocks);
-        let arrivals = arrivals.flat_map(|(report, clock)| {
-            let with_clock = move |arrival| (arrival, clock);
-            report.arrivals.iter().map(with_clock)
+        let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
+            let arrivals = report.arrivals.iter();
+            arrivals.map(move |arrival| (arrival, clock))
         });
         let arrivals: Vec<(&Arrival, &ClockOffset)> = arrivals.collect();
         if run.rounds > 0 && run.rounds + 1 + arrivals.len() > MOST {
@@ -340,8 +329,4 @@ impl StepSpan {
 
 fn number(key: &'static str, number: u64) -> KeyValue {
     KeyValue::new(key, i64::try_from(number).unwrap_or(i64::MAX))
-}
-
-fn seconds(key: &'static str, ns: u64) -> KeyValue {
-    KeyValue::new(key, ns as f64 / 1e9)
 }

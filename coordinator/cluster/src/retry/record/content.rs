@@ -1,4 +1,4 @@
-//! The content of a record, and its making from a request.
+//! The content of a record, and how it follows from a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flitcast_node::limits::Timeouts;
 use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::wire::control::{FilePayload, Payload, Version};
-use flitcast_proto::{DeliveryId, PeId, Tree};
+use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
 use crate::algorithms::method::Method;
 use crate::job::request::Request;
@@ -17,31 +17,18 @@ use crate::site::slurm::Slurm;
 /// Version of the records that this program writes and reads.
 pub const VERSION: u32 = 3;
 
-/// Content of a record.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Id of the job in the names of its receipts.
     pub job_id: u64,
-    /// The operation and its algorithm.
     pub way: Method,
     /// The whole tree, dead PEs included.
     pub tree: Tree,
-    /// The site of the round.
     pub site: RecordedSite,
     pub timeouts: Timeouts,
-    /// Path of the messages at their sources.
-    pub input: PathBuf,
-    /// Whether the files of the input are dealt.
-    pub spread: bool,
-    /// Path of the messages at their destinations.
-    pub output: PathBuf,
-    /// Whether existing entries are replaced.
-    pub replace: bool,
-    /// Whether PEs have separate files, whose paths do not contain their names.
-    pub apart: bool,
+    pub files: FilePayload,
     /// Lengths in bytes, by delivery.
     pub bytes: Vec<u64>,
-    /// The complete deliveries.
     pub delivered: BTreeSet<DeliveryId>,
     /// The measured version of each message, by message.
     pub versions: Vec<Version>,
@@ -49,7 +36,6 @@ pub struct Record {
     pub dead: BTreeMap<PeId, String>,
 }
 
-/// The site of a recorded round.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedSite {
     /// Name of the whole tree.
@@ -57,7 +43,6 @@ pub struct RecordedSite {
     /// The network that the tree spans (`None` if it is the cluster file's), and the node of each
     /// PE.
     pub network: Option<(Option<NetworkSpec>, Vec<u32>)>,
-    /// The cluster file.
     pub cluster: Option<PathBuf>,
     /// Names of the PEs in the cluster file; empty without a file or without names.
     pub pes: Vec<String>,
@@ -86,14 +71,7 @@ impl Record {
         dead: &BTreeMap<PeId, String>,
         delivered: &BTreeSet<DeliveryId>,
     ) -> Result<Record, String> {
-        let Payload::Files(FilePayload {
-            input,
-            spread,
-            output,
-            replace,
-            apart,
-        }) = &request.messages.payload
-        else {
+        let Payload::Files(files) = &request.messages.payload else {
             return Err("synthetic messages are made anew".to_owned());
         };
         let network = match (&request.site.reach, &request.site.nodes) {
@@ -130,15 +108,49 @@ impl Record {
                 own_links: request.site.own_links,
             },
             timeouts: request.timeouts,
-            input: absolute(input)?,
-            spread: *spread,
-            output: absolute(output)?,
-            replace: *replace,
-            apart: *apart,
+            files: FilePayload {
+                input: absolute(&files.input)?,
+                output: absolute(&files.output)?,
+                ..*files
+            },
             bytes: request.messages.bytes.clone(),
             delivered: delivered.clone(),
             versions: request.messages.versions.clone(),
             dead: dead.clone(),
         })
     }
+}
+
+/// Returns a version of a message as text: the message's number, its bytes, the state of its source,
+/// and the digest, if it was delivered.
+pub fn version_text(version: &Version) -> String {
+    let Version {
+        message,
+        bytes,
+        state,
+        digest,
+    } = version;
+    let digest = digest.map(|digest| format!(" {:032x}", u128::from_be_bytes(digest)));
+    let digest = digest.unwrap_or_default();
+    format!("{} {bytes} {state:016x}{digest}", message.0)
+}
+
+/// Parses what [`version_text`] has made, and nothing else.
+pub fn parse_version(text: &str) -> Option<Version> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let (message, bytes, state, digest) = match words[..] {
+        [message, bytes, state] => (message, bytes, state, None),
+        [message, bytes, state, digest] => {
+            let digest = u128::from_str_radix(digest, 16).ok()?;
+            (message, bytes, state, Some(digest.to_be_bytes()))
+        }
+        _ => return None,
+    };
+    let version = Version {
+        message: MessageId(message.parse().ok()?),
+        bytes: bytes.parse().ok()?,
+        state: u64::from_str_radix(state, 16).ok()?,
+        digest,
+    };
+    (version_text(&version) == text).then_some(version)
 }

@@ -19,7 +19,6 @@
 
 mod content;
 mod read;
-mod versions;
 mod write;
 
 use std::path::Path;

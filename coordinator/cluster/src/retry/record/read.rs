@@ -9,12 +9,11 @@ use flitcast_node::payload::Others;
 use flitcast_plan::Algorithm;
 use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
-use flitcast_proto::wire::control::Version;
+use flitcast_proto::wire::control::{FilePayload, Version};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
-use super::content::{Record, RecordedSite, VERSION};
-use super::versions;
+use super::content::{Record, RecordedSite, VERSION, parse_version};
 use crate::algorithms::candidates::{self, check_fits};
 use crate::algorithms::method::{Method, operation_by};
 use crate::files::toml_file::{self, Field, Table};
@@ -29,10 +28,8 @@ use crate::text::deliveries;
 /// Parses a record; on failure returns at least one error, in the order of the file.
 pub fn parse(text: &str) -> Result<Record, Vec<PositionedError>> {
     toml_file::parse(text, |_, top| {
-        match top.is_version(VERSION, "record of a round", "") {
-            true => record(top),
-            false => None,
-        }
+        top.check_version(VERSION, "record of a round", "")?;
+        record(top)
     })
 }
 
@@ -43,14 +40,11 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let root = top.optional("root");
     let root = root.map_or(Some(0), |root| Some(number(root.count()?)));
     let tree = top.required("parents");
-    let tree = root
-        .zip(tree)
-        .and_then(|(root, field)| read_tree(PeId(root), &field));
+    let tree = root.zip(tree);
+    let tree = tree.and_then(|(root, field)| read_tree(PeId(root), &field));
     if let (Some(way), Some(tree)) = (&way, &tree)
-        && let (Err(why), Some(field)) = (
-            check_fits(way.operation, tree, &"the tree"),
-            top.optional("algorithm"),
-        )
+        && let Err(why) = check_fits(way.operation, tree, &"the tree")
+        && let Some(field) = top.optional("algorithm")
     {
         let algorithm = way.algorithm();
         field.fault(format!("algorithm: {algorithm} is {why}"));
@@ -61,26 +55,27 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let mut site = read_site(top, tree_name, others.pes);
     let flit_bytes = top.find("flit_bytes", read_flit_bytes);
     let packets = top.find("packets", |field| field.parse_keyed(parse_value));
-    let order = top.find("order", |field| {
-        field.parse_keyed(|text| parse_order(text, some_tree))
-    });
+    let parse_order = |text: &str| parse_order(text, some_tree);
+    let order = top.find("order", |field| field.parse_keyed(parse_order));
     let covers = top.flag("cover");
     site.own_links = top.flag("own_links");
     // If the operation is unknown, the messages are read as those of a scatter.
-    let operation = way
-        .as_ref()
-        .map_or(Algorithm::FARTHEST_FIRST, |way| way.operation);
+    let known = way.as_ref().map(|way| way.operation);
+    let operation = known.unwrap_or(Algorithm::FARTHEST_FIRST);
     let timeouts = top.get("timeouts", |field| field.parse_keyed(timeouts::parse));
-    let [input, output] =
-        ["input", "output"].map(|key| top.get(key, |field| read_path(field, key)));
-    let [spread, replace, apart] = ["spread", "replace", "apart"].map(|key| top.flag(key));
+    let path = |key| top.get(key, |field| read_path(field, key));
+    let files = FilePayload {
+        input: path("input"),
+        output: path("output"),
+        spread: top.flag("spread"),
+        replace: top.flag("replace"),
+        apart: top.flag("apart"),
+    };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
-    let delivered = top.get("delivered", |field| {
-        read_delivered(field, operation, some_tree, others)
-    });
-    let versions = top.get("versions", |field| {
-        read_versions(field, operation, some_tree)
-    });
+    let delivered = |field: &_| read_delivered(field, operation, some_tree, others);
+    let delivered = top.get("delivered", delivered);
+    let versions = |field: &_| read_versions(field, operation, some_tree);
+    let versions = top.get("versions", versions);
     site.links = read_links(top, others);
     let dead = by_pe(top, "dead", others, |table| table.text("why"));
     top.refuse_others();
@@ -96,11 +91,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         tree: tree?,
         site,
         timeouts,
-        input,
-        spread,
-        apart,
-        output,
-        replace,
+        files,
         bytes,
         delivered,
         versions,
@@ -218,10 +209,7 @@ fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     });
     let given = field.as_ref().and_then(|field| field.text());
     // A value that is not a text has been reported.
-    let sync = match sync {
-        Some(text) => Some(text?),
-        None => None,
-    };
+    let sync = sync.map_or(Some(None), |text| text.map(Some))?;
     let (name, field, given) = (name?, field?, given?);
     let known = candidates::all(name).into_iter();
     let known = known.chain(candidates::of_all_ports(name));
@@ -322,32 +310,29 @@ fn read_delivered(
     tree: &Tree,
     others: Others,
 ) -> Option<BTreeSet<DeliveryId>> {
-    let what = "delivered";
+    let (what, collective) = ("delivered", operation.collective());
     let of_row = |one: &Field<'_, '_>| {
         let (row, source) = (read_pe(one, what, others)?, None);
-        operation
-            .collective()
-            .delivery_named(tree, DeliveryName { row, source })
+        collective.delivery_named(tree, DeliveryName { row, source })
     };
     let of_pair = |one: &Field<'_, '_>| {
         one.parse_keyed(|text| {
             let name = deliveries::parse_pair(text);
-            let delivery = name.and_then(|name| operation.collective().delivery_named(tree, name));
+            let delivery = name.and_then(|name| collective.delivery_named(tree, name));
             let none = format!("is no message's place at one of {} PEs", tree.len());
             delivery.ok_or_else(|| [format!("`{text}` {none}")])
         })
     };
-    let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) =
-        match operation.collective().is_of_pairs() {
-            true => ("a list of texts like \"p5/p2\"", &of_pair),
-            false => ("a list of indices", &of_row),
-        };
+    let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) = match collective.is_of_pairs() {
+        true => ("a list of texts like \"p5/p2\"", &of_pair),
+        false => ("a list of indices", &of_row),
+    };
     let mut delivered = BTreeSet::new();
     for one in field.list_of(expected)? {
         if let Some(delivery) = read(&one)
             && !delivered.insert(delivery)
         {
-            let name = operation.collective().delivery_name(tree, delivery);
+            let name = collective.delivery_name(tree, delivery);
             one.fault(format!("{what}: {name} is named twice"));
         }
     }
@@ -360,7 +345,7 @@ fn read_versions(field: &Field<'_, '_>, operation: Algorithm, tree: &Tree) -> Op
     let mut all: Vec<Version> = Vec::new();
     for one in field.list_of(expected)? {
         let version = one.parse_keyed(|text| {
-            let version = versions::parse(text).filter(|version| {
+            let version = parse_version(text).filter(|version| {
                 let last = all.last().map(|last| last.message);
                 operation.address(tree, version.message).is_some()
                     && last.is_none_or(|last| last < version.message)

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use flitcast_proto::ops::Layout;
-use flitcast_proto::{DeliveryName, PeId};
+use flitcast_proto::{DeliveryId, DeliveryName, PeId};
 
-use super::content::{Record, VERSION};
-use super::versions;
+use super::content::{Record, VERSION, version_text};
 use crate::algorithms::method::Method;
 use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::link_spec::EdgeSpec;
@@ -20,11 +19,8 @@ const HEAD: &str =
     "# A round that was cut off, and how far it came. `flitcast resume FILE` goes on with it.\n";
 
 impl Record {
-    /// Returns the text of the file.
     pub fn text(&self) -> String {
-        let Record {
-            way, site, tree, ..
-        } = self;
+        let (way, site, tree, files) = (&self.way, &self.site, &self.tree, &self.files);
         let lasting = Method {
             operation: way.operation.on_any_network(),
             ..way.clone()
@@ -63,40 +59,36 @@ impl Record {
             flag("cover", way.covers),
             flag("own_links", site.own_links),
             line("timeouts", quoted(&timeouts::written(&self.timeouts)), ""),
-            line("input", path(&self.input), ""),
-            line("output", path(&self.output), ""),
-            flag("spread", self.spread),
-            flag("replace", self.replace),
-            flag("apart", self.apart),
+            line("input", path(&files.input), ""),
+            line("output", path(&files.output), ""),
+            flag("spread", files.spread),
+            flag("replace", files.replace),
+            flag("apart", files.apart),
         ];
         [HEAD, &keys.concat(), &self.messages(), &self.tables()].concat()
     }
 
     fn messages(&self) -> String {
-        let (operation, tree) = (self.way.operation, &self.tree);
-        let bytes = operation.collective().by_message(tree, &self.bytes);
-        let of = |whose| {
-            line(
-                "bytes",
-                format!("{bytes:?}"),
-                &format!("of the messages of {whose}"),
-            )
+        let (collective, tree) = (self.way.operation.collective(), &self.tree);
+        let bytes = collective.by_message(tree, &self.bytes);
+        let of = |whose: &str| {
+            let note = format!("of the messages of {whose}");
+            line("bytes", format!("{bytes:?}"), &note)
         };
-        let bytes = match operation.collective().layout() {
+        let bytes = match collective.layout() {
             Layout::Pieces => {
                 let rows = bytes.chunks(tree.len()).map(names);
                 list("bytes", rows, "of each PE's messages, for P0, P1, ..")
             }
-            Layout::Shards => of("P0, P1, ..".to_owned()),
-            _ => of(format!("all but {}", tree.root())),
+            Layout::Shards => of("P0, P1, .."),
+            _ => of(&format!("all but {}", tree.root())),
         };
-        let delivered = self.delivered.iter();
-        let delivered = delivered.map(|it| operation.collective().delivery_name(tree, *it));
-        let mut delivered: Vec<DeliveryName> = delivered.collect();
+        let name = |it: &DeliveryId| collective.delivery_name(tree, *it);
+        let mut delivered: Vec<DeliveryName> = self.delivered.iter().map(name).collect();
         delivered.sort_unstable();
         let delivered = line("delivered", deliveries::values(&delivered), "");
         let versions = self.versions.iter();
-        let versions = versions.map(|version| quoted(&versions::written(version)));
+        let versions = versions.map(|version| quoted(&version_text(version)));
         let note = "of each message: its number, bytes, state, and digest once delivered";
         [bytes, delivered, list("versions", versions, note)].concat()
     }
@@ -106,9 +98,8 @@ impl Record {
         let links = links.filter_map(|(pe, link)| {
             let EdgeSpec { down, up } = link.as_ref()?;
             let [down, up] = [down, up].map(|link| quoted(&link.written()));
-            Some(format!(
-                "\n[[link]] # to its parent\npe = {pe}\ndown = {down}\nup = {up}\n"
-            ))
+            let head = "[[link]] # to its parent";
+            Some(format!("\n{head}\npe = {pe}\ndown = {down}\nup = {up}\n"))
         });
         let dead = self.dead.iter().map(|(PeId(pe), why)| {
             let why = quoted(why);

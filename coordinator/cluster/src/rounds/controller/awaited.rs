@@ -7,7 +7,6 @@ use flitcast_proto::{PeId, Time};
 
 use super::clock::after;
 use super::failure_cause::{FailureCause, out_of_turn};
-use super::update::ControllerEvent;
 use crate::tuning::{ANSWER, PROBE};
 
 /// An expected answer of a PE.
@@ -30,14 +29,16 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Returns the time limit for error messages.
-    fn limit(self) -> Duration {
+    /// Returns the time limit and the activity of the PE meanwhile, for error messages.
+    fn limit(self) -> (Duration, &'static str) {
         match self {
-            Answer::Ready(limit) | Answer::PrefixesChecked(_, limit) => limit,
-            Answer::Probe { .. } => PROBE,
-            Answer::FilesMeasured | Answer::HostMeasured | Answer::Prepared | Answer::ClockRead => {
-                ANSWER
-            }
+            Answer::Ready(limit) => (limit, "reading the input and connecting"),
+            Answer::Probe { .. } => (PROBE, "measuring its edges"),
+            Answer::FilesMeasured => (ANSWER, "measuring what files cost"),
+            Answer::HostMeasured => (ANSWER, "measuring what processes cost"),
+            Answer::PrefixesChecked(_, limit) => (limit, "reading what earlier runs have left"),
+            Answer::Prepared => (ANSWER, "preparing the rounds"),
+            Answer::ClockRead => (ANSWER, "reading its clock"),
         }
     }
 
@@ -45,32 +46,16 @@ impl Answer {
     fn patience(self) -> Duration {
         match self {
             Answer::Probe { budget, .. } => PROBE + budget,
-            _ => self.limit(),
-        }
-    }
-
-    /// Returns the activity of the PE meanwhile, for error messages.
-    fn doing(self) -> &'static str {
-        match self {
-            Answer::Ready(_) => "reading the input and connecting",
-            Answer::Probe { .. } => "measuring its edges",
-            Answer::FilesMeasured => "measuring what files cost",
-            Answer::HostMeasured => "measuring what processes cost",
-            Answer::PrefixesChecked(..) => "reading what earlier runs have left",
-            Answer::Prepared => "preparing the rounds",
-            Answer::ClockRead => "reading its clock",
+            _ => self.limit().0,
         }
     }
 
     /// Returns whether each processed file extends the limit.
     fn waits_for_files(self) -> bool {
-        matches!(
-            self,
-            Answer::Ready(_) | Answer::PrefixesChecked(..) | Answer::Prepared
-        )
+        use Answer::{PrefixesChecked, Prepared, Ready};
+        matches!(self, Ready(_) | PrefixesChecked(..) | Prepared)
     }
 
-    /// Returns whether a message is this answer.
     fn is(self, word: &FromPe) -> bool {
         match (self, word) {
             (Answer::Probe { child, .. }, FromPe::ProbeResult { child: of, .. }) => child == *of,
@@ -87,18 +72,6 @@ impl Answer {
     }
 }
 
-/// Returns the event of an answer, if it has one.
-pub fn update(pe: PeId, word: FromPe) -> Option<ControllerEvent> {
-    Some(match word {
-        FromPe::Ready(ready) => ControllerEvent::Ready(pe, ready),
-        FromPe::ProbeResult { child, exchanges } => ControllerEvent::Probed(child, exchanges),
-        FromPe::FilesMeasured(costs) => ControllerEvent::FilesMeasured(pe, costs),
-        FromPe::HostMeasured { found } => ControllerEvent::HostMeasured(pe, found),
-        FromPe::PrefixesChecked { digests } => ControllerEvent::PrefixesChecked(pe, digests),
-        _ => return None,
-    })
-}
-
 #[derive(Debug)]
 struct Asked {
     pe: PeId,
@@ -106,7 +79,6 @@ struct Asked {
     deadline: Time,
 }
 
-/// All expected answers.
 #[derive(Debug)]
 pub struct Awaited {
     asked: Vec<Asked>,
@@ -156,15 +128,13 @@ impl Awaited {
     }
 
     fn deadline_of(&self, asked: &Asked) -> Time {
+        let of_files = after(self.worked_at, asked.answer.limit().0);
         match asked.answer.waits_for_files() {
-            true => asked
-                .deadline
-                .max(after(self.worked_at, asked.answer.limit())),
+            true => asked.deadline.max(of_files),
             false => asked.deadline,
         }
     }
 
-    /// Returns the first deadline.
     pub fn deadline(&self) -> Option<Time> {
         self.asked.iter().map(|asked| self.deadline_of(asked)).min()
     }
@@ -174,8 +144,8 @@ impl Awaited {
         let is_late = |asked: &&Asked| self.deadline_of(asked) <= now;
         let mut late: Vec<&Asked> = self.asked.iter().filter(is_late).collect();
         late.sort_by_key(|asked| asked.pe);
-        let answer = late.first()?.answer;
+        let (limit, doing) = late.first()?.answer.limit();
         let late = late.iter().map(|asked| asked.pe).collect();
-        Some(FailureCause::silent(late, answer.limit(), answer.doing()))
+        Some(FailureCause::silent(late, limit, doing))
     }
 }

@@ -30,7 +30,6 @@ impl Readings {
         }
     }
 
-    /// Adds an answer.
     pub fn add(&mut self, now: Time, is_root: bool, at_ns: u64) {
         self.longest = self.longest.max(between(self.asked_at, now));
         if is_root {
@@ -45,11 +44,11 @@ impl Readings {
         let lead = 2 * self.longest + BEGIN_MARGIN;
         let lead_ns = between(came, now).saturating_add(lead).as_nanos() as u64;
         let at_root = i128::from(reading.saturating_add(lead_ns));
-        let of_clock = |clock: &ClockOffset| at_root + i128::from(clock.offset_ns);
-        clocks
-            .iter()
-            .map(|clock| u64::try_from(of_clock(clock)).unwrap_or(0).max(1))
-            .collect()
+        let of_clock = |clock: &ClockOffset| {
+            let at = at_root + i128::from(clock.offset_ns);
+            u64::try_from(at).unwrap_or(0).max(1)
+        };
+        clocks.iter().map(of_clock).collect()
     }
 }
 

@@ -5,26 +5,28 @@
 use flitcast_proto::{PeId, Time};
 
 use super::clock::after;
-use super::failure_cause::{FailureCause, PeLoss, died, gone};
+use super::failure_cause::{FailureCause, PeLoss, gone};
 use super::state::{RoundController, State};
 use crate::tuning::DEATH_NOTICE;
 
 impl RoundController {
     /// Handles the loss of a PE without a previous error.
     pub(super) fn lose(&mut self, now: Time, pe: PeId, lost: PeLoss) {
-        match lost {
-            PeLoss::Exited { how, last_words } => self.fail(now, died(pe, &how, &last_words)),
-            PeLoss::Lifeless(lifeless) => self.fail(now, FailureCause::Lifeless(pe, lifeless)),
-            _ if self.setting.joined.contains(&pe) => self.fail(now, gone(pe, lost)),
-            PeLoss::Broken(why) => {
-                let how = format!("cannot be understood any more: {why}");
-                self.suspect(now, Some(pe), FailureCause::vanished(pe, &how));
+        let how = match lost {
+            PeLoss::Lifeless(lifeless) => {
+                return self.fail(now, FailureCause::Lifeless(pe, lifeless));
             }
-            PeLoss::Closed => {
-                let seen = FailureCause::vanished(pe, "closed its channel without a word");
-                self.suspect(now, Some(pe), seen);
-            }
-        }
+            lost if self.is_last(pe, &lost) => return self.fail(now, gone(pe, lost)),
+            PeLoss::Broken(why) => format!("cannot be understood any more: {why}"),
+            _ => "closed its channel without a word".to_owned(),
+        };
+        self.suspect(now, Some(pe), FailureCause::vanished(pe, &how));
+    }
+
+    /// Returns whether no further event of a PE follows: a process that has joined sends none after
+    /// the end of its channel.
+    pub(super) fn is_last(&self, pe: PeId, lost: &PeLoss) -> bool {
+        matches!(lost, PeLoss::Exited { .. }) || self.setting.joined.contains(&pe)
     }
 
     /// Handles an error. A suspected PE may turn out to be dead, or may report the reason; without
@@ -44,14 +46,11 @@ impl RoundController {
     /// Handles a loss during the wait for an explanation: the death of a process is one, and so is
     /// the end of a joined PE's channel.
     pub(super) fn seek_in_loss(&mut self, now: Time, pe: PeId, lost: PeLoss) {
-        match lost {
-            PeLoss::Exited { how, last_words } => self.fail(now, died(pe, &how, &last_words)),
-            _ if self.setting.joined.contains(&pe) => self.fail(now, gone(pe, lost)),
-            _ => {}
+        if self.is_last(pe, &lost) {
+            self.fail(now, gone(pe, lost));
         }
     }
 
-    /// Ends the wait for an explanation.
     pub(super) fn cease_seeking(&mut self, now: Time) {
         if let State::Seeking(seen, _) = std::mem::replace(&mut self.state, State::Asking) {
             self.fail(now, seen);

@@ -7,11 +7,10 @@ use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::control::{Assignment, FromPe, Pong, Prefix, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
-use super::awaited::{Answer, Awaited, update};
+use super::awaited::{Answer, Awaited};
 use super::clock::before;
 use super::failure_cause::{FailureCause, PeLoss};
-use super::plan::Plan;
-use super::setting::ClusterInfo;
+use super::plan::{ClusterInfo, Plan};
 use super::state::{RoundController, State};
 use super::update::{ControllerEvent, GaveUp};
 use crate::observe::phase::Phase;
@@ -42,14 +41,14 @@ impl RoundController {
         self.updates.push_back(ControllerEvent::Enters(phase));
     }
 
-    /// Sends a PE its assignment; the answer is [`ControllerEvent::Ready`].
+    /// Sends a PE its assignment; the answer is [`FromPe::Ready`].
     pub fn assign(&mut self, now: Time, pe: PeId, assignment: Assignment) {
         let limit = self.setting.timeouts.disk;
         self.ask(now, pe, ToPe::Assignment(assignment), Answer::Ready(limit));
     }
 
     /// Requests a measurement of the edge between a PE and its parent, for about `budget`; the
-    /// answer is [`ControllerEvent::Probed`]. P0 has no such edge.
+    /// parent answers with [`FromPe::ProbeResult`]. P0 has no such edge.
     pub fn probe(&mut self, now: Time, child: PeId, budget: Duration) {
         if let Some(parent) = self.setting.tree.parent(child) {
             let budget_ns = budget.as_nanos() as u64;
@@ -58,19 +57,19 @@ impl RoundController {
         }
     }
 
-    /// Requests a measurement of the costs of files; the answer is [`ControllerEvent::FilesMeasured`].
+    /// Requests a measurement of the costs of files; the answer is [`FromPe::FilesMeasured`].
     pub fn measure_files(&mut self, now: Time, pe: PeId) {
         self.ask(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
     }
 
     /// Requests a measurement of the costs of processes with encrypted or unencrypted connections;
-    /// the answer is [`ControllerEvent::HostMeasured`].
+    /// the answer is [`FromPe::HostMeasured`].
     pub fn measure_host(&mut self, now: Time, pe: PeId, encrypted: bool) {
         let word = ToPe::MeasureHost { encrypted };
         self.ask(now, pe, word, Answer::HostMeasured);
     }
 
-    /// Requests the digests of prefixes from a PE, which answers with [`ControllerEvent::PrefixesChecked`].
+    /// Requests the digests of prefixes from a PE; the answer is [`FromPe::PrefixesChecked`].
     pub fn check_prefixes(&mut self, now: Time, pe: PeId, prefixes: Vec<Prefix>) {
         let answer = Answer::PrefixesChecked(prefixes.len(), self.setting.timeouts.disk);
         self.ask(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
@@ -151,8 +150,7 @@ impl RoundController {
                         let is_root = pe == self.setting.tree.root();
                         readings.add(now, is_root, *at_ns);
                     }
-                    let answer = update(pe, word);
-                    self.updates.extend(answer);
+                    self.updates.push_back(ControllerEvent::Answered(pe, word));
                     self.go_on(now);
                 }
                 Err(trouble) => self.fail(now, trouble),
@@ -162,7 +160,6 @@ impl RoundController {
         }
     }
 
-    /// Handles the answer to a ping.
     fn heard(&mut self, now: Time, pe: PeId, pong: Pong) {
         let files_quiet = Duration::from_millis(pong.files_quiet_ms);
         self.awaited.works(before(now, files_quiet));
@@ -178,9 +175,7 @@ impl RoundController {
         if !self.setting.tree.contains(pe) {
             return;
         }
-        // A process that has joined sends no further event.
-        let is_last = matches!(lost, PeLoss::Exited { .. }) || self.setting.joined.contains(&pe);
-        if is_last {
+        if self.is_last(pe, &lost) {
             self.gone.insert(pe);
         }
         match self.state {
@@ -264,9 +259,8 @@ impl RoundController {
         if report.round != self.round || is_over {
             return;
         }
-        let counts = report.counts.clone();
-        self.updates
-            .push_back(ControllerEvent::Reported(pe, counts));
+        let reported = ControllerEvent::Reported(pe, report.counts.clone());
+        self.updates.push_back(reported);
         self.last_reports[pe.index()] = Some(Report {
             // Only the last of several rounds is used.
             counts: Box::default(),

@@ -40,13 +40,11 @@ impl RoundController {
         self.end_if_all_told();
     }
 
-    /// Stops waiting for a PE.
     pub(super) fn give_up_on(&mut self, pe: PeId) {
         self.gone.insert(pe);
         self.updates.push_back(ControllerEvent::GivesUpOn(pe));
     }
 
-    /// Returns whether the first round has begun.
     fn has_begun(&self) -> bool {
         self.round > RoundId(u64::from(self.is_waiting_to_begin()))
     }

@@ -188,21 +188,18 @@ pub enum PeLoss {
     Closed,
 }
 
-/// Creates the error for a process that has ended, with its last lines on stderr.
-pub fn died(pe: PeId, how: &str, last_words: &[String]) -> FailureCause {
-    let said = words::last_words("; its last words: ", last_words);
-    FailureCause::of_pe("died", pe, format!("{pe} {how}{said}"))
-}
-
 /// The reason for a closed channel of a PE that has joined.
 pub const LEFT: &str =
     "its process has ended, or was told to leave by a signal or by `flitcast down`";
 
-/// Creates the error for the end of the channel of a PE that has joined, the only sign of its
-/// death.
+/// Creates the error for the end of a process, with its last lines on stderr, or for the end of the
+/// channel of a PE that has joined, the only sign of its death.
 pub fn gone(pe: PeId, lost: PeLoss) -> FailureCause {
     let why = match lost {
-        PeLoss::Exited { how, last_words } => return died(pe, &how, &last_words),
+        PeLoss::Exited { how, last_words } => {
+            let said = words::last_words("; its last words: ", &last_words);
+            return FailureCause::of_pe("died", pe, format!("{pe} {how}{said}"));
+        }
         PeLoss::Lifeless(lifeless) => format!("its channel broke: {lifeless}"),
         PeLoss::Broken(why) => format!("its channel broke: {why}"),
         PeLoss::Closed => LEFT.to_owned(),

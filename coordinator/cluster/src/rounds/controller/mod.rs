@@ -24,14 +24,12 @@ mod end;
 mod failure_cause;
 mod plan;
 mod round;
-mod setting;
 mod stall_detector;
 mod state;
 mod update;
 
 pub use failure_cause::{FailureCause, LEFT, PeLoss, out_of_turn};
-pub use plan::{Plan, has_part_in};
-pub use setting::ClusterInfo;
+pub use plan::{ClusterInfo, Plan, has_part_in};
 pub use stall_detector::{Stall, StallDetector};
 pub use state::RoundController;
 pub use update::{ControllerEvent, GaveUp};

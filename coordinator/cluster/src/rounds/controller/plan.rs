@@ -1,7 +1,9 @@
-//! The rounds to run, and the schedules that the PEs receive before them.
+//! The cluster and the rounds to run, and the schedules that the PEs receive before them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use flitcast_node::limits::Timeouts;
 use flitcast_plan::Algorithm;
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::items::Message;
@@ -9,7 +11,21 @@ use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::control::{Prefix, Prepare};
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
-use super::setting::ClusterInfo;
+/// The properties of a cluster before the first round.
+#[derive(Clone, Debug)]
+pub struct ClusterInfo {
+    /// The tree of PEs.
+    pub tree: Arc<Tree>,
+    /// The algorithm of the rounds.
+    pub operation: Algorithm,
+    /// Limits of all waits.
+    pub timeouts: Timeouts,
+    /// PEs that have joined. The end of such a process is only visible as the end of its channel.
+    pub joined: BTreeSet<PeId>,
+    /// Address at which each PE listens, by PE index, for error messages; `None`, or no element, if
+    /// it is unknown.
+    pub addresses: Vec<Option<String>>,
+}
 
 /// A number of equal rounds.
 #[derive(Clone, Debug)]
@@ -74,10 +90,8 @@ impl Plan {
         };
         let tree = &setting.tree;
         let schedules = tree.ids().zip(&self.schedules);
-        schedules
-            .filter(|(pe, _)| tree.contains(*pe))
-            .map(prepare)
-            .collect()
+        let present = schedules.filter(|(pe, _)| tree.contains(*pe));
+        present.map(prepare).collect()
     }
 }
 

@@ -70,12 +70,9 @@ impl RoundController {
     }
 
     fn bytes_of_round(&self) -> u64 {
-        let (operation, tree) = (self.setting.operation, &self.setting.tree);
-        let plan = self.plan.as_ref();
-        let moved = |plan: &Plan| {
-            operation.collective().moved_by_pe(tree, &plan.bytes)[tree.root().index()]
-        };
-        plan.map_or(0, moved)
+        let (collective, tree) = (self.setting.operation.collective(), &self.setting.tree);
+        let moved = |plan: &Plan| collective.moved_by_pe(tree, &plan.bytes)[tree.root().index()];
+        self.plan.as_ref().map_or(0, moved)
     }
 
     /// Handles a message while P0 runs a round.
@@ -89,8 +86,8 @@ impl RoundController {
                 let elapsed = between(under_way.began, now);
                 let of = self.bytes_of_round();
                 self.enter(Phase::Round { moved: bytes, of });
-                self.updates
-                    .push_back(ControllerEvent::Progress { bytes, elapsed });
+                let progress = ControllerEvent::Progress { bytes, elapsed };
+                self.updates.push_back(progress);
             }
             FromPe::Report(_) if pe == root => {
                 if self.last_reports[root.index()].is_some() {
@@ -109,20 +106,14 @@ impl RoundController {
         for pe in tree.below_root() {
             self.say(pe, ToPe::Collect { round });
         }
-        let deadline = after(now, ANSWER);
-        self.state = State::Reporting(deadline);
-        self.end_round_if_reported(now);
+        self.wait_for_reports(now);
     }
 
     /// Handles a message while reports are collected.
     pub(super) fn hear_in_reporting(&mut self, now: Time, pe: PeId, word: FromPe) {
         match word {
-            FromPe::Report(_) => {
-                // Reports with spans are long.
-                let deadline = after(now, ANSWER);
-                self.state = State::Reporting(deadline);
-                self.end_round_if_reported(now);
-            }
+            // Reports with spans are long.
+            FromPe::Report(_) => self.wait_for_reports(now),
             FromPe::Progress { .. } => {}
             other => self.fail(now, out_of_turn(pe, &other)),
         }
@@ -133,7 +124,9 @@ impl RoundController {
         pes.filter(|pe| self.last_reports[pe.index()].is_none())
     }
 
-    fn end_round_if_reported(&mut self, now: Time) {
+    /// Waits for the next report, or ends the round if there is none left.
+    fn wait_for_reports(&mut self, now: Time) {
+        self.state = State::Reporting(after(now, ANSWER));
         if self.unreported().next().is_some() {
             return;
         }
@@ -150,10 +143,8 @@ impl RoundController {
     /// Handles the expiry of the deadline for reports.
     pub(super) fn miss_reports(&mut self, now: Time) {
         let silent = self.unreported().collect();
-        self.fail(
-            now,
-            FailureCause::silent(silent, ANSWER, "reporting the round"),
-        );
+        let silent = FailureCause::silent(silent, ANSWER, "reporting the round");
+        self.fail(now, silent);
     }
 
     /// Checks a round: reports it if it is slow, and gives it up if it has stalled.
@@ -189,11 +180,10 @@ impl RoundController {
             _ => pe.to_string(),
         };
         match stall {
-            Stall::Unreached { pe, from } => format!(
-                "{} cannot be reached from {}: it acknowledges nothing",
-                at(pe),
-                at(from)
-            ),
+            Stall::Unreached { pe, from } => {
+                let (pe, from) = (at(pe), at(from));
+                format!("{pe} cannot be reached from {from}: it acknowledges nothing")
+            }
             Stall::TakesNothing { pe, from } => {
                 format!("{} takes nothing from {}", at(pe), at(from))
             }

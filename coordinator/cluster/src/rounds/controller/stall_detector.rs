@@ -190,6 +190,8 @@ impl StallDetector {
 
 #[cfg(test)]
 mod tests {
+    use flitcast_proto::wire::control::Doing::{Idle, Listening, Receiving, Sending, Working};
+
     use super::*;
 
     const P0: PeId = PeId(0);
@@ -211,25 +213,22 @@ mod tests {
         }
 
         fn says(&mut self, at: f64, pe: PeId, quiet: f64, doing: Doing, unreached: &[PeId]) {
-            self.says_of_files(at, pe, [quiet, quiet], doing, unreached);
+            self.hears(at, pe, [quiet, quiet], doing, unreached);
         }
 
-        /// Adds an answer; `quiet` has the seconds since anything moved, and since a file was
-        /// finished.
-        fn says_of_files(
-            &mut self,
-            at: f64,
-            pe: PeId,
-            quiet: [f64; 2],
-            doing: Doing,
-            unreached: &[PeId],
-        ) {
+        /// Adds an answer of a PE that works on files; `quiet` has the seconds since anything moved,
+        /// and since a file was finished.
+        fn works(&mut self, at: f64, pe: PeId, quiet: [f64; 2]) {
+            self.hears(at, pe, quiet, Working, &[]);
+        }
+
+        fn hears(&mut self, at: f64, pe: PeId, quiet: [f64; 2], doing: Doing, lost: &[PeId]) {
             let [quiet_ms, files_quiet_ms] = quiet.map(|quiet| (quiet * 1000.0) as u64);
             let pong = Pong {
                 quiet_ms,
                 files_quiet_ms,
                 doing,
-                unreached: unreached.to_vec(),
+                unreached: lost.to_vec(),
                 counts: Default::default(),
             };
             let at = self.at(at);
@@ -246,9 +245,9 @@ mod tests {
         let mut told = Told::new();
         for second in 100..200 {
             let at = f64::from(second);
-            told.says(at, P0, 0.2, Doing::Receiving(P1), &[]);
-            told.says(at, P2, at, Doing::Sending(P0), &[]);
-            told.says(at, P3, at, Doing::Listening, &[]);
+            told.says(at, P0, 0.2, Receiving(P1), &[]);
+            told.says(at, P2, at, Sending(P0), &[]);
+            told.says(at, P3, at, Listening, &[]);
             assert_eq!(told.stall(at + 0.9), None, "at {at}");
             assert!(!told.0.wants_look(told.at(at + 0.7)));
         }
@@ -260,8 +259,8 @@ mod tests {
         let mut told = Told::new();
         for second in 100..400 {
             let at = f64::from(second);
-            told.says(at, P0, 500.0, Doing::Receiving(P1), &[]);
-            told.says(at, P1, 500.0, Doing::Working, &[]);
+            told.says(at, P0, 500.0, Receiving(P1), &[]);
+            told.says(at, P1, 500.0, Working, &[]);
             assert_eq!(told.stall(at), None, "at {at}");
         }
         assert_eq!(told.stall(400.0), Some(Stall::Busy { pe: P1 }));
@@ -272,13 +271,12 @@ mod tests {
         let mut told = Told::new();
         for second in 100..1000 {
             let at = f64::from(second);
-            let quiet = [at - 100.0, f64::from(second % 290)];
-            told.says_of_files(at, P1, quiet, Doing::Working, &[]);
+            told.works(at, P1, [at - 100.0, f64::from(second % 290)]);
             assert_eq!(told.stall(at), None, "at {at}");
         }
         // Another PE's files do not count.
         for (pe, files) in [(P1, 3.0), (P2, 900.0)] {
-            told.says_of_files(1000.0, pe, [900.0, files], Doing::Working, &[]);
+            told.works(1000.0, pe, [900.0, files]);
         }
         assert_eq!(told.stall(1000.0), Some(Stall::Busy { pe: P2 }));
     }
@@ -286,8 +284,8 @@ mod tests {
     #[test]
     fn who_was_at_its_disk_until_now_is_given_time() {
         let mut told = Told::new();
-        told.says(150.0, P1, 50.0, Doing::Working, &[]);
-        told.says(150.4, P1, 50.4, Doing::Sending(P0), &[]);
+        told.says(150.0, P1, 50.0, Working, &[]);
+        told.says(150.4, P1, 50.4, Sending(P0), &[]);
         assert_eq!(told.stall(158.9), None);
         let stalled = Stall::TakesNothing { pe: P0, from: P1 };
         assert_eq!(told.stall(159.0), Some(stalled));
@@ -295,37 +293,19 @@ mod tests {
 
     #[test]
     fn the_end_of_the_chain_is_to_blame() {
+        let takes_nothing = |pe, from| Stall::TakesNothing { pe, from };
+        let owes = Stall::SendsNothing { pe: P3, to: P2 };
+        let stranger = PeId(77);
         for (doing, expected) in [
             (
-                [
-                    Doing::Receiving(P1),
-                    Doing::Sending(P2),
-                    Doing::Sending(P3),
-                    Doing::Idle,
-                ],
-                Stall::TakesNothing { pe: P3, from: P2 },
+                [Receiving(P1), Sending(P2), Sending(P3), Idle],
+                takes_nothing(P3, P2),
             ),
+            ([Listening, Receiving(P2), Receiving(P3), Listening], owes),
+            ([Listening; 4], Stall::StandsStill),
             (
-                [
-                    Doing::Listening,
-                    Doing::Receiving(P2),
-                    Doing::Receiving(P3),
-                    Doing::Listening,
-                ],
-                Stall::SendsNothing { pe: P3, to: P2 },
-            ),
-            ([Doing::Listening; 4], Stall::StandsStill),
-            (
-                [
-                    Doing::Listening,
-                    Doing::Listening,
-                    Doing::Listening,
-                    Doing::Sending(PeId(77)),
-                ],
-                Stall::TakesNothing {
-                    pe: PeId(77),
-                    from: P3,
-                },
+                [Listening, Listening, Listening, Sending(stranger)],
+                takes_nothing(stranger, P3),
             ),
         ] {
             let mut told = Told::new();
@@ -340,21 +320,19 @@ mod tests {
     #[test]
     fn a_circle_has_somebody_to_blame() {
         let mut told = Told::new();
-        told.says(101.0, P1, 1.0, Doing::Sending(P2), &[]);
-        told.says(101.0, P2, 1.0, Doing::Sending(P1), &[]);
-        assert!(matches!(
-            told.stall(111.0),
-            Some(Stall::TakesNothing { .. })
-        ));
+        told.says(101.0, P1, 1.0, Sending(P2), &[]);
+        told.says(101.0, P2, 1.0, Sending(P1), &[]);
+        let stall = told.stall(111.0);
+        assert!(matches!(stall, Some(Stall::TakesNothing { .. })));
     }
 
     #[test]
     fn a_host_that_acknowledges_nothing_is_found_sooner() {
         let mut told = Told::new();
-        told.says(101.0, P1, 0.5, Doing::Sending(P2), &[]);
-        told.says(101.6, P1, 1.1, Doing::Sending(P2), &[P2]);
-        told.says(102.6, P1, 2.1, Doing::Sending(P2), &[P2]);
-        told.says(103.1, P1, 2.6, Doing::Sending(P2), &[P2]);
+        told.says(101.0, P1, 0.5, Sending(P2), &[]);
+        told.says(101.6, P1, 1.1, Sending(P2), &[P2]);
+        told.says(102.6, P1, 2.1, Sending(P2), &[P2]);
+        told.says(103.1, P1, 2.6, Sending(P2), &[P2]);
         assert_eq!(told.stall(103.4), None);
         let lost = Stall::Unreached { pe: P2, from: P1 };
         assert_eq!(told.stall(103.5), Some(lost));
@@ -364,14 +342,12 @@ mod tests {
     #[test]
     fn a_host_that_acknowledges_late_is_not_lost() {
         let mut told = Told::new();
-        told.says(103.0, P1, 3.0, Doing::Listening, &[P2]);
-        told.says(103.5, P1, 3.5, Doing::Listening, &[]);
-        told.says(104.0, P1, 4.0, Doing::Listening, &[P2]);
+        told.says(103.0, P1, 3.0, Listening, &[P2]);
+        told.says(103.5, P1, 3.5, Listening, &[]);
+        told.says(104.0, P1, 4.0, Listening, &[P2]);
         assert_eq!(told.stall(104.5), None);
-        told.says(104.5, P1, 4.5, Doing::Listening, &[P2]);
-        assert_eq!(
-            told.stall(105.5),
-            Some(Stall::Unreached { pe: P2, from: P1 })
-        );
+        told.says(104.5, P1, 4.5, Listening, &[P2]);
+        let lost = Stall::Unreached { pe: P2, from: P1 };
+        assert_eq!(told.stall(105.5), Some(lost));
     }
 }

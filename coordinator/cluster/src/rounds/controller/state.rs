@@ -8,13 +8,11 @@ use flitcast_proto::{PeId, RoundId, Time};
 use super::awaited::Awaited;
 use super::beginning::Readings;
 use super::failure_cause::FailureCause;
-use super::plan::Plan;
-use super::setting::ClusterInfo;
+use super::plan::{ClusterInfo, Plan};
 use super::stall_detector::StallDetector;
 use super::update::{ControllerEvent, GaveUp};
 use crate::observe::phase::Phase;
 
-/// The current wait.
 #[derive(Debug)]
 pub enum State {
     /// For answers of PEs, if any were requested.
@@ -27,7 +25,6 @@ pub enum State {
     Seeking(FailureCause, Time),
     /// For the last reports of the remaining PEs, until this time.
     GivingUp(FailureCause, Time),
-    /// For nothing.
     Over,
 }
 

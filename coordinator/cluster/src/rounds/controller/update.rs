@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use flitcast_proto::cost::FileCosts;
-use flitcast_proto::exchange::Exchange;
-use flitcast_proto::wire::control::{Counts, Pong, Ready, Report};
+use flitcast_proto::wire::control::{Counts, FromPe, Pong, Report};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, PeId, RoundId};
 
@@ -16,16 +14,8 @@ use crate::rounds::outcome::MissingDelivery;
 /// An event that the driver receives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControllerEvent {
-    /// A PE has connected to its neighbours and examined its files.
-    Ready(PeId, Ready),
-    /// The edge between this PE and its parent was measured.
-    Probed(PeId, Vec<Exchange>),
-    /// A PE has measured the costs of files, if that is possible.
-    FilesMeasured(PeId, Option<FileCosts>),
-    /// A PE has measured the costs of processes on its machine; the text is its result.
-    HostMeasured(PeId, String),
-    /// A PE has read prefixes, and these are their digests.
-    PrefixesChecked(PeId, Vec<Digest>),
+    /// A PE has answered a request.
+    Answered(PeId, FromPe),
     /// A new phase begins.
     Enters(Phase),
     /// A PE has answered a ping.

@@ -54,10 +54,10 @@ impl Driver<'_> {
             // One at a time, because assignments may be long.
             self.say_words().await;
         }
-        let operation = request.way.operation;
-        let mut inventory = Inventory::new(&request.site.tree, operation, left_out);
+        let collective = request.way.operation.collective();
+        let mut inventory = Inventory::new(&request.site.tree, collective, left_out);
         while let Some(answer) = self.next_answer().await? {
-            if let ControllerEvent::Ready(pe, ready) = answer {
+            if let ControllerEvent::Answered(pe, FromPe::Ready(ready)) = answer {
                 let taken = inventory.take(pe, ready);
                 taken.map_err(|ready| out_of_turn(pe, &FromPe::Ready(*ready)))?;
             }

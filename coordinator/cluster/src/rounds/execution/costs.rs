@@ -1,26 +1,26 @@
-//! The costs for a prediction of rounds: measured on the cluster, or from a profile.
+//! The costs for a prediction of rounds: measured on the cluster, or from a profile. The costs of processes
+//! are cached for each machine, or measured by one PE of each machine at the same time.
 
 use std::time::Duration;
 
 use flitcast_plan::cost::Model;
+use flitcast_proto::wire::control::FromPe;
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason};
 use super::inventory::Found;
 use crate::files::profile::Profile;
 use crate::job::host_costs::files::{FileLoad, KnownFiles};
-use crate::job::host_costs::{CostSource, HostCosts, is_here};
+use crate::job::host_costs::{self, CostSource, HostCosts, Key, is_here};
 use crate::job::model::{Measurement, measured_model, model_by};
+use crate::rounds::controller::ControllerEvent;
 use crate::system::machine::{BusyThreads, DiskWaits};
 use crate::tuning::SHORT_PROBE;
 
 /// The costs of links, processes and files, and their sources.
 pub struct KnownCosts {
-    /// The edges and the clocks.
     pub measured: Measurement,
-    /// The time of the measurement.
     pub measured_at: Instant,
-    /// The costs of processes.
     pub hosts: HostCosts,
     /// The costs of files; `None` without files.
     pub files: Option<KnownFiles>,
@@ -101,5 +101,44 @@ impl Driver<'_> {
         let costs = HostCosts::one(profile.host, CostSource::Profile);
         let model = model_by(profile, &self.request.site);
         Ok((measured, costs, model, None))
+    }
+    /// Returns the costs on all machines; costs that no PE can measure are assumed.
+    pub async fn know_hosts(&mut self) -> Result<HostCosts, StopReason> {
+        let site = &self.request.site;
+        let encrypted = site.guard.is_encrypted();
+        let keys = self.keys(encrypted);
+        let mut asked: Vec<&Key> = Vec::new();
+        for pe in site.tree.pes() {
+            let Some(key) = &keys[pe.index()] else {
+                continue;
+            };
+            if host_costs::known(key).is_none() && !asked.contains(&key) {
+                asked.push(key);
+                self.controller.measure_host(self.now(), pe, encrypted);
+            }
+        }
+        while let Some(answer) = self.next_answer().await? {
+            if let ControllerEvent::Answered(pe, FromPe::HostMeasured { found }) = answer
+                && let Some(key) = &keys[pe.index()]
+            {
+                host_costs::take_measured(key, &found);
+            }
+        }
+        Ok(HostCosts::of(&keys, &site.tree, encrypted))
+    }
+
+    /// Returns for each PE index the key of the PE's machine, if it is known.
+    fn keys(&self, encrypted: bool) -> Vec<Option<Key>> {
+        let key = |pe| Key::of_pe(self.cluster.register(pe)?, encrypted);
+        self.request.site.tree.ids().map(key).collect()
+    }
+
+    /// Returns the number of cores that all PEs share, if they are on one machine.
+    pub fn shared_cores(&self) -> Option<u32> {
+        let keys = self.keys(false);
+        let mut pes = self.request.site.tree.pes();
+        let first = keys[pes.next()?.index()].as_ref()?;
+        let are_one = pes.all(|pe| keys[pe.index()].as_ref() == Some(first));
+        are_one.then(|| first.cores())
     }
 }

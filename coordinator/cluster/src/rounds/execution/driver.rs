@@ -91,9 +91,7 @@ pub struct Driver<'a> {
     pub known: DeliverySummary,
     /// The lengths by delivery of what the rounds send: without prefixes that are there.
     pub sent: Vec<u64>,
-    /// The predicted time of a round.
     predicted_ns: u64,
-    /// The time for the controller.
     clock: RunningClock,
 }
 
@@ -178,7 +176,6 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sends all pending messages.
     pub async fn say_words(&mut self) {
         while let Some((pe, word)) = self.controller.poll_word() {
             self.cluster.say(pe, word).await;
@@ -235,8 +232,8 @@ impl<'a> Driver<'a> {
             ControllerEvent::Heard(pe, pong) => emit(Event::Heard(pe, &pong)),
             ControllerEvent::Reported(pe, counts) => emit(Event::Reported(pe, &counts)),
             ControllerEvent::RoundBegins(round) => {
-                let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
-                let total = operation.collective().total(tree, &self.sent);
+                let collective = self.request.way.operation.collective();
+                let total = collective.total(&self.request.site.tree, &self.sent);
                 self.console.begin(self.name(round.0), total);
                 emit(Event::RoundBegins {
                     round,
@@ -260,25 +257,19 @@ impl<'a> Driver<'a> {
                 let cause = &cause;
                 emit(Event::Failed { kind, pe, cause });
             }
-            ControllerEvent::Ready(..)
-            | ControllerEvent::Probed(..)
-            | ControllerEvent::FilesMeasured(..)
-            | ControllerEvent::HostMeasured(..)
-            | ControllerEvent::PrefixesChecked(..)
-            | ControllerEvent::RoundReported(_) => return Some(update),
+            ControllerEvent::Answered(..) | ControllerEvent::RoundReported(_) => {
+                return Some(update);
+            }
         }
         None
     }
 
-    /// Returns a round's name on the console.
     fn name(&self, round: u64) -> String {
         let what = self.request.way.operation.collective().name();
+        let algorithm = self.request.way.algorithm();
         match self.request.rounds {
             1 => what.to_owned(),
-            rounds => format!(
-                "{what} by {} {round}/{rounds}",
-                self.request.way.algorithm()
-            ),
+            rounds => format!("{what} by {algorithm} {round}/{rounds}"),
         }
     }
 
@@ -319,19 +310,15 @@ impl<'a> Driver<'a> {
     }
 
     fn told(self, gave_up: GaveUp) -> Failure {
-        let Driver {
-            cluster,
-            request,
-            mut known,
-            ..
-        } = self;
-        let tree = &request.site.tree;
+        let (cluster, request, mut known) = (self.cluster, self.request, self.known);
+        let (operation, tree) = (request.way.operation, &request.site.tree);
         known.seen.digests.extend(gave_up.digests);
-        let operation = request.way.operation;
         let changed = gave_up.trouble.other_versions().into_iter();
-        let changed = changed
-            .map(|id| operation.collective().whole(tree, id).0)
-            .collect();
+        let whole = |id| operation.collective().whole(tree, id).0;
+        let below = |pe: PeId| {
+            let is_below = move |other: &PeId| tree.child_toward(pe, *other).is_some();
+            tree.pes().filter(is_below).collect()
+        };
         let at = gave_up.trouble.pe().map(|pe| PeLocation {
             pe,
             address: address(cluster, request, pe),
@@ -339,10 +326,7 @@ impl<'a> Driver<'a> {
             joined_from: cluster.joined_from(pe),
             host: request.site.placement.places[pe.index()].name.clone(),
             parent: tree.parent(pe),
-            below: tree
-                .pes()
-                .filter(|other| tree.child_toward(pe, *other).is_some())
-                .collect(),
+            below: below(pe),
         });
         Failure {
             cause: gave_up.trouble.to_string(),
@@ -351,13 +335,13 @@ impl<'a> Driver<'a> {
             at,
             guard: request.site.guard.clone(),
             round: gave_up.round,
-            operation: request.way.operation,
-            tree: request.site.tree.clone(),
+            operation,
+            tree: tree.clone(),
             keeps_files: matches!(request.messages.payload, Payload::Files(_)),
             refused: matches!(gave_up.trouble, FailureCause::OutputStands(_)),
             failed_pes: gave_up.trouble.failed_pes(),
             culprit_lives: gave_up.trouble.culprit_lives(),
-            changed,
+            changed: changed.map(whole).collect(),
             holds: match gave_up.trouble {
                 FailureCause::Holds(holds) => holds,
                 _ => Vec::new(),

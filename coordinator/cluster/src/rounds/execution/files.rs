@@ -6,7 +6,7 @@ use flitcast_node::limits::{COMMITS_UNDER_WAY, DISK_BLOCK_BYTES, OPENED_AHEAD};
 use flitcast_plan::cost::{Files, Model};
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Direction;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FromPe, Payload};
 
 use super::driver::{Driver, StopReason};
 use super::inventory::Found;
@@ -59,10 +59,7 @@ impl Driver<'_> {
         let written = writers.next().map(|pe| &by_pe[pe.index()]);
         let written = written.filter(|first| writers.all(|pe| by_pe[pe.index()] == **first));
         let changes_host = is_here(&self.request.site) && self.request.profile.is_none();
-        if let Some((kept, _)) = written
-            .and_then(|at| known.get(at))
-            .filter(|_| changes_host)
-        {
+        if let (Some((kept, _)), true) = (written.and_then(|at| known.get(at)), changes_host) {
             let factors = kept.factors();
             model.hosts = model.hosts.map(|_, host| factors.host(host));
         }
@@ -99,7 +96,7 @@ impl Driver<'_> {
             }
         }
         while let Some(answer) = self.next_answer().await? {
-            if let ControllerEvent::FilesMeasured(pe, Some(costs)) = answer {
+            if let ControllerEvent::Answered(pe, FromPe::FilesMeasured(Some(costs))) = answer {
                 let file_system = &by_pe[pe.index()];
                 let kept = CachedFiles::new(file_system, costs);
                 kept.store();
@@ -109,7 +106,6 @@ impl Driver<'_> {
         Ok(known)
     }
 
-    /// Returns whether a PE writes messages to files.
     fn writes(&self, pe: PeId) -> bool {
         let (operation, root) = (self.request.way.operation, self.request.site.tree.root());
         match operation.collective().direction() {
@@ -122,13 +118,13 @@ impl Driver<'_> {
     /// Returns the file system of a PE's files, which has this number on its host. A PE whose host
     /// is unknown has its own file systems.
     fn file_system(&self, pe: PeId, number: u64) -> FileSystem {
-        let clock = self
-            .cluster
-            .register(pe)
-            .map(|register| register.clock.clone());
-        let clock = clock.filter(|clock| !clock.is_empty());
+        let clock = self.clock(pe);
         FileSystem {
-            host: clock.unwrap_or_else(|| pe.to_string()),
+            host: if clock.is_empty() {
+                pe.to_string()
+            } else {
+                clock
+            },
             number,
             is_busy: false,
         }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flitcast_plan::Algorithm;
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::Address;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::{Ready, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, PeId, Tree};
@@ -33,11 +33,10 @@ pub struct Found {
     pub seen: SeenVersions,
 }
 
-/// Combines the reports of the PEs.
 #[derive(Debug)]
 pub struct Inventory {
     tree: Arc<Tree>,
-    operation: Algorithm,
+    collective: Collective,
     /// Excluded deliveries, in increasing order.
     left_out: Vec<DeliveryId>,
     found: Found,
@@ -45,17 +44,15 @@ pub struct Inventory {
 
 impl Inventory {
     /// Creates an empty inventory; `left_out` are the excluded deliveries in increasing order.
-    pub fn new(tree: &Arc<Tree>, operation: Algorithm, left_out: &[DeliveryId]) -> Inventory {
-        let ids = operation
-            .collective()
-            .messages(tree)
-            .map(|message| message.id.index() + 1);
+    pub fn new(tree: &Arc<Tree>, collective: Collective, left_out: &[DeliveryId]) -> Inventory {
+        let ids = collective.messages(tree);
+        let ids = ids.map(|message| message.id.index() + 1);
         Inventory {
             tree: tree.clone(),
-            operation,
+            collective,
             left_out: left_out.to_vec(),
             found: Found {
-                bytes: vec![0; operation.collective().deliveries(tree)],
+                bytes: vec![0; collective.deliveries(tree)],
                 made_of: vec![MadeOf::default(); ids.max().unwrap_or(0)],
                 file_systems: vec![0; tree.len()],
                 ..Found::default()
@@ -64,21 +61,14 @@ impl Inventory {
     }
 
     fn leaves_out(&self, delivery: DeliveryId) -> bool {
-        !self
-            .operation
-            .collective()
-            .can_deliver(&self.tree, delivery)
+        !self.collective.can_deliver(&self.tree, delivery)
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
     /// Returns the deliveries of a message that are not excluded.
     fn owed(&self, message: Address) -> Vec<DeliveryId> {
-        let all = message.ends(&self.tree);
-        let all = all.map(|at| {
-            self.operation
-                .collective()
-                .delivery(&self.tree, message.id, at)
-        });
+        let delivery = |at| self.collective.delivery(&self.tree, message.id, at);
+        let all = message.ends(&self.tree).map(delivery);
         all.filter(|delivery| !self.leaves_out(*delivery)).collect()
     }
 
@@ -89,21 +79,13 @@ impl Inventory {
     /// Returns the report if it is invalid.
     pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Box<Ready>> {
         let prefixes = ready.prefixes.iter().map(|(of, _)| of);
-        let mut told = ready
-            .delivered
-            .iter()
-            .chain(&ready.standing)
-            .chain(prefixes);
-        if !told.all(|it| {
-            self.operation
-                .collective()
-                .delivered(&self.tree, *it)
-                .is_some()
-        }) {
+        let standing = ready.standing.iter().chain(prefixes);
+        let mut told = ready.delivered.iter().chain(standing);
+        if !told.all(|it| self.collective.delivered(&self.tree, *it).is_some()) {
             return Err(Box::new(ready));
         }
         let lengths = &ready.message_bytes;
-        let sent = self.operation.collective().messages(&self.tree);
+        let sent = self.collective.messages(&self.tree);
         let sent: Vec<Address> = sent.filter(|message| message.source == pe).collect();
         let states = &ready.states;
         let are_as_many = |list: usize, of: usize| list == 0 || list == of;
@@ -153,7 +135,6 @@ impl Inventory {
         Ok(())
     }
 
-    /// Returns the combined reports.
     pub fn found(self) -> Found {
         let mut found = self.found;
         found.delivered.sort_unstable();
@@ -170,14 +151,14 @@ impl Inventory {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::tree::TreeSpec;
+    use flitcast_plan::Algorithm;
 
     use super::*;
+    use crate::rounds::sample::tree;
 
     fn inventory(operation: Algorithm, left_out: &[u32]) -> Inventory {
-        let tree: TreeSpec = "star:4".parse().unwrap();
         let left_out: Vec<DeliveryId> = left_out.iter().copied().map(DeliveryId).collect();
-        Inventory::new(&Arc::new(tree.build().unwrap()), operation, &left_out)
+        Inventory::new(&tree("star:4"), operation.collective(), &left_out)
     }
 
     fn ready(message_bytes: &[u64]) -> Ready {
@@ -234,34 +215,28 @@ mod tests {
         let cannot = |operation, left_out: &[u32], pe, told: Ready| {
             let mut inventory = inventory(operation, left_out);
             assert_eq!(inventory.take(PeId(pe), told.clone()), Err(Box::new(told)));
-            assert_eq!(inventory.found().bytes, [0; 4]);
+            assert!(inventory.found().bytes.iter().all(|bytes| *bytes == 0));
         };
-        cannot(Algorithm::FARTHEST_FIRST, &[], 0, ready(&[5, 6]));
-        cannot(Algorithm::FARTHEST_FIRST, &[], 0, ready(&[5, 6, 7, 8]));
-        cannot(Algorithm::FARTHEST_FIRST, &[], 1, ready(&[5]));
-        cannot(Algorithm::COMBINING_GATHER, &[], 0, ready(&[5]));
-        cannot(Algorithm::COMBINING_GATHER, &[], 1, ready(&[5, 6]));
-        let gossip = Algorithm::GOSSIP_FLOOD;
-        let exchange = Algorithm::EXCHANGE_TREE;
-        for operation in [gossip, exchange] {
-            let mut inventory = inventory(operation, &[]);
-            for none in [2 * 4 + 2, 16] {
-                let told = Ready {
-                    standing: vec![DeliveryId(none)],
-                    ..ready(&[])
-                };
-                assert_eq!(inventory.take(PeId(2), told.clone()), Err(Box::new(told)));
+        let (scatter, gather) = (Algorithm::FARTHEST_FIRST, Algorithm::COMBINING_GATHER);
+        cannot(scatter, &[], 0, ready(&[5, 6]));
+        cannot(scatter, &[], 0, ready(&[5, 6, 7, 8]));
+        cannot(scatter, &[], 1, ready(&[5]));
+        cannot(gather, &[], 0, ready(&[5]));
+        cannot(gather, &[], 1, ready(&[5, 6]));
+        // These were delivered before.
+        cannot(scatter, &[2], 0, ready(&[5, 6, 7]));
+        cannot(gather, &[1, 2], 2, ready(&[6]));
+        for none in [2 * 4 + 2, 16] {
+            for operation in [Algorithm::GOSSIP_FLOOD, Algorithm::EXCHANGE_TREE] {
+                let mut told = ready(&[]);
+                told.standing = vec![DeliveryId(none)];
+                cannot(operation, &[], 2, told);
             }
         }
-        // These were delivered before.
-        cannot(Algorithm::FARTHEST_FIRST, &[2], 0, ready(&[5, 6, 7]));
-        cannot(Algorithm::COMBINING_GATHER, &[1, 2], 2, ready(&[6]));
         for of in [0, 4] {
-            let told = Ready {
-                delivered: vec![DeliveryId(of)],
-                ..ready(&[])
-            };
-            cannot(Algorithm::FARTHEST_FIRST, &[], 1, told);
+            let mut told = ready(&[]);
+            told.delivered = vec![DeliveryId(of)];
+            cannot(scatter, &[], 1, told);
         }
     }
 

@@ -7,6 +7,7 @@ use flitcast_plan::calibration::fit::{LinkFit, Point};
 use flitcast_plan::calibration::{MeasuredEdge, fit_directions, fit_latencies};
 use flitcast_proto::PeId;
 use flitcast_proto::exchange::Exchange;
+use flitcast_proto::wire::control::FromPe;
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason, or_joined_from};
@@ -23,7 +24,6 @@ struct Survey {
     known: Vec<PeId>,
 }
 
-/// An edge that is being measured.
 struct BusyEdge {
     pe: PeId,
     /// Hosts and machines that no other measurement may use meanwhile.
@@ -143,10 +143,9 @@ impl Driver<'_> {
         elapsed: Duration,
     ) -> Option<InferredEdge> {
         let is_here = !self.request.site.placement.is_spread() && self.shares_parents_clock(pe);
-        let enough = if is_here {
-            MEASURED_HERE
-        } else {
-            MEASURED_APART
+        let enough = match is_here {
+            true => MEASURED_HERE,
+            false => MEASURED_APART,
         };
         let kind = |other: &&PeId| self.is_of_a_kind(pe, **other);
         let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLED_EDGES;
@@ -160,7 +159,6 @@ impl Driver<'_> {
         })
     }
 
-    /// Returns whether two edges are shaped equally.
     fn is_of_a_kind(&self, one: PeId, other: PeId) -> bool {
         let links = &self.request.site.links;
         links[one.index()] == links[other.index()]
@@ -253,11 +251,10 @@ impl Driver<'_> {
     pub async fn clocks(&mut self) -> Result<Vec<ClockOffset>, StopReason> {
         let tree = &self.request.site.tree;
         let root = self.clock(tree.root());
-        let others: Vec<PeId> = tree
-            .below_root()
-            .filter(|&pe| root.is_empty() || self.clock(pe) != root)
-            .collect();
-        let mut exchanges = vec![Vec::new(); self.request.site.tree.len()];
+        let others = tree.below_root();
+        let others = others.filter(|&pe| root.is_empty() || self.clock(pe) != root);
+        let others: Vec<PeId> = others.collect();
+        let mut exchanges = vec![Vec::new(); tree.len()];
         for (done, &pe) in others.iter().enumerate() {
             self.console.measured(done, others.len());
             exchanges[pe.index()] = self.probe(pe, Duration::ZERO).await?;
@@ -265,8 +262,8 @@ impl Driver<'_> {
         Ok(self.offsets(&exchanges)?)
     }
 
-    /// Returns the name of the clock that a PE reads.
-    fn clock(&self, pe: PeId) -> String {
+    /// Returns the name of the clock that a PE reads; empty if it is unknown.
+    pub fn clock(&self, pe: PeId) -> String {
         let register = self.cluster.register(pe);
         register.map_or_else(String::new, |register| register.clock.clone())
     }
@@ -309,9 +306,9 @@ impl Driver<'_> {
         survey: &mut Survey,
     ) -> Result<Option<(PeId, Vec<Exchange>)>, StopReason> {
         while let Some(answer) = self.next_answer().await? {
-            if let ControllerEvent::Probed(pe, exchanges) = answer {
-                survey.asked.retain(|asked| asked.pe != pe);
-                return Ok(Some((pe, exchanges)));
+            if let ControllerEvent::Answered(_, FromPe::ProbeResult { child, exchanges }) = answer {
+                survey.asked.retain(|asked| asked.pe != child);
+                return Ok(Some((child, exchanges)));
             }
         }
         Ok(None)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flitcast_proto::items::Address;
-use flitcast_proto::wire::control::Prefix;
+use flitcast_proto::wire::control::{FromPe, Prefix};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId};
 
@@ -36,7 +36,9 @@ impl Driver<'_> {
         }
         let mut digests: BTreeMap<MessageId, BTreeSet<Digest>> = BTreeMap::new();
         while let Some(answer) = self.next_answer().await? {
-            if let ControllerEvent::PrefixesChecked(pe, checked) = answer {
+            if let ControllerEvent::Answered(pe, FromPe::PrefixesChecked { digests: checked }) =
+                answer
+            {
                 for (prefix, digest) in asked[&pe].iter().zip(checked) {
                     digests.entry(prefix.message).or_default().insert(digest);
                 }
@@ -53,25 +55,21 @@ impl Driver<'_> {
     /// Returns the least of the prefixes that the destinations of each message have, and the PEs that
     /// have it. A byte of the message is left, at least: an empty message would not be delivered.
     fn candidates(&self, found: &Found) -> Vec<(Prefix, Vec<PeId>)> {
-        let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+        let collective = self.request.way.operation.collective();
+        let tree = &self.request.site.tree;
         let of = |message: Address| {
-            let delivery = |at| operation.collective().delivery(tree, message.id, at);
+            let delivery = |at| collective.delivery(tree, message.id, at);
             let owed = |at: &PeId| found.bytes[delivery(*at).index()] > 0;
             let mut ends: Vec<PeId> = message.ends(tree).filter(owed).collect();
-            let kept = ends
-                .iter()
-                .map(|at| found.prefixes.get(&delivery(*at)).copied());
+            let prefix = |at: &PeId| found.prefixes.get(&delivery(*at)).copied();
+            let kept = ends.iter().map(prefix);
             let rest = found.bytes[delivery(*ends.first()?).index()] - 1;
             let bytes = kept.min()??.min(rest);
             ends.push(message.source);
             let message = message.id;
             (bytes > 0).then_some((Prefix { message, bytes }, ends))
         };
-        operation
-            .collective()
-            .messages(tree)
-            .filter_map(of)
-            .collect()
+        collective.messages(tree).filter_map(of).collect()
     }
 
     /// Returns the lengths by delivery without the prefixes.
@@ -83,10 +81,8 @@ impl Driver<'_> {
                 continue;
             };
             for at in message.ends(tree) {
-                let rest = &mut bytes[operation
-                    .collective()
-                    .delivery(tree, prefix.message, at)
-                    .index()];
+                let delivery = operation.collective().delivery(tree, prefix.message, at);
+                let rest = &mut bytes[delivery.index()];
                 *rest = rest.saturating_sub(prefix.bytes);
             }
         }

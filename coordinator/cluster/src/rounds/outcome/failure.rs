@@ -52,12 +52,8 @@ impl DeliverySummary {
     /// Marks deliveries as complete, regardless of the PEs' reports.
     pub fn learn_delivered(&mut self, complete: &BTreeSet<DeliveryId>) {
         let is_complete = |lacking: &MissingDelivery| complete.contains(&lacking.delivery);
-        let (more, lacking) = std::mem::take(&mut self.lacking)
-            .into_iter()
-            .partition::<Vec<_>, _>(is_complete);
-        self.lacking = lacking;
-        let more = more.into_iter().map(|lacking| lacking.delivery);
-        self.delivered.extend(more);
+        let more = self.lacking.extract_if(.., |lacking| is_complete(lacking));
+        self.delivered.extend(more.map(|lacking| lacking.delivery));
         self.delivered.sort_unstable();
     }
 }
@@ -193,68 +189,63 @@ impl Failure {
                 write!(f, "\n  delivered: {count}{kept}: {names}")?;
             }
         }
-        let which = match self.operation.collective().direction() {
+        let collective = self.operation.collective();
+        let which = match collective.direction() {
             Direction::Down | Direction::Across => "left without",
             Direction::Up => "not gathered",
         };
-        if self.operation.collective().is_of_pairs() {
+        if collective.is_of_pairs() {
             return self.write_lacking_by_pe(f, which);
         }
         let (nothing, partly): (Vec<&MissingDelivery>, Vec<&MissingDelivery>) = lacking
             .iter()
             .partition(|lacking| lacking.received == Some(0));
-        for MissingDelivery {
-            delivery,
-            bytes,
-            received,
-        } in partly
-        {
-            let name = self
-                .operation
-                .collective()
-                .delivery_name(&self.tree, *delivery);
-            write!(f, "\n  {which}: {name}, ")?;
-            match received {
-                Some(received) if received == bytes => {
-                    write!(f, "all of {} arrived, but it is not visible", Bytes(*bytes))?
+        for lacking in partly {
+            let (bytes, received) = (lacking.bytes, lacking.received);
+            let name = collective.delivery_name(&self.tree, lacking.delivery);
+            let arrived = match received {
+                Some(all) if all == bytes => {
+                    format!("all of {} arrived, but it is not visible", Bytes(bytes))
                 }
-                Some(received) => write!(f, "{} of {} arrived", Bytes(*received), Bytes(*bytes))?,
-                None => write!(f, "of {} an unknown part arrived", Bytes(*bytes))?,
-            }
+                _ => arrived(received, bytes),
+            };
+            write!(f, "\n  {which}: {name}, {arrived}")?;
         }
         if !nothing.is_empty() {
             let bytes = nothing.iter().map(|lacking| lacking.bytes).sum();
             let names = self.names_of(nothing.iter().map(|lacking| lacking.delivery));
-            let (names, bytes) = (deliveries::names(&names), Bytes(bytes));
-            write!(f, "\n  {which}: {names}, nothing of {bytes} arrived")?;
+            let (names, arrived) = (deliveries::names(&names), arrived(Some(0), bytes));
+            write!(f, "\n  {which}: {names}, {arrived}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes one line for each PE that lacks messages, because there may be many pairs.
+    fn write_lacking_by_pe(&self, f: &mut fmt::Formatter<'_>, which: &str) -> fmt::Result {
+        let mut by_pe: BTreeMap<PeId, Vec<&MissingDelivery>> = BTreeMap::new();
+        for lacking in &self.aftermath.lacking {
+            let collective = self.operation.collective();
+            let pe = collective.row(&self.tree, lacking.delivery);
+            by_pe.entry(pe).or_default().push(lacking);
+        }
+        for (pe, lacking) in by_pe {
+            let count = counted(lacking.len() as u64, "message", "messages");
+            let bytes = lacking.iter().map(|lacking| lacking.bytes).sum();
+            let received = lacking.iter().map(|lacking| lacking.received).sum();
+            let arrived = arrived(received, bytes);
+            write!(f, "\n  {which}: {pe}, {count}, {arrived}")?;
         }
         Ok(())
     }
 }
 
-impl Failure {
-    /// Writes one line for each PE that lacks messages, because there may be many pairs.
-    fn write_lacking_by_pe(&self, f: &mut fmt::Formatter<'_>, which: &str) -> fmt::Result {
-        let mut by_pe: BTreeMap<PeId, Vec<&MissingDelivery>> = BTreeMap::new();
-        for lacking in &self.aftermath.lacking {
-            let pe = self
-                .operation
-                .collective()
-                .row(&self.tree, lacking.delivery);
-            by_pe.entry(pe).or_default().push(lacking);
-        }
-        for (pe, lacking) in by_pe {
-            let count = counted(lacking.len() as u64, "message", "messages");
-            let bytes = Bytes(lacking.iter().map(|lacking| lacking.bytes).sum());
-            let received: Option<u64> = lacking.iter().map(|lacking| lacking.received).sum();
-            write!(f, "\n  {which}: {pe}, {count}, ")?;
-            match received {
-                Some(0) => write!(f, "nothing of {bytes} arrived")?,
-                Some(received) => write!(f, "{} of {bytes} arrived", Bytes(received))?,
-                None => write!(f, "of {bytes} an unknown part arrived")?,
-            }
-        }
-        Ok(())
+/// Describes the part of some bytes that arrived, if it is known.
+fn arrived(received: Option<u64>, bytes: u64) -> String {
+    let bytes = Bytes(bytes);
+    match received {
+        Some(0) => format!("nothing of {bytes} arrived"),
+        Some(received) => format!("{} of {bytes} arrived", Bytes(received)),
+        None => format!("of {bytes} an unknown part arrived"),
     }
 }
 

@@ -16,7 +16,6 @@ const P1: Name = Name::Pe(PeId(1));
 const P2: Name = Name::Pe(PeId(2));
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Creates an authority and its certificate.
 fn founded() -> (Authority, Vec<u8>) {
     let (authority, own) = Authority::found(Validity::of(HOUR)).expect("it can be");
     (authority, own.certificate)
@@ -54,32 +53,30 @@ async fn meeting(
 ) -> (Result<Transport, String>, Result<Transport, String>) {
     let (calling, answering) = connection().await;
     let call = async {
-        let mut transport = caller.call(calling, to).await.map_err(|e| e.to_string())?;
-        let said = transport.write_all(b"x").await;
-        said.map_err(|e| e.to_string())?;
-        transport.flush().await.map_err(|e| e.to_string())?;
+        let mut transport = caller.call(calling, to).await?;
+        transport.write_all(b"x").await?;
+        transport.flush().await?;
         // The answer, or the error about the certificate that was shown.
-        let heard = transport.read_u8().await;
-        heard.map_err(|e| e.to_string())?;
-        Ok(transport)
+        transport.read_u8().await?;
+        anyhow::Ok(transport)
     };
     let answer = async {
-        let mut transport = answerer
-            .answer(answering, &lease())
-            .await
-            .map_err(|e| e.to_string())?;
-        let heard = transport.read_u8().await;
-        heard.map_err(|e| e.to_string())?;
-        let said = transport.write_all(b"y").await;
-        said.map_err(|e| e.to_string())?;
-        transport.flush().await.map_err(|e| e.to_string())?;
-        Ok(transport)
+        let mut transport = answerer.answer(answering, &lease()).await?;
+        transport.read_u8().await?;
+        transport.write_all(b"y").await?;
+        transport.flush().await?;
+        anyhow::Ok(transport)
     };
-    tokio::join!(call, answer)
+    let (call, answer) = tokio::join!(call, answer);
+    (told(call), told(answer))
+}
+
+fn told<T>(end: Result<T, impl std::fmt::Display>) -> Result<T, String> {
+    end.map_err(|error| error.to_string())
 }
 
 #[track_caller]
-fn refuses(end: Result<Transport, String>, why: &str) {
+fn refuses<T: std::fmt::Debug>(end: Result<T, String>, why: &str) {
     let told = end.expect_err(why);
     assert!(told.contains(why), "`{told}` does not say `{why}`");
 }
@@ -171,7 +168,7 @@ async fn another_authority_is_not_believed() {
         let lease = lease();
         let answering = p1.answer(answering, &lease);
         let (_, answered) = tokio::join!(connector.connect(name, calling), answering);
-        refuses(answered.map_err(|e| e.to_string()), why);
+        refuses(told(answered), why);
     }
 }
 
@@ -180,14 +177,12 @@ async fn who_was_called_must_be_who_answers() {
     let authority = founded();
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, answering) = meeting(&p2, Name::Coordinator, &p1).await;
+    let refused = "the other end refuses us: our certificate is for somebody else";
     refuses(
         calling,
         "the certificate is for P1, not for the coordinator",
     );
-    refuses(
-        answering,
-        "the other end refuses us: our certificate is for somebody else",
-    );
+    refuses(answering, refused);
 }
 
 #[tokio::test]
@@ -203,51 +198,49 @@ async fn who_does_without_is_not_let_in() {
 #[test]
 fn a_certificate_that_is_not_good_is_told_where_it_is_used() {
     let authority = founded();
-    let told = |from: SystemTime, until: SystemTime, name, authority: &(Authority, Vec<u8>)| {
+    let used = |from: SystemTime, until: SystemTime, name, authority: &(Authority, Vec<u8>)| {
         let issued = authority.0.issue(P1, Validity { from, until });
         let issued = issued.expect("it can be").believing(&authority.1);
-        let identity = Identity::issued(&issued, name);
-        identity.map(drop).map_err(|error| error.to_string())
+        told(Identity::issued(&issued, name).map(drop))
     };
     let now = SystemTime::now();
-    assert_eq!(told(now - HOUR, now + HOUR, P1, &authority), Ok(()));
-    let expired = told(now - 2 * HOUR, now - HOUR, P1, &authority).expect_err("it is");
-    let when = humantime::format_rfc3339_seconds(now - HOUR).to_string();
-    assert_eq!(
-        expired,
-        format!("the certificate issued for P1: the certificate expired on {when}")
-    );
-    let early = told(now + HOUR, now + 2 * HOUR, P1, &authority).expect_err("it is");
-    assert!(
-        early.contains("the certificate is not valid before"),
-        "{early}"
-    );
-    let anothers = told(now - HOUR, now + HOUR, P2, &authority).expect_err("it is");
-    assert!(
-        anothers.ends_with("the certificate is for P1, not for P2"),
-        "{anothers}"
-    );
     let mixed = (founded().0, authority.1.clone());
-    let unknown = told(now - HOUR, now + HOUR, P1, &mixed).expect_err("it is");
-    assert!(
-        unknown.ends_with("the certificate was issued by another authority"),
-        "{unknown}"
-    );
-    let (one, other) = (
-        issued(&authority.0, P1, &authority.1),
-        issued(&authority.0, P1, &authority.1),
-    );
+    let when = humantime::format_rfc3339_seconds(now - HOUR);
+    let expired = format!("the certificate issued for P1: the certificate expired on {when}");
+    assert_eq!(used(now - HOUR, now + HOUR, P1, &authority), Ok(()));
+    for (from, until, name, authority, why) in [
+        (now - 2 * HOUR, now - HOUR, P1, &authority, &expired[..]),
+        (
+            now + HOUR,
+            now + 2 * HOUR,
+            P1,
+            &authority,
+            "the certificate is not valid before",
+        ),
+        (
+            now - HOUR,
+            now + HOUR,
+            P2,
+            &authority,
+            "the certificate is for P1, not for P2",
+        ),
+        (
+            now - HOUR,
+            now + HOUR,
+            P1,
+            &mixed,
+            "the certificate was issued by another authority",
+        ),
+    ] {
+        refuses(used(from, until, name, authority), why);
+    }
+    let [one, other] = [0, 1].map(|_| issued(&authority.0, P1, &authority.1));
     let crossed = IssuedCredentials {
         key: other.key,
         ..one
     };
-    let crossed = Identity::issued(&crossed, P1)
-        .expect_err("it is")
-        .to_string();
-    assert!(
-        crossed.ends_with("its private key belongs to another certificate"),
-        "{crossed}"
-    );
+    let refused = told(Identity::issued(&crossed, P1));
+    refuses(refused, "its private key belongs to another certificate");
 }
 
 #[test]
@@ -258,7 +251,6 @@ fn nothing_is_issued_for_longer_than_the_authority_lasts() {
     assert!(issued(HOUR / 2).until < own.until);
 }
 
-/// A process that stays may outlive the validity of its authority.
 #[tokio::test]
 async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
     let soon = Validity::of(Duration::from_secs(2));
@@ -266,16 +258,16 @@ async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
     let authority = (authority, own.certificate);
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let deadline = SystemTime::now() + 10 * Duration::from_secs(2);
-    let told = "of the authority in ca.pem, the certificate expired on ";
+    let expired = "of the authority in ca.pem, the certificate expired on ";
     loop {
         // The certificate may expire between the checks of the two ends.
         let (calling, _) = meeting(&p2, P1, &p1).await;
-        if calling.is_err_and(|why| why.contains(told)) {
+        if calling.is_err_and(|why| why.contains(expired)) {
             break;
         }
         assert!(SystemTime::now() < deadline, "it has ended long ago");
     }
     let (_, answering) = connection().await;
     let answered = p1.answer(answering, &lease()).await;
-    refuses(answered.map_err(|e| e.to_string()), told);
+    refuses(told(answered), expired);
 }

@@ -14,7 +14,6 @@ use flitcast_proto::PeId;
 
 use crate::text::words::at;
 
-/// Name of the ledger in the folder of an authority.
 const LEDGER_FILE: &str = "issued.txt";
 
 /// A line of the ledger.
@@ -32,11 +31,8 @@ impl Entry {
     fn written(&self) -> String {
         let file = self.name.certificate_file();
         let who = file.trim_end_matches(".pem");
-        let serial: String = self
-            .serial
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let serial = self.serial.iter().map(|byte| format!("{byte:02x}"));
+        let serial: String = serial.collect();
         let until = humantime::format_rfc3339_seconds(self.until);
         format!("{who} {serial} until {until}\n")
     }

@@ -30,7 +30,6 @@ impl PeEntry {
         self.name.as_ref()?.said.as_deref()
     }
 
-    /// Returns the name for messages.
     pub fn name(&self) -> String {
         self.called().unwrap_or("?").to_owned()
     }

@@ -20,7 +20,6 @@ use crate::text::units::parse_time;
 const WAIT: Duration = Duration::from_secs(60);
 /// Minimum time to join: it exceeds a PE's pause between two attempts to connect.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Maximum time to join.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// The valid parts of `[launch]`.
@@ -58,13 +57,10 @@ impl Default for LaunchTable {
 pub struct Launched {
     /// Address where the coordinator listens for them.
     pub coordinator: IpAddr,
-    /// Starter of the processes.
     pub launch: Launch,
-    /// Files that the starter needs.
     pub files: Vec<NamedFile>,
 }
 
-/// An address with an optional port.
 pub type Endpoint = (IpAddr, Option<u16>);
 
 /// Reads `[launch]`; returns `None` if it is not a table.
@@ -82,10 +78,8 @@ pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
         section.kind = field.expect(expected, kind);
     }
     section.wait = At::key(&table, "wait", |field| {
-        let time = field
-            .value()
-            .as_str()
-            .and_then(|text| parse_time(text).ok());
+        let text = field.value().as_str();
+        let time = text.and_then(|text| parse_time(text).ok());
         let time = time.map(Duration::from_nanos);
         let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
         field.expect("a time from 1s to 86400s, in quotes", time)
@@ -162,20 +156,12 @@ fn joining(
     coordinator: Option<&At<Endpoint>>,
     entries: &[PeEntry],
 ) -> Option<(Launch, Vec<NamedFile>)> {
-    for entry in entries {
-        if let Some(At {
-            spot,
-            said: Some(run),
-        }) = &entry.run
-            && !run.is_empty()
-        {
-            let (name, kind) = (entry.name(), typed(&kind));
-            reader.fault(
-                *spot,
-                format!(
-                    "{name} has a run, and with kind = \"{kind}\" others start it: leave it out"
-                ),
-            );
+    let kind_name = typed(&kind);
+    for (entry, run) in entries.iter().filter_map(|it| Some((it, it.run.as_ref()?))) {
+        if run.said.as_ref().is_some_and(|words| !words.is_empty()) {
+            let (name, starts) = (entry.name(), "others start it: leave it out");
+            let fault = format!("{name} has a run, and with kind = \"{kind_name}\" {starts}");
+            reader.fault(run.spot, fault);
         }
     }
     let begun = match kind {
@@ -193,21 +179,16 @@ fn joining(
     };
     let Some(port) = port else {
         let spot = coordinator.map_or(section.spot, |at| at.spot);
-        let kind = typed(&kind);
         let like = "coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
-        reader.fault(
-            spot,
-            format!("kind = \"{kind}\" needs a port to listen on: {like}"),
-        );
+        let fault = format!("kind = \"{kind_name}\" needs a port to listen on: {like}");
+        reader.fault(spot, fault);
         return None;
     };
-    let (wait, (starter, files)) = (wait?, begun?);
-    Some((
-        Launch::Join {
-            port,
-            wait,
-            starter,
-        },
-        files,
-    ))
+    let (starter, files) = begun?;
+    let launch = Launch::Join {
+        port,
+        wait: wait?,
+        starter,
+    };
+    Some((launch, files))
 }

@@ -19,6 +19,7 @@ use super::entry::PeEntry;
 use super::tree::ids;
 use crate::files::toml_file::{Field, Reader};
 use crate::site::reachability::Spanned;
+use crate::text::words::names;
 
 /// Reads the network and reports its faults; a valid one is connected.
 pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
@@ -49,7 +50,8 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
     if reader.fault_count() > before || entries.iter().any(|entry| entry.called().is_none()) {
         return None;
     }
-    let network = Network::from_edges(entries.len(), pairs)
+    let network = Network::from_edges(entries.len(), pairs);
+    let network = network
         .map_err(|fault| edges.fault(format!("edges: {fault}")))
         .ok()?;
     if let (Some(kind), Some(named)) = (&kind, &named)
@@ -61,15 +63,13 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
         return None;
     }
     if let Err(SpanningError::Unreachable { nodes, count, .. }) = bfs(&network, 0) {
-        let names: Vec<String> = nodes
-            .iter()
-            .map(|node| entries[*node as usize].name())
-            .collect();
+        let name = |node: &u32| entries[*node as usize].name();
+        let unreached: Vec<String> = nodes.iter().map(name).collect();
         let more = match count - nodes.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let (names, root) = (names.join(", "), entries[0].name());
+        let (names, root) = (names(&unreached), name(&0));
         edges.fault(format!(
             "the network is not connected: {names}{more} cannot be reached from {root}"
         ));

@@ -7,18 +7,18 @@ use flitcast_proto::PeId;
 
 use super::content::Edges;
 use super::entry::PeEntry;
+use super::launch::Launched;
 use super::values::At;
 use crate::files::toml_file::Reader;
-use crate::site::placement::{Launch, Place, Placement, listen_on};
+use crate::site::placement::{Place, Placement, listen_on};
 
 /// Returns the addresses of each PE on separate links, by the PE at the other end. Reports unknown
 /// PEs, and PEs whose number of network cards differs from the first one's.
 fn own_links(reader: &Reader<'_>, entries: &[PeEntry]) -> Vec<BTreeMap<PeId, IpAddr>> {
     let mut all = vec![BTreeMap::new(); entries.len()];
     let called = |name: &str| {
-        entries
-            .iter()
-            .position(|entry| entry.called() == Some(name))
+        let mut all = entries.iter();
+        all.position(|entry| entry.called() == Some(name))
     };
     for (at, entry) in entries.iter().enumerate() {
         let name = entry.name();
@@ -62,11 +62,11 @@ pub fn placement(
     reader: &Reader<'_>,
     entries: &[PeEntry],
     edges: Option<&Edges>,
-    launched: Option<(IpAddr, Launch)>,
+    launched: Option<&Launched>,
 ) -> Option<Placement> {
     let own_links = own_links(reader, entries);
     let edges = edges?;
-    let (coordinator, launch) = launched?;
+    let launched = launched?;
     let place = |(entry, reached_by): (&PeEntry, BTreeMap<PeId, IpAddr>)| {
         let address = At::said(&entry.address)?;
         Some(Place {
@@ -81,8 +81,8 @@ pub fn placement(
     };
     let places: Option<Vec<Place>> = entries.iter().zip(own_links).map(place).collect();
     let mut placement = Placement {
-        coordinator,
-        launch,
+        coordinator: launched.coordinator,
+        launch: launched.launch.clone(),
         kept: None,
         places: places?,
     };

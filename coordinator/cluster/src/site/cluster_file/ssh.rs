@@ -35,7 +35,6 @@ const KEYS: [&str; 6] = [
     "binary",
 ];
 
-/// The keys of `[launch]` for ssh.
 #[derive(Default)]
 pub struct SshKeys {
     ssh: Ssh,

@@ -23,7 +23,6 @@ use crate::files::user_file::SourcePosition;
 use crate::site::settings::NamedFile;
 use crate::site::starter::{Compose, SlurmStep, Starter};
 
-/// The keys of `[launch]` for starters.
 #[derive(Default)]
 pub struct StarterKeys {
     file: Option<At<NamedFile>>,

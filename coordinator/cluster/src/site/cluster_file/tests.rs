@@ -1,12 +1,14 @@
 //! A valid file, and files in which all faults must be found at once.
 
+mod starters;
+
 use std::net::IpAddr;
 
 use flitcast_proto::{PeId, Tree};
 
 use super::*;
-use crate::site::placement::Place;
-use crate::site::starter::SlurmStep;
+use crate::files::user_file::printed;
+use crate::site::reachability::Spanned;
 
 fn good(text: &str) -> ClusterFile {
     match parse(text) {
@@ -17,16 +19,31 @@ fn good(text: &str) -> ClusterFile {
 
 #[track_caller]
 fn refused(text: &str, expected: &[&str]) {
-    let faults = parse(text).unwrap_err();
-    let path = "t".into();
-    let message = FileError::Faults { path, faults }.to_string();
-    assert_eq!(message.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(printed(parse(text).unwrap_err()), expected);
+}
+
+/// Checks files with one fault each: the rows have the beginnings of files and their faults, and `rest`
+/// is the end of all files.
+#[track_caller]
+fn refused_each(rest: &str, rows: &str) {
+    for row in rows.trim().lines() {
+        let (text, fault) = row.split_once(" | ").unwrap();
+        let text = text.trim().replace("\\n", "\n");
+        refused(&format!("{text}\n{rest}"), &[fault]);
+    }
 }
 
 fn tree(cluster: &ClusterFile) -> &Tree {
     match &cluster.edges {
         Edges::Tree(tree) => tree,
         Edges::Network(_) => panic!("it is a network"),
+    }
+}
+
+fn network(cluster: &ClusterFile) -> &Spanned {
+    match &cluster.edges {
+        Edges::Network(spanned) => spanned,
+        Edges::Tree(_) => panic!("it is a tree"),
     }
 }
 
@@ -122,10 +139,8 @@ fn an_address_for_each_edge() {
         let parent = tree(&cluster).parent(PeId(child)).unwrap();
         placement.address_for(parent, PeId(child), 0)
     };
-    assert_eq!(
-        [1, 2, 3].map(parent),
-        [ip("10.0.1.1"), ip("10.0.2.1"), ip("10.0.3.1")]
-    );
+    let expected = ["10.0.1.1", "10.0.2.1", "10.0.3.1"].map(ip);
+    assert_eq!([1, 2, 3].map(parent), expected);
     assert_eq!(placement.places[0].listen, ip("0.0.0.0"));
     // Its only child uses this address.
     assert_eq!(placement.places[1].listen, ip("10.0.3.1"));
@@ -205,28 +220,18 @@ fn who_joins_is_told_where() {
     assert_eq!(six.coordinator, ip("fd00::1"));
     assert_eq!(six.launch, joins(80, seconds(90)));
 
-    let port =
-        "needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
-    let no_port = format!("kind = \"join\" {port}");
-    refused(
-        &text("10.0.0.254", "kind = 'join'"),
-        &[&format!("t:1:15: {no_port}")],
+    refused_each(
+        JOINING,
+        r#"
+        coordinator = '10.0.0.254'\n[launch]\nkind = 'join' | t:1:15: kind = "join" needs a port to listen on: coordinator = "ADDRESS:PORT", like "198.18.0.1:7117"
+        [launch]\nkind = 'join' | t:2:8: kind = "join" needs a port to listen on: coordinator = "ADDRESS:PORT", like "198.18.0.1:7117"
+        coordinator = '10.0.0.254:7117'\n[launch]\nkind = 'local' | t:1:15: the coordinator has a port, 7117, and nobody joins: leave it out, or say kind = "join" in [launch]
+        coordinator = '10.0.0.254:7117' | t:1:15: the coordinator has a port, 7117, and nobody joins: leave it out, or say kind = "join" in [launch]
+        "#,
     );
+    let text = text("239.0.0.1:7117", "kind = 'join'\nwait = 'long'");
     refused(
-        &format!("[launch]\nkind = 'join'\n{JOINING}"),
-        &[&format!("t:2:8: {no_port}")],
-    );
-    let useless = "t:1:15: the coordinator has a port, 7117, and nobody joins: leave it out, or say kind = \"join\" in [launch]";
-    refused(&text("10.0.0.254:7117", "kind = 'local'"), &[useless]);
-    refused(
-        &format!("coordinator = '10.0.0.254:7117'\n{JOINING}"),
-        &[useless],
-    );
-    refused(
-        &format!(
-            "{}run = ['nice']\n",
-            text("239.0.0.1:7117", "kind = 'join'\nwait = 'long'")
-        ),
+        &format!("{text}run = ['nice']\n"),
         &[
             "t:1:15: coordinator must be the IP address of one host, in quotes, not `'239.0.0.1:7117'`",
             "t:4:8: wait must be a time from 1s to 86400s, in quotes, not `'long'`",
@@ -245,11 +250,12 @@ fn a_tree_of_pes_without_places() {
     assert!(placement.has_any_edge() && !placement.is_on_loopback());
     assert!(placement.places[3].address.is_unspecified());
 
-    refused(
-        "tree = 'kary:2:4'",
-        &[
-            "t:1:8: a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], or give a [[pe]] table for each",
-        ],
+    refused_each(
+        "",
+        r#"
+        tree = 'kary:2:4' | t:1:8: a tree alone is for PEs that join: say kind = "join" or "slurm" in [launch], or give a [[pe]] table for each
+        coordinator = '0.0.0.0:7117'\nlaunch.kind = 'join'\ntree = 'star:3'\nlink = 'rate=1mbit' | t:4:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a PE may join from anywhere; take the link out
+        "#,
     );
     refused(
         &format!("{join}tree = 'file:tree.toml'\nlink = 'rate=1mbit'\n{JOINING}"),
@@ -258,21 +264,17 @@ fn a_tree_of_pes_without_places() {
             "t:3:8: tree: write the tree itself, like parents:0,0,1",
         ],
     );
-    refused(
-        &format!("{join}tree = 'star:3'\nlink = 'rate=1mbit'"),
-        &[
-            "t:4:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a PE may join from anywhere; take the link out",
-        ],
-    );
 }
 
 #[test]
 fn what_is_no_cluster() {
     refused("", &["t: no PEs: give a [[pe]] table for each"]);
-    refused("pe = []", &["t:1:6: no PEs: give a [[pe]] table for each"]);
-    refused(
-        "pe = 3",
-        &["t:1:6: pe must be [[pe]] tables, in double brackets, not `3`"],
+    refused_each(
+        "",
+        "
+        pe = [] | t:1:6: no PEs: give a [[pe]] table for each
+        pe = 3 | t:1:6: pe must be [[pe]] tables, in double brackets, not `3`
+        ",
     );
     refused(
         "launch = 1\npe = [1]",
@@ -294,10 +296,7 @@ const THREE: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
 fn a_network_takes_the_place_of_parents() {
     let edges = "[network]\nedges = [['a', 'b'], ['c', 'b'], ['b', 'a']]\n";
     let cluster = good(&format!("{edges}{THREE}"));
-    let Edges::Network(spanned) = &cluster.edges else {
-        panic!("it is a tree")
-    };
-    let network = &spanned.network;
+    let network = &network(&cluster).network;
     assert_eq!((network.len(), network.edges()), (3, 2));
     assert_eq!(network.neighbours(1), [0, 2]);
     assert_eq!(cluster.placement.places[2].listen, ip("127.0.0.3"));
@@ -318,48 +317,20 @@ fn all_that_is_wrong_with_a_network() {
             "t:3:1: unknown key `root`; known here: edges, kind",
         ],
     );
-    refused(
-        &with("[network]\nedges = [['a', 'b']]"),
-        &["t:2:9: the network is not connected: c cannot be reached from a"],
+    refused_each(
+        THREE,
+        r#"
+        network = 1 | t:1:11: network must be a table, [network], not `1`
+        [network] | t:1:1: [network] has no edges: give them by names, like edges = [["a", "b"]]
+        [network]\nedges = [['a', 'b']] | t:2:9: the network is not connected: c cannot be reached from a
+        [network]\nedges = 1 | t:2:9: edges must be a list of pairs, like [["a", "b"]], not `1`
+        [network]\nkind = 'rings:3' | t:2:8: kind must be a network by its name, like "torus:3x3"
+        [network]\nkind = 'edges:some' | t:2:8: kind must be a network by its name, like "torus:3x3"; edges stand in edges
+        [network]\nkind = 'ring:4' | t:2:8: kind: ring:4 has 4 nodes, and there are 3 [[pe]] tables
+        [network]\nedges = [['a', 'b'], ['b', 'c']]\nkind = 'ring:3' | t:3:8: kind: the edges are those of another network: ["a", "c"] is missing
+        [network]\nedges = [['a', 'b'], ['a', 'c']]\nkind = 'array:3' | t:3:8: kind: the edges are those of another network: ["a", "c"] is no edge of it
+        "#,
     );
-    let none = "[network] has no edges: give them by names, like edges = [[\"a\", \"b\"]]";
-    refused(&with("[network]"), &[&format!("t:1:1: {none}")]);
-    refused(
-        &with("network = 1"),
-        &["t:1:11: network must be a table, [network], not `1`"],
-    );
-    refused(
-        &with("[network]\nedges = 1"),
-        &["t:2:9: edges must be a list of pairs, like [[\"a\", \"b\"]], not `1`"],
-    );
-    let kind = |rest: &str, told: &str| {
-        let [line, column] = [rest.lines().count() + 1, 8];
-        let fault = format!("t:{line}:{column}: {told}");
-        refused(&with(&format!("[network]\n{rest}")), &[&fault]);
-    };
-    let like = "kind must be a network by its name, like \"torus:3x3\"";
-    kind("kind = 'rings:3'", like);
-    kind(
-        "kind = 'edges:some'",
-        &format!("{like}; edges stand in edges"),
-    );
-    let four = "kind: ring:4 has 4 nodes, and there are 3 [[pe]] tables";
-    kind("kind = 'ring:4'", four);
-    let other = "kind: the edges are those of another network: ";
-    for (edges, what) in [
-        ("['a', 'b'], ['b', 'c']", "[\"a\", \"c\"] is missing"),
-        ("['a', 'b'], ['a', 'c']", "[\"a\", \"c\"] is no edge of it"),
-    ] {
-        let named = if what.ends_with("missing") {
-            "ring:3"
-        } else {
-            "array:3"
-        };
-        kind(
-            &format!("edges = [{edges}]\nkind = '{named}'"),
-            &format!("{other}{what}"),
-        );
-    }
     let both = "and there is a [network]: one of both says who is connected to whom";
     refused(
         &with("network = {edges = [['a', 'b'], ['b', 'c']]}")
@@ -376,9 +347,7 @@ fn a_network_of_a_known_kind_needs_no_edges() {
         "kind = 'ring:3'\nedges = [['a', 'b'], ['c', 'b'], ['a', 'c']]",
     ] {
         let cluster = good(&format!("[network]\n{said}\n{THREE}"));
-        let Edges::Network(spanned) = &cluster.edges else {
-            panic!("it is a tree")
-        };
+        let spanned = network(&cluster);
         assert_eq!(spanned.network.edges(), 3);
         let kind = spanned.spec.as_ref().map(ToString::to_string);
         assert_eq!(kind.as_deref(), Some("ring:3"));
@@ -399,20 +368,13 @@ fn what_is_said_of_the_cluster_as_a_whole() {
     let settings = cluster.settings;
     assert_eq!(settings.credentials.unwrap().folder, Path::new("keys"));
     let timeouts = crate::options::timeouts::written(&settings.timeouts);
-    assert!(
-        timeouts.starts_with("heartbeat=1s,silence=5s,handshake=2s,"),
-        "{timeouts}"
-    );
-    assert_eq!(
-        settings.link.unwrap().written(),
-        "rate=unlimited,latency=1ms"
-    );
-    let links: Vec<String> = cluster
-        .links
-        .iter()
-        .map(|(pe, link)| format!("{pe} {link}"))
-        .collect();
-    assert_eq!(links, ["P2 1mbit"]);
+    let expected = "heartbeat=1s,silence=5s,handshake=2s,";
+    assert!(timeouts.starts_with(expected), "{timeouts}");
+    let link = settings.link.unwrap().written();
+    assert_eq!(link, "rate=unlimited,latency=1ms");
+    let links = cluster.links.iter();
+    let links = links.map(|(pe, link)| format!("{pe} {link}"));
+    assert_eq!(links.collect::<Vec<_>>(), ["P2 1mbit"]);
 }
 
 #[test]
@@ -463,140 +425,13 @@ link = 3
     );
 }
 
-/// Shaped links are for processes that read the same clock.
 #[test]
 fn links_between_hosts_are_nobodys_to_shape() {
-    let hosts = THREE.replace("127", "10").replace(
-        "[[pe]]\nname = 'b'",
-        "[[pe]]\nparent = 'a'\nlink = 'rate=1mbit'\nname = 'b'",
-    );
-    let hosts = hosts.replace(
-        "[[pe]]\nname = 'c'",
-        "[[pe]]\nparent = 'a'\nlink = 'rate=1mbit'\nname = 'c'",
-    );
-    refused(
-        &hosts,
-        &[
-            "t:6:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a has an address of a network, 10.0.0.1; take the link out",
-        ],
-    );
-}
-
-#[test]
-fn hosts_that_ssh_reaches() {
-    let pes = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n\
-               [[pe]]\nname = 'b c'\naddress = '10.0.0.2'\nssh = 'me@b'\nparent = 'a'\n";
-    let cluster = good(&format!(
-        "coordinator = '10.0.0.9'\nlaunch.kind = 'ssh'\n{pes}"
-    ));
-    let reached: Vec<String> = cluster
-        .placement
-        .places
-        .iter()
-        .map(Place::destination)
-        .collect();
-    assert_eq!(reached, ["a", "me@b"]);
-    assert_eq!(
-        cluster.placement.launch,
-        Launch::Ssh(crate::site::ssh::Ssh::default())
-    );
-
-    let said = "coordinator = '10.0.0.9'\n[launch]\nkind = 'ssh'\nuser = 'me'\nport = 2222\n\
-                config = 'c'\ndirectory = '/opt/f'\nenvironment = ['LANG', '_x1']\nbinary = 'b'\n";
-    let cluster = good(&format!("{said}{pes}"));
-    let Launch::Ssh(ssh) = cluster.placement.launch else {
-        panic!("it is ssh");
+    let shaped = |hosts: String, name: &str| {
+        let pe = format!("[[pe]]\nparent = 'a'\nlink = 'rate=1mbit'\nname = '{name}'");
+        hosts.replace(&format!("[[pe]]\nname = '{name}'"), &pe)
     };
-    assert_eq!((ssh.user.as_deref(), ssh.port), (Some("me"), Some(2222)));
-    assert_eq!(ssh.directory, "/opt/f");
-    assert_eq!(ssh.environment, ["LANG", "_x1"]);
-    let files = cluster.settings.files.iter();
-    let files: Vec<_> = files
-        .map(|named| (named.key, named.path.to_str()))
-        .collect();
-    assert_eq!(files, [("binary", Some("b")), ("config", Some("c"))]);
-}
-
-#[test]
-fn what_ssh_could_not_do_is_told_before() {
-    let pe = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n";
-    refused(
-        &format!(
-            "coordinator = '10.0.0.9:7'\n[launch]\nkind = 'ssh'\nuser = '-l'\nport = 0\nconfig = ''\n\
-             directory = 'here'\nenvironment = ['A=B']\nbinary = 7\n{pe}ssh = '-oProxyCommand=x'"
-        ),
-        &[
-            "t:1:15: the coordinator has a port, 7, and nobody joins: leave it out, or say kind = \"join\" in [launch]",
-            "t:4:8: user must be the name of a user, in quotes, not `'-l'`",
-            "t:5:8: port must be a number from 1 to 65535, not `0`",
-            "t:6:10: config must be a file, in quotes, not `''`",
-            "t:7:13: directory must be a path on the hosts that begins with / or ~/, in quotes, not `'here'`",
-            "t:8:15: environment must be a list of variables' names, like [\"LANG\"], not `['A=B']`",
-            "t:9:10: binary must be a file, in quotes, not `7`",
-            "t:13:7: ssh must be what ssh is given to reach its host, like \"me@a.example\", not `'-oProxyCommand=x'`",
-        ],
-    );
-    refused(
-        &format!("[launch]\nkind = 'ssh'\n{}", pe.replace("'a'", "'a b'")),
-        &[
-            "t:2:8: the coordinator listens on 127.0.0.1, where a b at 10.0.0.1 does not reach it: say coordinator = \"ADDRESS\", where the hosts reach this machine",
-            "t:3:1: ssh cannot be given `a b`: say how it reaches the host, like ssh = \"me@a.example\"",
-        ],
-    );
-    refused(
-        &format!("[launch]\nuser = 'me'\n{pe}ssh = 'me@a'"),
-        &[
-            "t:2:8: user is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
-            "t:6:7: ssh is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
-        ],
-    );
-}
-
-#[test]
-fn what_has_others_started_is_told_how() {
-    let slurm = "coordinator = '0.0.0.0:7117'\ntree = 'star:5'\n[launch]\nkind = 'slurm'\n";
-    let starter = |text: &str| good(text).placement.starter().cloned();
-    let step = |options: &[&str]| {
-        let options = options.iter().map(ToString::to_string).collect();
-        Some(Starter::Slurm(SlurmStep { options }))
-    };
-    assert_eq!(starter(slurm), step(&[]));
-    let more = format!("{slurm}options = ['--partition=short', '-v']\n");
-    assert_eq!(starter(&more), step(&["--partition=short", "-v"]));
-
-    let compose = "coordinator = '10.0.0.9:7117'\n[launch]\nkind = 'compose'\nfile = 'c.yaml'\n";
-    let cluster = good(&format!("{compose}{JOINING}"));
-    let Some(Starter::Compose(services)) = cluster.placement.starter() else {
-        panic!("it is compose");
-    };
-    assert_eq!(services.file.to_str(), Some("c.yaml"));
-    assert_eq!(cluster.settings.files[0].key, "file");
-    assert!(cluster.placement.is_joined() && cluster.placement.is_elsewhere());
-}
-
-#[test]
-fn what_a_starter_needs_and_what_it_does_not_is_told() {
-    let port =
-        "needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
-    refused(
-        &format!(
-            "coordinator = '10.0.0.9'\n[launch]\nkind = 'slurm'\nfile = 'c'\nuser = 'me'\n{JOINING}run = ['nice']\n"
-        ),
-        &[
-            &format!("t:1:15: kind = \"slurm\" {port}"),
-            "t:4:8: file is for kind = \"compose\" in [launch]: leave it out, or say that",
-            "t:5:8: user is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
-            "t:9:7: a has a run, and with kind = \"slurm\" others start it: leave it out",
-        ],
-    );
-    refused(
-        &format!("coordinator = '10.0.0.9:1'\n[launch]\nkind = 'compose'\n{JOINING}"),
-        &["t:3:8: kind = \"compose\" needs the compose file: file = \"compose.yaml\""],
-    );
-    refused(
-        &format!("[launch]\noptions = ['-v']\n{JOINING}"),
-        &[
-            "t:2:11: options is for kind = \"slurm\" or \"compose\" in [launch]: leave it out, or say that",
-        ],
-    );
+    let hosts = shaped(shaped(THREE.replace("127", "10"), "b"), "c");
+    let fault = "t:6:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a has an address of a network, 10.0.0.1; take the link out";
+    refused(&hosts, &[fault]);
 }

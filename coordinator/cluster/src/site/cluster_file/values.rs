@@ -81,11 +81,8 @@ fn host_address(text: &str) -> Option<IpAddr> {
 /// Reads the addresses of a host's network cards.
 pub fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
     let expected = format!("a list of 2 to {MAX_LANES} addresses, all different");
-    let addresses: Option<Vec<IpAddr>> = field
-        .list_of(&expected)?
-        .map(|one| read_address(&one))
-        .collect();
-    let addresses = addresses?;
+    let addresses = field.list_of(&expected)?.map(|one| read_address(&one));
+    let addresses = addresses.collect::<Option<Vec<IpAddr>>>()?;
     let distinct: BTreeSet<&IpAddr> = addresses.iter().collect();
     let is_so = (2..=MAX_LANES).contains(&addresses.len()) && distinct.len() == addresses.len();
     field.expect(&expected, is_so.then_some(addresses))
@@ -96,12 +93,8 @@ pub fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(SourcePosition, Str
     let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
     let pairs = field.list_of(expected)?.map(|pair| {
         let words = pair.texts_where(expected, |words| words.len() == 2)?;
-        let address = host_address(&words[1]);
-        Some((
-            pair.spot(),
-            words[0].clone(),
-            pair.expect(expected, address)?,
-        ))
+        let address = pair.expect(expected, host_address(&words[1]))?;
+        Some((pair.spot(), words[0].clone(), address))
     });
     pairs.collect()
 }
@@ -120,7 +113,6 @@ pub fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
     field.text_where(expected, is_path).map(PathBuf::from)
 }
 
-/// Reads the path of a file.
 pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
     Some(NamedFile {
         key,

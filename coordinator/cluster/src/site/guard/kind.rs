@@ -24,11 +24,9 @@ impl Guard {
     /// Returns whether both are the same, even if a folder is named by different paths.
     pub fn is(&self, other: &Guard) -> bool {
         match (self, other) {
-            (Guard::Credentials(one), Guard::Credentials(other)) => {
-                one == other
-                    || one
-                        .canonicalize()
-                        .is_ok_and(|one| Some(one) == other.canonicalize().ok())
+            (Guard::Credentials(one), Guard::Credentials(other)) if one != other => {
+                let canonical = |folder: &Path| folder.canonicalize().ok();
+                canonical(one).is_some() && canonical(one) == canonical(other)
             }
             (one, other) => one == other,
         }
@@ -50,18 +48,13 @@ impl Guard {
 
     /// Returns the human-readable description, if it is worth reporting.
     pub fn told(&self) -> Option<String> {
+        let tls = "TLS 1.3 both ways, certificates";
+        let insecure = "INSECURE: sent in the clear, and nobody had to show who they are";
         match self {
             Guard::Secret => None,
-            Guard::MadeForTheRun => {
-                Some("TLS 1.3 both ways, certificates made for this run".to_owned())
-            }
-            Guard::Credentials(folder) => Some(format!(
-                "TLS 1.3 both ways, certificates in {}",
-                folder.display()
-            )),
-            Guard::Insecure => {
-                Some("INSECURE: sent in the clear, and nobody had to show who they are".to_owned())
-            }
+            Guard::MadeForTheRun => Some(format!("{tls} made for this run")),
+            Guard::Credentials(folder) => Some(format!("{tls} in {}", folder.display())),
+            Guard::Insecure => Some(insecure.to_owned()),
         }
     }
 

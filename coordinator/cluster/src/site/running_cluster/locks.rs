@@ -6,7 +6,6 @@ use std::path::Path;
 
 use flitcast_node::system::lock::{Lock, try_lock};
 
-/// Name of the daemon's lock file.
 const LOCK: &str = "lock";
 
 /// Returns whether a daemon holds its lock in the folder.

@@ -92,8 +92,9 @@ mod tests {
         assert_eq!(kept.last(), Some(&round(3999)));
         assert!((500..2000).contains(&kept.len()), "{}", kept.len());
         assert!(
-            kept.windows(2)
-                .all(|pair| pair[0].rounds + 1 == pair[1].rounds)
+            kept.iter()
+                .zip(&kept[1..])
+                .all(|(one, next)| one.rounds + 1 == next.rounds)
         );
     }
 }

@@ -39,7 +39,6 @@ pub struct ClusterLock(#[expect(dead_code, reason = "its end is what matters")] 
 #[derive(Debug, Error)]
 #[error("{name} is in use: {holder}")]
 pub struct InUse {
-    /// Name of the cluster.
     name: String,
     /// Command that uses it.
     pub holder: String,
@@ -180,10 +179,8 @@ impl RunningCluster {
             });
         };
         let holder = format!("{what}, process {}\n", std::process::id());
-        let written = file
-            .set_len(0)
-            .and_then(|()| file.write_all(holder.as_bytes()));
-        written.map_err(at(&path))?;
+        file.set_len(0).map_err(at(&path))?;
+        file.write_all(holder.as_bytes()).map_err(at(&path))?;
         Ok(ClusterLock(file))
     }
 }

@@ -53,7 +53,6 @@ pub mod since {
     /// The start of the year 10000, beyond all dates that can be formatted.
     const END: u64 = 253_402_300_800;
 
-    /// Serializes a time as a number.
     pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         let since = time.duration_since(SystemTime::UNIX_EPOCH);
         serializer.serialize_u64(since.unwrap_or_default().as_secs())

@@ -70,8 +70,7 @@ impl TreeArgs {
             Some(root) => root_of(root, path, &placement).map_err(|fault| vec![fault])?,
             None => 0,
         };
-        let only = self.spanning.map(|kind| vec![kind]);
-        let kinds = only.as_deref().unwrap_or(kinds);
+        let kinds = self.kinds(kinds);
         let called = placement.places[root as usize].name.as_deref();
         let name = format!("{name} root {}", called.unwrap_or("P0"));
         let trees = spanning(&name, &spanned, root, kinds)

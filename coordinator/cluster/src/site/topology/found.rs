@@ -122,9 +122,7 @@ impl Topology {
 
 /// Returns a tree of this shape with `root` as its root; the other PEs keep their order.
 pub fn tree_of_shape(shape: &str, root: PeId) -> Result<Tree, String> {
-    let spec = shape
-        .parse::<TreeSpec>()
-        .map_err(|fault| fault.to_string())?;
+    let spec: TreeSpec = shape.parse().map_err(|fault| format!("{fault}"))?;
     let tree = spec.build().map_err(|faults| faults.to_string())?;
     let mut parents = vec![None; tree.len()];
     for pe in tree.pes() {

@@ -1,10 +1,10 @@
-//! The trees of `--tree` and `--network`.
+//! The trees of `--tree`, `--network` and `--cluster slurm`.
 
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use flitcast_plan::network::{
     Network, NetworkSpec, SpanningError, bfs, broadcast, broadcast_lower_bound,
 };
@@ -15,7 +15,9 @@ use crate::files::edge_file;
 use crate::files::tree_file::{self, TreeFile};
 use crate::options::link_spec::Links;
 use crate::options::tree::SpanningArg;
+use crate::site::cluster_file::across_hosts;
 use crate::site::reachability::Spanned;
+use crate::site::slurm::{Slurm, environment};
 
 /// Returns a function that puts an option before an error.
 pub fn of_option<E: Display>(option: &str) -> impl Fn(E) -> anyhow::Error {
@@ -92,4 +94,25 @@ pub fn spanning(
         })
     };
     kinds.iter().map(span).collect()
+}
+
+/// Returns the tree over the tasks of this Slurm job: the typed one, or else a star, which is the best
+/// tree for a complete network.
+pub fn of_job(slurm: Slurm, tree: Option<&str>) -> anyhow::Result<Vec<Topology>> {
+    let in_job = of_option("--cluster slurm");
+    let spec = match tree {
+        Some(spec) => spec.to_owned(),
+        None => format!("star:{}", slurm.pes(environment).map_err(&in_job)?),
+    };
+    let mut trees = tree_of(&spec)?;
+    for topology in &mut trees {
+        let placement = slurm.placement(topology.tree.len(), environment);
+        let placement = placement.map_err(&in_job)?;
+        if let (false, Some(place)) = (topology.links.is_empty(), placement.away()) {
+            bail!("--tree {spec}: {}", across_hosts(None, &place.address));
+        }
+        topology.name = format!("{} in Slurm", topology.name);
+        topology.placement = Some(placement);
+    }
+    Ok(trees)
 }

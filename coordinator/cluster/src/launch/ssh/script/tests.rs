@@ -72,10 +72,8 @@ fn what_is_copied_runs_with_every_word_as_it_was() {
     assert_eq!(begun.stdout, b"\n");
     // The shell prints no message about the death.
     let said = String::from_utf8(begun.stderr).unwrap();
-    assert_eq!(
-        said,
-        format!("\nflitcast: begins\n<{ODD}><><-x>and its input")
-    );
+    let expected = format!("\nflitcast: begins\n<{ODD}><><-x>and its input");
+    assert_eq!(said, expected);
     assert_eq!(begun.status.code(), Some(128 + 9));
 }
 
@@ -93,10 +91,7 @@ fn what_others_could_have_put_there_is_not_run() {
         leashed: false,
     };
     let (start, copy) = (start(&ssh, &binary, &task), copy(&ssh, &binary));
-    let (directory, ran) = (
-        home.path().join(".cache/flitcast"),
-        home.path().join("it-ran"),
-    );
+    let [directory, ran] = [".cache/flitcast", "it-ran"].map(|path| home.path().join(path));
     let program = directory.join(binary.name());
     let set_mode = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -107,34 +102,35 @@ fn what_others_could_have_put_there_is_not_run() {
         let said = String::from_utf8([begun.stdout, begun.stderr].concat()).unwrap();
         (begun.status.code(), said)
     };
-    let is_missing = |(code, said): (Option<i32>, String)| {
+    let assert_missing = || {
+        let (code, said) = begun();
         assert!(said.contains("flitcast: missing Linux "), "{said}");
         assert_eq!(code, Some(0));
         assert!(!ran.exists());
     };
-    assert!(done(home.path(), &copy, &binary.content).status.success());
-    assert!(begun().1.contains(BEGINS));
-    for mode in [0o720, 0o702, 0o777, 0o600] {
-        set_mode(&program, mode);
-        is_missing(begun());
-        // Another copy replaces it.
+    let assert_copied = || {
         assert!(done(home.path(), &copy, &binary.content).status.success());
         assert!(begun().1.contains(BEGINS));
+    };
+    assert_copied();
+    for mode in [0o720, 0o702, 0o777, 0o600] {
+        set_mode(&program, mode);
+        assert_missing();
+        // Another copy replaces it.
+        assert_copied();
     }
     let other = home.path().join("other");
     std::fs::rename(&program, &other).unwrap();
     std::os::unix::fs::symlink(&other, &program).unwrap();
-    is_missing(begun());
-    assert!(done(home.path(), &copy, &binary.content).status.success());
+    assert_missing();
+    assert_copied();
 
     for mode in [0o720, 0o702, 0o1777] {
         set_mode(&directory, mode);
         let (code, said) = begun();
         assert_eq!(code, Some(1));
-        let told = format!(
-            "others can write in {}: make it yours alone",
-            directory.display()
-        );
+        let shown = directory.display();
+        let told = format!("others can write in {shown}: make it yours alone");
         assert!(said.contains(&told), "{said}");
         assert!(!ran.exists());
         let refused = done(home.path(), &copy, &binary.content);
@@ -144,7 +140,17 @@ fn what_others_could_have_put_there_is_not_run() {
     // The file belongs to the user but is another program.
     set_mode(&directory, 0o700);
     std::fs::write(&program, "#!/bin/sh\necho 0123456789abcdee\n").unwrap();
-    is_missing(begun());
+    assert_missing();
+}
+
+/// Checks that a copy failed for this reason, and that nothing is kept of it.
+#[track_caller]
+fn assert_refused(home: &Path, output: &Output, why: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(why), "{said}");
+    let kept = std::fs::read_dir(home.join(".cache/flitcast")).unwrap();
+    assert_eq!(kept.count(), 0);
 }
 
 #[test]
@@ -157,12 +163,7 @@ fn what_did_not_come_whole_is_not_kept() {
         (b"#!/no/such/interpreter\n", "it does not run there"),
         (&binary.content, "it is not what was sent"),
     ] {
-        let refused = done(home.path(), &copy, content);
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(said.contains(why), "{said}");
-        let kept = std::fs::read_dir(home.path().join(".cache/flitcast")).unwrap();
-        assert_eq!(kept.count(), 0);
+        assert_refused(home.path(), &done(home.path(), &copy, content), why);
     }
 }
 
@@ -181,21 +182,10 @@ fn half_a_script_does_nothing() {
 /// Runs the script `take` with a server that sends `content`, with these tools and those that all
 /// hosts have.
 fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output {
-    let usual = [
-        "cat",
-        "chmod",
-        "dd",
-        "head",
-        "ls",
-        "mkdir",
-        "mv",
-        "rm",
-        "sha256sum",
-    ];
-    let usual = usual.into_iter().chain(["sh", "timeout", "uname", "wc"]);
+    let usual = "cat chmod dd head ls mkdir mv rm sha256sum sh timeout uname wc";
     let path = home.join("bin");
     std::fs::create_dir_all(&path).unwrap();
-    for tool in usual.chain(tools.iter().copied()) {
+    for tool in usual.split(' ').chain(tools.iter().copied()) {
         let script = format!("command -v {tool}");
         let found = Command::new("/bin/sh").args(["-c", &script]).output();
         let found = String::from_utf8(found.unwrap().stdout).unwrap();
@@ -241,11 +231,7 @@ fn what_another_host_hands_out_is_not_run_if_it_is_another() {
         (b"", format!("only 0 of {} bytes came", right.len())),
     ] {
         let refused = taken(home.path(), &["bash"], &binary, content);
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(said.contains(&why), "{said}");
-        let kept = std::fs::read_dir(home.path().join(".cache/flitcast")).unwrap();
-        assert_eq!(kept.count(), 0);
+        assert_refused(home.path(), &refused, &why);
         assert!(!home.path().join("it-ran").exists());
     }
     // The right content is run: it prints its hash.
@@ -265,10 +251,7 @@ fn why_nothing_can_be_taken_is_said() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let nobody = said(done(
-        home.path(),
-        &take(&Ssh::default(), &binary, address),
-        b"",
-    ));
+    let script = take(&Ssh::default(), &binary, address);
+    let nobody = said(done(home.path(), &script, b""));
     assert!(nobody.contains("no answer from 127.0.0.1\n"), "{nobody}");
 }

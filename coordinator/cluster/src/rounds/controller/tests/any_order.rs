@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::tuning::{ANSWER, DEATH_NOTICE, LAST_REPORTS};
 
-/// An event.
 #[derive(Clone, Debug)]
 enum Input {
     Word(FromPe),
@@ -31,10 +30,7 @@ fn any_heard() -> impl Strategy<Value = Input> {
     let any_report = (0..4_u64, any_pe(), 0..=BYTES);
     let any_report = any_report.prop_map(|(round, pe, bytes)| report(round, pe, bytes));
     let pong = (0.0..600.0, any_doing()).prop_map(|(quiet, doing)| pong(quiet, doing));
-    let progress = any::<u64>().prop_map(|bytes| FromPe::Progress {
-        round: RoundId(1),
-        bytes,
-    });
+    let progress = any::<u64>().prop_map(|bytes| progress(1, bytes));
     let accused = proptest::option::of(any_pe());
     let word = prop_oneof![
         8 => Just(FromPe::Prepared),

@@ -8,46 +8,33 @@ fn rounds_follow_each_other_until_all_are_reported() {
     for round in 1..=2 {
         let begins = ControllerEvent::RoundBegins(RoundId(round));
         assert!(scatter.updates().contains(&begins));
-        scatter.says(
-            2.0,
-            P0,
-            FromPe::Progress {
-                round: RoundId(round),
-                bytes: 700,
-            },
-        );
+        scatter.says(2.0, P0, progress(round, 700));
         // A report on the previous round does not count.
         scatter.says(2.1, P0, report(round - 1, P0, 0));
         scatter.says(2.2, P0, report(round, P0, 0));
-        let collect = ToPe::Collect {
-            round: RoundId(round),
+        let collect = |pe| {
+            let round = RoundId(round);
+            (pe, ToPe::Collect { round })
         };
-        let asked = [P1, P2, P3].map(|pe| (pe, collect.clone()));
-        assert_eq!(scatter.words(), asked);
+        assert_eq!(scatter.words(), [P1, P2, P3].map(collect));
         // Reports are long: each gives the next one ten seconds.
         for (pe, seconds) in [(P3, 12.0), (P1, 21.9), (P2, 31.8)] {
             scatter.waits(seconds);
             scatter.says(seconds, pe, report(round, pe, BYTES));
         }
-        let next = scatter.words();
-        match round {
-            1 => assert_eq!(
-                next,
-                [(
-                    P0,
-                    ToPe::Trigger {
-                        round: RoundId(2),
-                        at_ns: 0
-                    }
-                )]
-            ),
-            _ => assert!(next.is_empty()),
-        }
+        let (next, at_ns) = (RoundId(round + 1), 0);
+        let trigger = (P0, ToPe::Trigger { round: next, at_ns });
+        let expected = if round == 1 { vec![trigger] } else { vec![] };
+        assert_eq!(scatter.words(), expected);
     }
     assert!(scatter.controller.is_idle());
     assert_eq!(scatter.controller.poll_timeout(), None);
-    let reported = |update: &&ControllerEvent| matches!(update, ControllerEvent::RoundReported(all) if all.len() == 4);
-    assert_eq!(scatter.updates().iter().filter(reported).count(), 2);
+    let updates = scatter.updates().iter();
+    let reported = updates.filter_map(|update| match update {
+        ControllerEvent::RoundReported(all) => Some(all.len()),
+        _ => None,
+    });
+    assert_eq!(reported.collect::<Vec<_>>(), [4, 4]);
 }
 
 /// A round that begins by the PEs' clocks counts as given up from the moment at which these are
@@ -101,14 +88,8 @@ fn who_does_not_prepare_is_named_after_ten_seconds() {
     scatter.says(1.0, P1, FromPe::Prepared);
     scatter.waits(9.999);
     assert!(scatter.controller.gave_up().is_none());
-    scatter.waits(10.0);
-    let words = scatter.words();
-    assert_eq!(words.len(), 8, "four prepare, four aborts");
-    let gave_up = scatter.controller.gave_up().unwrap();
-    assert_eq!(
-        gave_up.trouble.to_string(),
-        "P0, P2, P3 did not answer within 10 s, preparing the rounds"
-    );
+    let silent = "P0, P2, P3 did not answer within 10 s, preparing the rounds";
+    let gave_up = scatter.fails(10.0, silent);
     assert_eq!(gave_up.trouble.failed_pes(), [P0, P2, P3]);
     assert_eq!(gave_up.round, None);
     assert!(gave_up.lacking.is_empty(), "nothing was sent");
@@ -134,13 +115,7 @@ fn who_does_not_report_is_named() {
         scatter.says(2.0, pe, report(1, pe, BYTES));
     }
     scatter.words();
-    scatter.waits(12.0);
-    scatter.waits(14.0);
-    let gave_up = scatter.gave_up();
-    assert_eq!(
-        gave_up.trouble.to_string(),
-        "P2 did not answer within 10 s, reporting the round"
-    );
+    let gave_up = scatter.fails(14.0, "P2 did not answer within 10 s, reporting the round");
     assert_eq!(gave_up.phase, Phase::Report);
     assert_eq!(gave_up.delivered, [1, 3].map(DeliveryId));
 }
@@ -148,35 +123,21 @@ fn who_does_not_report_is_named() {
 #[test]
 fn survivors_have_two_seconds_to_tell_what_arrived() {
     let mut scatter = Scatter::begun(1, &[]);
-    scatter.says(
-        2.0,
-        P0,
-        FromPe::Progress {
-            round: RoundId(1),
-            bytes: 1700,
-        },
-    );
+    scatter.says(2.0, P0, progress(1, 1700));
     scatter.loses(3.0, P3, killed());
     scatter.says(3.1, P1, report(1, P1, BYTES));
     scatter.says(4.9, P2, report(1, P2, 700));
     scatter.waits(4.999);
     assert!(scatter.controller.gave_up.is_none(), "P0 may tell yet");
-    scatter.waits(5.0);
-    let gave_up = scatter.gave_up();
-    assert_eq!(
-        gave_up.phase,
-        Phase::Round {
-            moved: 1700,
-            of: 3 * BYTES
-        }
-    );
+    let gave_up = scatter.fails(5.0, "P3 was killed by signal 9 (SIGKILL)");
+    let (moved, of) = (1700, 3 * BYTES);
+    assert_eq!(gave_up.phase, Phase::Round { moved, of });
     assert_eq!(gave_up.round, Some(RoundId(1)));
     assert_eq!(gave_up.delivered, [DeliveryId(1)]);
     let lacking = gave_up.lacking.iter();
-    let lacking: Vec<_> = lacking
-        .map(|it| (it.delivery.0, it.bytes, it.received))
-        .collect();
-    assert_eq!(lacking, [(2, BYTES, Some(700)), (3, BYTES, None)]);
+    let lacking = lacking.map(|it| (it.delivery.0, it.bytes, it.received));
+    let expected = [(2, BYTES, Some(700)), (3, BYTES, None)];
+    assert_eq!(lacking.collect::<Vec<_>>(), expected);
     // Later events do not count.
     scatter.says(5.1, P0, report(1, P0, 0));
     scatter.loses(5.1, P0, killed());
@@ -194,7 +155,7 @@ fn whoever_is_lost_then_is_not_waited_for() {
     scatter.loses(3.3, P2, PeLoss::Closed);
     assert!(scatter.controller.gave_up.is_none());
     scatter.loses(3.4, P2, killed());
-    assert_eq!(scatter.cause(), "P3 was killed by signal 9 (SIGKILL)");
+    scatter.fails(3.4, "P3 was killed by signal 9 (SIGKILL)");
 }
 
 #[test]
@@ -212,23 +173,16 @@ fn a_round_that_stands_still_is_given_up_with_whom_it_waits_for() {
             assert_eq!(scatter.controller.wants_look(), wants_look, "at {now}");
         }
     }
-    scatter.waits(30.0);
+    let cause = "P1 at 10.0.0.1:7 takes nothing from P0; nothing has moved for 9.0 s";
+    scatter.fails(30.0, cause);
     assert!(scatter.updates().contains(&ControllerEvent::GivesUpOn(P1)));
-    assert_eq!(
-        scatter.cause(),
-        "P1 at 10.0.0.1:7 takes nothing from P0; nothing has moved for 9.0 s"
-    );
 }
 
 /// The timeout of a channel is detected elsewhere; here, time passes without events.
 #[test]
 fn a_round_of_which_nothing_is_heard_does_not_last() {
-    let mut scatter = Scatter::begun(1, &[]);
-    scatter.waits(100.0);
-    assert_eq!(
-        scatter.cause(),
-        "every PE waits for another; nothing has moved for 9.0 s"
-    );
+    let cause = "every PE waits for another; nothing has moved for 9.0 s";
+    Scatter::begun(1, &[]).fails(100.0, cause);
 }
 
 #[test]
@@ -247,55 +201,51 @@ fn a_slow_round_is_told_once_and_each_time_that_it_has_doubled() {
 
 #[test]
 fn what_is_asked_before_the_rounds_has_its_own_limits() {
-    let asked = |ask: fn(&mut RoundController)| {
+    let asked = |ask: &dyn Fn(&mut RoundController)| {
         let Scatter { controller, .. } = Scatter::new(1, &[]);
         let mut controller = RoundController::new(at(0.0), controller.setting);
         ask(&mut controller);
         controller
     };
-    let told = |mut controller: RoundController| {
-        let deadline = controller.poll_timeout().unwrap();
-        controller.handle_timeout(deadline);
-        let gave_up = controller.gave_up().unwrap();
-        (deadline, gave_up.trouble.to_string())
+    let probe = |seconds| {
+        move |controller: &mut RoundController| {
+            controller.probe(at(0.0), P2, Duration::from_secs(seconds));
+        }
     };
-    let budget = Duration::from_secs(2);
-    let probe = asked(|controller| controller.probe(at(0.0), P2, Duration::from_secs(2)));
-    assert_eq!(
-        told(probe),
+    let files = |controller: &mut RoundController| controller.measure_files(at(0.0), P2);
+    let host = |controller: &mut RoundController| controller.measure_host(at(0.0), P2, false);
+    for (mut controller, until, cause) in [
         (
-            clock::after(at(30.0), budget),
-            "P1 did not answer within 30 s, measuring its edges".to_owned()
-        )
-    );
-    let files = asked(|controller| controller.measure_files(at(0.0), P2));
-    assert_eq!(
-        told(files),
+            asked(&probe(2)),
+            32.0,
+            "P1 did not answer within 30 s, measuring its edges",
+        ),
         (
-            at(10.0),
-            "P2 did not answer within 10 s, measuring what files cost".to_owned()
-        )
-    );
-    let host = asked(|controller| controller.measure_host(at(0.0), P2, false));
-    assert_eq!(
-        told(host),
+            asked(&files),
+            10.0,
+            "P2 did not answer within 10 s, measuring what files cost",
+        ),
         (
-            at(10.0),
-            "P2 did not answer within 10 s, measuring what processes cost".to_owned()
-        )
-    );
-    let mut answered = asked(|controller| controller.probe(at(0.0), P2, Duration::ZERO));
+            asked(&host),
+            10.0,
+            "P2 did not answer within 10 s, measuring what processes cost",
+        ),
+    ] {
+        assert_eq!(controller.poll_timeout(), Some(at(until)));
+        controller.handle_timeout(at(until));
+        let gave_up = controller.gave_up().unwrap();
+        assert_eq!(gave_up.trouble.to_string(), cause);
+    }
     let result = |child| FromPe::ProbeResult {
         child,
         exchanges: Vec::new(),
     };
+    let mut answered = asked(&probe(0));
     answered.handle_word(at(1.0), P1, result(P2));
     assert!(answered.is_idle());
-    assert_eq!(
-        answered.poll_update(),
-        Some(ControllerEvent::Probed(P2, Vec::new()))
-    );
-    let mut wrong = asked(|controller| controller.probe(at(0.0), P2, Duration::ZERO));
+    let update = ControllerEvent::Answered(P1, result(P2));
+    assert_eq!(answered.poll_update(), Some(update));
+    let mut wrong = asked(&probe(0));
     wrong.handle_word(at(1.0), P1, result(P3));
     let gave_up = wrong.gave_up().unwrap();
     assert_eq!(gave_up.trouble.kind(), "protocol");

@@ -4,7 +4,6 @@ mod any_order;
 mod causes;
 mod courses;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use flitcast_node::limits::Timeouts;
@@ -13,13 +12,13 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::timing::Timing;
 use flitcast_proto::ops::PeSchedule;
-use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::wire::control::{Arrival, Counts, Doing, FromPe, Pong, Report, ToPe};
 use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
 
 use super::state::State;
 use super::*;
 use crate::observe::phase::Phase;
+use crate::rounds::sample;
 
 const P0: PeId = PeId(0);
 const P1: PeId = PeId(1);
@@ -71,15 +70,10 @@ fn pong(quiet: f64, doing: Doing) -> FromPe {
 /// Returns the arrival of a PE's message of a scatter, with the bytes received.
 fn arrival(pe: PeId, bytes_received: u64) -> Arrival {
     Arrival {
-        message: pe.into(),
-        source: P0,
-        destination: pe,
         bytes_received,
         bytes_total: BYTES,
         delivered: bytes_received == BYTES,
-        at_ns: 1,
-        delivered_ns: 1,
-        digest: None,
+        ..sample::arrival(pe)
     }
 }
 
@@ -103,7 +97,6 @@ impl Scatter {
         Scatter::with(rounds, joined, |_| {})
     }
 
-    /// Creates a scatter with changed schedules.
     fn with(rounds: u64, joined: &[PeId], change: fn(&mut [PeSchedule])) -> Scatter {
         let bytes = vec![0, BYTES, BYTES, BYTES];
         Scatter::of(Algorithm::FARTHEST_FIRST, bytes, rounds, joined, change)
@@ -117,8 +110,7 @@ impl Scatter {
         joined: &[PeId],
         change: fn(&mut [PeSchedule]),
     ) -> Scatter {
-        let tree: TreeSpec = "path:4".parse().unwrap();
-        let tree = Arc::new(tree.build().unwrap());
+        let tree = sample::tree("path:4");
         let setting = ClusterInfo {
             tree: tree.clone(),
             operation: algorithm,
@@ -164,7 +156,6 @@ impl Scatter {
         self.controller.handle_lost(at(seconds), pe, lost);
     }
 
-    /// Lets time pass without events.
     fn waits(&mut self, until: f64) {
         while let Some(time) = self.controller.poll_timeout()
             && time <= at(until)
@@ -199,10 +190,19 @@ impl Scatter {
         gave_up
     }
 
-    /// Returns the error for which the rounds were given up.
-    fn cause(&mut self) -> String {
-        self.gave_up().trouble.to_string()
+    /// Waits, and checks that the rounds were given up for this error.
+    #[track_caller]
+    fn fails(&mut self, until: f64, cause: &str) -> GaveUp {
+        self.waits(until);
+        let gave_up = self.gave_up();
+        assert_eq!(gave_up.trouble.to_string(), cause);
+        gave_up
     }
+}
+
+fn progress(round: u64, bytes: u64) -> FromPe {
+    let round = RoundId(round);
+    FromPe::Progress { round, bytes }
 }
 
 /// Returns a message that is not expected in any round.

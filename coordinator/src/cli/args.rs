@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use super::deferred::Deferred;
 use crate::commands::bench::BenchArgs;
 use crate::commands::ca::CaArgs;
 use crate::commands::calibrate::CalibrateArgs;
@@ -83,63 +84,63 @@ pub enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Send every PE its own message from P0.
-    Scatter(ScatterArgs),
+    Scatter(Deferred<ScatterArgs>),
     /// Bring every PE's message to P0.
-    Gather(GatherArgs),
+    Gather(Deferred<GatherArgs>),
     /// Send every PE a copy of one file or folder of P0.
-    Broadcast(BroadcastArgs),
+    Broadcast(Deferred<BroadcastArgs>),
     /// Bring every PE's message to all others.
     #[command(visible_alias = "allgather")]
-    Gossip(GossipArgs),
+    Gossip(Deferred<GossipArgs>),
     /// Send a different message from every PE to each other PE.
     #[command(visible_alias = "alltoall")]
-    Exchange(ExchangeArgs),
+    Exchange(Deferred<ExchangeArgs>),
     /// Scatter shards, run a command on each where it arrives, and gather what it writes.
-    Map(MapArgs),
+    Map(Deferred<MapArgs>),
     /// Continue a scatter or gather that failed: send what is missing, without the dead PEs.
-    Resume(ResumeArgs),
+    Resume(Deferred<ResumeArgs>),
     /// Measure a cluster, and write the results to a profile for --profile.
-    Calibrate(CalibrateArgs),
+    Calibrate(Deferred<CalibrateArgs>),
     /// Work out a round step by step, without running it.
     #[command(after_help = TIMED_HELP)]
-    Plan(PlanArgs),
+    Plan(Deferred<PlanArgs>),
     /// Compare the algorithms and the baselines on a tree.
     #[command(after_help = TIMED_HELP)]
-    Compare(CompareArgs),
+    Compare(Deferred<CompareArgs>),
     /// Predict a round in bytes and seconds: `flitcast plan` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast plan")]
-    TimedPlan(TimedArgs),
+    TimedPlan(Deferred<TimedArgs>),
     /// Predict all algorithms: `flitcast compare` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast compare")]
-    TimedCompare(TimedArgs),
+    TimedCompare(Deferred<TimedArgs>),
     /// Time the algorithms and the baselines, and compare them with their predictions.
-    Bench(BenchArgs),
+    Bench(Deferred<BenchArgs>),
     /// Print a tree, or a spanning tree of a network, with the costs of its shape.
-    Tree(PrintTreeArgs),
+    Tree(Deferred<PrintTreeArgs>),
     /// Watch a running command: the tree, the traffic on its edges, the progress of each PE.
-    Watch(WatchArgs),
+    Watch(Deferred<WatchArgs>),
     /// Check a cluster file, and show the cluster that it describes.
-    Check(CheckArgs),
+    Check(Deferred<CheckArgs>),
     /// Start the PEs of a cluster file, and keep them running for later commands.
-    Up(UpArgs),
+    Up(Deferred<UpArgs>),
     /// List the running clusters, and show the state of the PEs of one.
-    Status(StatusArgs),
+    Status(Deferred<StatusArgs>),
     /// Stop a running cluster.
-    Down(DownArgs),
+    Down(Deferred<DownArgs>),
     /// Keep a cluster: `flitcast up` runs this in the background.
     #[command(hide = true)]
-    Keep(KeepArgs),
+    Keep(Deferred<KeepArgs>),
     #[cfg(feature = "packaging")]
     /// Print the shell script that completes command lines.
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     #[cfg(feature = "packaging")]
     /// Write the manual pages, one for each command.
-    Man(ManArgs),
+    Man(Deferred<ManArgs>),
     /// Make the certificates by which the processes of a cluster authenticate each other.
-    Ca(CaArgs),
+    Ca(Deferred<CaArgs>),
     /// Run one PE of a cluster: the other commands start these themselves, unless the cluster file says
     /// that they join.
-    Node(NodeArgs),
+    Node(Deferred<NodeArgs>),
     /// Print the hash of this program, to verify a copy of it on a host.
     #[command(hide = true)]
     SelfHash,
@@ -151,13 +152,13 @@ pub enum Command {
         listen: IpAddr,
     },
     /// Report whether a PE is alive, by the file of its --health.
-    Health(HealthArgs),
+    Health(Deferred<HealthArgs>),
     /// Run a command for a PE, and end it with that.
     #[command(hide = true)]
-    Leash(LeashArgs),
+    Leash(Deferred<LeashArgs>),
     /// Become a command that ends with the process that has it run.
     #[command(hide = true)]
-    Stage(StageArgs),
+    Stage(Deferred<StageArgs>),
 }
 
 /// The name of a command that runs rounds, and its metrics address.
@@ -171,15 +172,15 @@ impl Command {
     /// Returns the command's name and its metrics address.
     pub fn observed(&self) -> Observed {
         let (name, metrics) = match self {
-            Command::Scatter(args) => ("scatter", args.round.transfer.metrics),
-            Command::Gather(args) => ("gather", args.round.transfer.metrics),
-            Command::Broadcast(args) => ("broadcast", args.round.transfer.metrics),
-            Command::Gossip(args) => ("gossip", args.round.transfer.metrics),
-            Command::Exchange(args) => ("exchange", args.round.transfer.metrics),
-            Command::Bench(args) => ("bench", args.operation.transfer().metrics),
-            Command::Map(args) => ("map", args.metrics),
-            Command::Resume(args) => ("resume", args.metrics),
-            Command::Calibrate(args) => ("calibrate", args.metrics),
+            Command::Scatter(Deferred(args)) => ("scatter", args.round.transfer.metrics),
+            Command::Gather(Deferred(args)) => ("gather", args.round.transfer.metrics),
+            Command::Broadcast(Deferred(args)) => ("broadcast", args.round.transfer.metrics),
+            Command::Gossip(Deferred(args)) => ("gossip", args.round.transfer.metrics),
+            Command::Exchange(Deferred(args)) => ("exchange", args.round.transfer.metrics),
+            Command::Bench(Deferred(args)) => ("bench", args.operation.transfer().metrics),
+            Command::Map(Deferred(args)) => ("map", args.metrics),
+            Command::Resume(Deferred(args)) => ("resume", args.metrics),
+            Command::Calibrate(Deferred(args)) => ("calibrate", args.metrics),
             _ => ("", None),
         };
         Observed { name, metrics }

@@ -1,6 +1,7 @@
 //! The entry point: parses the command line and runs the command's module below `commands`.
 
 mod args;
+mod deferred;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write as _};
@@ -24,6 +25,7 @@ use crate::commands::{
 };
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
 use args::{Cli, Command, LogFormat, Observed};
+use deferred::Deferred;
 use flitcast_cluster::job::request::{Request, RequestError};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::launch::runtime::conducting;
@@ -123,47 +125,49 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         observed(seen, transfer::run_and_report(job, &logs))
     };
     match cli.command {
-        Command::Node(args) => node::play(args),
+        Command::Node(Deferred(args)) => node::play(args),
         Command::SelfHash => node::self_hash(),
         Command::SelfServe { listen } => node::self_serve(listen),
-        Command::Health(args) => node::health(&args),
-        Command::Bench(args) => {
+        Command::Health(Deferred(args)) => node::health(&args),
+        Command::Bench(Deferred(args)) => {
             let bench = Bench::new(args).map_err(refused)?;
             observed(seen, bench::time_and_report(bench, &logs))
         }
-        Command::Calibrate(args) if args.host => calibrate::measure_host_and_report(&args, &logs),
-        Command::Calibrate(args) => {
+        Command::Calibrate(Deferred(args)) if args.host => {
+            calibrate::measure_host_and_report(&args, &logs)
+        }
+        Command::Calibrate(Deferred(args)) => {
             let calibration = args.understand().map_err(refused)?;
             observed(seen, calibrate::calibrate_and_report(&calibration, &logs))
         }
-        Command::Plan(args) => print_with(|out| plan::run(&args, out)),
-        Command::Compare(args) => print_with(|out| compare::run(&args, out)),
-        Command::TimedPlan(args) => print_with(|out| timed::plan(args, out)),
-        Command::TimedCompare(args) => print_with(|out| timed::compare(args, out)),
-        Command::Ca(args) => print_with(|out| ca::run(args, out)),
-        Command::Check(args) => looked_at(args),
-        Command::Up(args) => running_cluster::up(args, &logs),
-        Command::Status(args) => running_cluster::status(&args, &logs),
-        Command::Down(args) => running_cluster::down(&args),
-        Command::Keep(args) => running_cluster::keep(args, &logs),
+        Command::Plan(Deferred(args)) => print_with(|out| plan::run(&args, out)),
+        Command::Compare(Deferred(args)) => print_with(|out| compare::run(&args, out)),
+        Command::TimedPlan(Deferred(args)) => print_with(|out| timed::plan(args, out)),
+        Command::TimedCompare(Deferred(args)) => print_with(|out| timed::compare(args, out)),
+        Command::Ca(Deferred(args)) => print_with(|out| ca::run(args, out)),
+        Command::Check(Deferred(args)) => looked_at(args),
+        Command::Up(Deferred(args)) => running_cluster::up(args, &logs),
+        Command::Status(Deferred(args)) => running_cluster::status(&args, &logs),
+        Command::Down(Deferred(args)) => running_cluster::down(&args),
+        Command::Keep(Deferred(args)) => running_cluster::keep(args, &logs),
         #[cfg(feature = "packaging")]
-        Command::Completions(args) => print_with(|out| args.run(Cli::command(), out)),
+        Command::Completions(Deferred(args)) => print_with(|out| args.run(Cli::command(), out)),
         #[cfg(feature = "packaging")]
-        Command::Man(args) => print_with(|out| args.run(Cli::command(), out)),
-        Command::Watch(args) => print_with(|out| watch::run(&args, out)),
-        Command::Tree(args) => print_with(|out| tree::run(args, out)),
-        Command::Scatter(args) => transferred(Request::scatter(args)),
-        Command::Gather(args) => transferred(Request::gather(args)),
-        Command::Broadcast(args) => transferred(Request::broadcast(args)),
-        Command::Gossip(args) => transferred(Request::gossip(args)),
-        Command::Exchange(args) => transferred(Request::exchange(args)),
-        Command::Map(args) => {
+        Command::Man(Deferred(args)) => print_with(|out| args.run(Cli::command(), out)),
+        Command::Watch(Deferred(args)) => print_with(|out| watch::run(&args, out)),
+        Command::Tree(Deferred(args)) => print_with(|out| tree::run(args, out)),
+        Command::Scatter(Deferred(args)) => transferred(Request::scatter(args)),
+        Command::Gather(Deferred(args)) => transferred(Request::gather(args)),
+        Command::Broadcast(Deferred(args)) => transferred(Request::broadcast(args)),
+        Command::Gossip(Deferred(args)) => transferred(Request::gossip(args)),
+        Command::Exchange(Deferred(args)) => transferred(Request::exchange(args)),
+        Command::Map(Deferred(args)) => {
             let map = Map::understand(args).map_err(refused)?;
             observed(seen, map::run(&map, &logs))
         }
-        Command::Leash(args) => args.hold(),
-        Command::Stage(args) => args.enter(),
-        Command::Resume(args) => {
+        Command::Leash(Deferred(args)) => args.hold(),
+        Command::Stage(Deferred(args)) => args.enter(),
+        Command::Resume(Deferred(args)) => {
             let job = ResumableJob::resume(args).map_err(refused)?;
             observed(seen, transfer::run_and_report(job, &logs))
         }

@@ -1,15 +1,13 @@
 //! Messages that no correct sender creates: each is refused and leaves no trace.
 
-mod support;
-
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::support::{NONCE, names};
 use flitcast_node::payload::{PayloadError, Refusal};
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use prost::Message;
-use support::{NONCE, names};
 
 fn entry(kind: Kind, path: &str) -> FileEntry {
     FileEntry {
@@ -44,7 +42,7 @@ fn symlink(path: &str, target: &str) -> FileEntry {
 /// Delivers these bytes into a directory that must be empty afterwards.
 fn refusal_of(message: &[u8]) -> io::Result<PayloadError> {
     let dir = tempfile::tempdir()?;
-    let refused = support::unpack(message, &[5], &dir.path().join("p1"), false);
+    let refused = crate::support::unpack(message, &[5], &dir.path().join("p1"), false);
     assert!(names(dir.path())?.is_empty(), "staging is gone");
     Ok(refused.expect_err("it must be refused"))
 }
@@ -164,15 +162,16 @@ fn mode_and_mtime_of_any_value_are_survived() -> io::Result<()> {
         ..file("")
     };
     let message = extreme.encode_length_delimited_to_vec();
-    support::unpack(&message, &[100], &destination, false).expect("file systems clamp the time");
-    assert_eq!(support::describe(&destination)?[0].mode, 0o100_777);
+    crate::support::unpack(&message, &[100], &destination, false)
+        .expect("file systems clamp the time");
+    assert_eq!(crate::support::describe(&destination)?[0].mode, 0o100_777);
     Ok(())
 }
 
 #[test]
 fn after_a_refusal_nothing_can_be_committed() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
-    let mut unpacker = support::unpacker(&dir.path().join("p1"), false).expect("it is free");
+    let mut unpacker = crate::support::unpacker(&dir.path().join("p1"), false).expect("it is free");
     let root = directory("").encode_length_delimited_to_vec();
     unpacker.write(&root).expect("it is a good root");
     unpacker.write(&root).expect_err("it is a second root");
@@ -188,8 +187,8 @@ fn leftover_of_the_same_name_is_not_ours() -> io::Result<()> {
     let leftover = format!(".flitcast-{NONCE:016x}-p1.partial");
     fs::write(dir.path().join(&leftover), "another's")?;
     let root = directory("").encode_length_delimited_to_vec();
-    let error =
-        support::unpack(&root, &[9], &dir.path().join("p1"), false).expect_err("the name is taken");
+    let error = crate::support::unpack(&root, &[9], &dir.path().join("p1"), false)
+        .expect_err("the name is taken");
     assert!(error.to_string().contains(&leftover), "{error}");
     assert_eq!(names(dir.path())?, [leftover]);
     Ok(())
@@ -202,7 +201,7 @@ fn destinations_that_cannot_be() {
         ("/dev/null/p1", "Not a directory"),
         ("/", "no file name"),
     ] {
-        let refused = support::unpacker(Path::new(destination), false);
+        let refused = crate::support::unpacker(Path::new(destination), false);
         let error = refused.err().expect("it cannot be").to_string();
         assert!(error.contains(why), "{error}");
     }

@@ -1,8 +1,5 @@
 //! Trees of files, messages made of them, and descriptions of both.
 
-// Every test binary uses its own part of it.
-#![allow(dead_code)]
-
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};

@@ -1,17 +1,15 @@
 //! Messages that were cut off and are continued by a later run of the same job.
 
-mod support;
-
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, pack, target, touch};
+use crate::support::{rich_message, rich_tree};
 use flitcast_node::payload::{Content, Packer, PayloadError, Target, Unpacker, prefix_bytes};
 use flitcast_proto::wire::flit::Digest;
 use proptest::prelude::*;
-use support::{NONCE, Scratch, UNDERTAKING, describe, names, pack, target, touch};
-use support::{rich_message, rich_tree};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Returns the place of a message that is kept, as a run has it.

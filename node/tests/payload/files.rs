@@ -1,24 +1,22 @@
 //! Messages made of files, from the sender's tree to the receiver's: delivered entries, and the
 //! directories on both sides after errors.
 
-mod support;
-
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::support::{Scratch, describe, entry_ends, names, pack, rich_message};
+use crate::support::{set_mtime, touch, unpack, unpacker};
 use flitcast_node::activity_monitor::ActivityMonitor;
 use flitcast_node::payload::{
     Content, Others, Outgoing, Packer, PayloadError, Refusal, Unpacker, deal, remove,
 };
 use flitcast_proto::PeId;
 use proptest::prelude::*;
-use support::{Scratch, describe, entry_ends, names, pack, rich_message};
-use support::{set_mtime, touch, unpack, unpacker};
 
 fn among(pes: usize) -> Others {
     Others {
@@ -125,7 +123,7 @@ fn paths_as_long_as_there_are_arrive_wherever_the_root_is() -> io::Result<()> {
     let deep = vec!["d"; 2000];
     for (name, names) in [("wide", wide), ("deep", deep)] {
         let source = root(name);
-        support::deep(&source, &names)?;
+        crate::support::deep(&source, &names)?;
         let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
         let arrived = root(&format!("{name} arrived"));
         fs::create_dir_all(&arrived)?;
@@ -139,105 +137,18 @@ fn paths_as_long_as_there_are_arrive_wherever_the_root_is() -> io::Result<()> {
         let part = &message[..message.len() - 1];
         broken.write(part).expect("so far it is good");
         drop(broken);
-        let left = support::names(arrived.parent().expect("it has one"))?;
+        let left = crate::support::names(arrived.parent().expect("it has one"))?;
         assert_eq!(left, ["p1"]);
         remove(&arrived)?;
         remove(&source)?;
     }
     let longer: Vec<&str> = vec![&long; 17];
-    support::deep(&root("longer"), &longer)?;
+    crate::support::deep(&root("longer"), &longer)?;
     let refused = Content::Entry(root("longer")).measure();
     let refused = refused.expect_err("no call could name it").to_string();
     let told = "its path is longer than 4095 bytes";
     assert!(refused.ends_with(told), "{refused}");
     remove(&dir.path().join("longer"))
-}
-
-/// A file with holes takes no more space at its destination, and sends only its data; a file with
-/// two names becomes two files.
-#[test]
-fn holes_are_kept_and_hard_links_are_not() -> io::Result<()> {
-    let dir = tempfile::tempdir()?;
-    let source = dir.path().join("source");
-    fs::create_dir(&source)?;
-    let sparse = File::create(source.join("sparse"))?;
-    sparse.write_all_at(b"in the middle", 30 << 20)?;
-    sparse.set_len(64 << 20)?;
-    fs::write(source.join("one name"), "the same bytes")?;
-    fs::hard_link(source.join("one name"), source.join("another"))?;
-    let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
-    assert!(message.len() < 32 << 10, "{} bytes", message.len());
-    let arrived = dir.path().join("p1");
-    unpack(&message, &[64 * 1024], &arrived, false).expect("it is a good message");
-    assert!(describe(&arrived)? == describe(&source)?);
-    let taken = |path: &Path| fs::metadata(path.join("sparse")).map(|found| found.blocks());
-    assert!(taken(&arrived)? <= taken(&source)?, "{:?}", taken(&arrived));
-    let inode = |name: &str| fs::metadata(arrived.join(name)).map(|found| found.ino());
-    assert_ne!(inode("one name")?, inode("another")?);
-    Ok(())
-}
-
-#[test]
-fn files_with_holes_arrive_as_they_are_however_they_are_cut() -> io::Result<()> {
-    const PIECE: u64 = 256 << 10;
-    let dir = tempfile::tempdir()?;
-    // Data at the start, at the end, alternating, in each piece, and nowhere.
-    for data in [vec![0], vec![7], vec![1, 3, 5], (0..8).collect(), vec![]] {
-        let source = dir.path().join("source");
-        let file = File::create(&source)?;
-        file.set_len(8 * PIECE)?;
-        for piece in &data {
-            file.write_all_at(&[*piece as u8 + 1; 5000], piece * PIECE)?;
-        }
-        set_mtime(&source, 1_000_000, 5)?;
-        let content = Content::Entry(source.clone());
-        let bytes = content.measure().expect("it can be sent");
-        assert!(bytes < 8 * 12_288 + 200, "{data:?}: {bytes} bytes");
-        for cut in [1, 100, 4096, 64 << 10] {
-            let message = pack(&content, &[cut]);
-            assert_eq!(message.len() as u64, bytes, "{data:?}");
-            let arrived = dir.path().join("p1");
-            unpack(&message, &[cut], &arrived, true).expect("it is a good message");
-            assert!(describe(&arrived)? == describe(&source)?, "{data:?}, {cut}");
-        }
-    }
-    // One hole, longer than any disk.
-    let source = dir.path().join("source");
-    File::create(&source)?.set_len(1 << 43)?;
-    let message = pack(&Content::Entry(source), &[64]);
-    assert!(message.len() < 100, "{} bytes", message.len());
-    let arrived = dir.path().join("p1");
-    unpack(&message, &[7], &arrived, true).expect("it is a good message");
-    assert_eq!(fs::metadata(&arrived)?.len(), 1 << 43);
-    Ok(())
-}
-
-/// The measured version of a file includes its holes.
-#[test]
-fn a_hole_that_is_filled_before_it_is_sent_is_a_change() -> io::Result<()> {
-    let dir = tempfile::tempdir()?;
-    let source = dir.path().join("source");
-    let file = File::create(&source)?;
-    file.set_len(1 << 20)?;
-    let content = Content::Entry(source.clone());
-    let change = |at: u64, expected: u64| -> io::Result<String> {
-        file.write_all_at(&[1; 4096], at)?;
-        // A user may set the time with the intent to deceive.
-        set_mtime(&source, 1_000_000, 5)?;
-        let packed = Packer::open(&content, expected).and_then(|mut packer| {
-            let mut buffer = vec![0; 1 << 20];
-            while packer.fill(&mut buffer)? > 0 {}
-            Ok(())
-        });
-        Ok(packed.expect_err("the change is noticed").to_string())
-    };
-    set_mtime(&source, 1_000_000, 5)?;
-    for at in [512 << 10, 0] {
-        let expected = content.measure().expect("it can be sent");
-        let error = change(at, expected)?;
-        assert!(error.contains("changed while it was being read"), "{error}");
-    }
-    Ok(())
 }
 
 /// A time much longer than the resolution of the clock.
@@ -248,7 +159,7 @@ const QUIET_MS: u64 = 40;
 fn each_entry_that_is_finished_shows() -> io::Result<()> {
     let (dir, _, message) = rich_message()?;
     let pulse = Arc::new(ActivityMonitor::default());
-    let unpacker = Unpacker::create(support::target(&dir.join("p1")), pulse.clone());
+    let unpacker = Unpacker::create(crate::support::target(&dir.join("p1")), pulse.clone());
     let mut unpacker = unpacker.expect("it is free");
     let mut start = 0;
     for end in entry_ends(&message) {
@@ -262,7 +173,7 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
         let took_ms = began.elapsed().as_millis();
         // A directory is finished when it is left.
         let is_done = quiet_ms <= took_ms + u128::from(QUIET_MS / 2);
-        let is_directory = support::is_directory(entry);
+        let is_directory = crate::support::is_directory(entry);
         assert!(is_done || is_directory, "{quiet_ms} of {took_ms} ms");
         start = end;
     }
@@ -327,21 +238,6 @@ fn measuring_finds_what_cannot_be_read() -> io::Result<()> {
         }
         fs::set_permissions(&locked, Permissions::from_mode(0o700))?;
     }
-    Ok(())
-}
-
-#[test]
-fn holes_are_not_counted() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    // A total length that exceeds 64 bits, if the file system supports such files.
-    for name in ["a", "b", "c"] {
-        let file = File::create(dir.path().join(name))?;
-        let lengths = [(1 << 63) - 1, 1 << 40, 1 << 20];
-        let is_possible = |&bytes: &u64| file.set_len(bytes).is_ok();
-        assert!(lengths.iter().any(is_possible));
-    }
-    let measured = Content::Entry(dir.path().into()).measure();
-    assert!((1..200).contains(&measured.expect("it can be measured")));
     Ok(())
 }
 

@@ -1,0 +1,7 @@
+//! Files and folders as messages: packed, cut off anywhere, continued, and unpacked.
+
+mod files;
+mod holes;
+mod hostile;
+mod prefixes;
+mod support;

@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::smallvec;
-
 use super::collective::Direction;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
@@ -146,10 +144,7 @@ impl Role for Combining {
                 true => place.child_toward(&message)?,
                 false => place.parent()?,
             };
-            return Some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return Some(Transmit::message(to, message));
         }
         None
     }

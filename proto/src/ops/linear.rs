@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::smallvec;
-
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Route, Transmit};
@@ -65,10 +63,7 @@ impl Role for Linear {
             return None;
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
-            return Some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return Some(Transmit::message(to, message));
         }
         if self.to_answer.len() < self.window
             && let Some(&to) = self.to_order.front()

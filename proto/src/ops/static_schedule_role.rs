@@ -210,7 +210,6 @@ impl StaticScheduleRole {
         (self.begun && !waits).then_some(calls)
     }
 
-    /// Begins if it is time.
     fn begin(&mut self, now: Time) {
         self.begun |= self.begins_at.is_some_and(|at| at <= now);
     }

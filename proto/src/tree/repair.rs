@@ -52,7 +52,7 @@ impl Tree {
             let Some(parent) = self.parent(pe).filter(|_| !is_dead[pe.index()]) else {
                 continue;
             };
-            let ancestors = std::iter::successors(Some(parent), |&pe| self.parent(pe));
+            let ancestors = self.up_from(parent);
             let mut living = ancestors.filter(|ancestor| is_in[ancestor.index()]);
             match living.find(|&ancestor| ancestor == parent || can_reach(pe, ancestor)) {
                 Some(to) => {

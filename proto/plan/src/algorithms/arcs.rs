@@ -14,8 +14,9 @@ pub(super) struct Arcs {
 impl Arcs {
     /// Returns the arcs of a tree without absent PEs.
     pub(super) fn of(tree: &Tree) -> Arcs {
-        let edges = tree.pes().filter_map(|pe| Some([tree.parent(pe)?, pe]));
-        let both = edges.flat_map(|[parent, pe]| [[parent, pe], [pe, parent]]);
+        let both = tree
+            .edges()
+            .flat_map(|[upper, lower]| [[upper, lower], [lower, upper]]);
         let mut ends: Vec<[PeId; 2]> = both.collect();
         ends.sort_unstable();
         let mut first = vec![0; tree.len() + 1];

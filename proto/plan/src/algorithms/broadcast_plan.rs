@@ -25,26 +25,23 @@ pub(super) fn hop(
     }
 }
 
-/// Returns whether any PE forwards flits.
-fn has_relay(tree: &Tree) -> bool {
-    tree.pes().any(|pe| tree.depth(pe) > 1)
-}
-
 /// Plans each flit as the token goes, and starts the next one when the PE with the most children
 /// has forwarded the last: `(flits - 1) * D + B` steps.
 pub fn rounds(tree: &Tree, flits: u64) -> Timetable {
     let token = tree.token_broadcast();
     let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
     let every = most_children.unwrap_or(0).max(1);
-    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
-    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], token.received_step(to), every));
+    let step = |to| token.received_step(to);
+    let hops = tree
+        .edges()
+        .map(|[from, to]| hop(from, to, [0, flits], step(to), every));
     Timetable {
         hops: hops.filter(|hop| hop.flits > 0).collect(),
         time_steps: match (flits, tree.count()) {
             (0, _) | (_, 1) => 0,
             _ => (flits - 1) * every + token.steps(),
         },
-        kept_flits: Some(u64::from(flits > 0 && has_relay(tree))),
+        kept_flits: Some(u64::from(flits > 0 && tree.height() > 1)),
     }
 }
 
@@ -148,21 +145,22 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Timetable {
 /// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps
 /// plus the depth of the deepest PE, which is optimal.
 pub fn all_ports(tree: &Tree, flits: u64) -> Timetable {
-    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
-    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], tree.depth(to).into(), 1));
+    let step = |to| tree.depth(to).into();
+    let hops = tree
+        .edges()
+        .map(|[from, to]| hop(from, to, [0, flits], step(to), 1));
     Timetable {
         hops: hops.filter(|hop| hop.flits > 0).collect(),
         time_steps: least_steps_of_all_ports(tree, flits),
-        kept_flits: Some(u64::from(flits > 0 && has_relay(tree))),
+        kept_flits: Some(u64::from(flits > 0 && tree.height() > 1)),
     }
 }
 
 /// Returns a lower bound on the steps of a broadcast if a PE has a port for each neighbour.
 pub fn least_steps_of_all_ports(tree: &Tree, flits: u64) -> u64 {
-    let deepest = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
     match (flits, tree.count()) {
         (0, _) | (_, 1) => 0,
-        _ => flits - 1 + deepest.unwrap_or(0),
+        _ => flits - 1 + u64::from(tree.height()),
     }
 }
 

@@ -21,6 +21,11 @@ pub fn message(source: PeId, destination: PeId, pes: usize) -> MessageId {
     MessageId((source.index() * pes + destination.index()) as u64)
 }
 
+/// Returns the source and the destination of a message.
+pub fn ends(message: MessageId, pes: usize) -> [PeId; 2] {
+    [message.index() / pes, message.index() % pes].map(|pe| PeId(pe as u32))
+}
+
 /// Returns the number of crossings of single flits in an exchange.
 pub fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     crossings_by(tree, |from, to| flits[from.index()][to.index()])
@@ -47,11 +52,8 @@ fn loads(tree: &Tree, arcs: &Arcs, flits: &[Vec<u64>]) -> Vec<u64> {
         let seen = tree.rerooted(pe);
         let row = &flits[pe.index()];
         let below = seen.subtree_sums(|to| row[to.index()]);
-        for to in seen.pes() {
-            if let Some(from) = seen.parent(to) {
-                let arc = arcs.between(from, to);
-                loads[arc] += below[to.index()];
-            }
+        for [from, to] in seen.edges() {
+            loads[arcs.between(from, to)] += below[to.index()];
         }
     }
     loads
@@ -175,15 +177,9 @@ impl Exchange {
         exchange
     }
 
-    /// Returns the source and the destination of a message.
-    fn ends(&self, message: MessageId) -> [PeId; 2] {
-        let (source, destination) = (message.index() / self.pes, message.index() % self.pes);
-        [source, destination].map(|pe| PeId(pe as u32))
-    }
-
     /// Queues flits at a PE for the arc to their destination.
     fn queue(&mut self, at: PeId, mut waiting: Waiting) {
-        let [_, to] = self.ends(waiting.message.0);
+        let [_, to] = ends(waiting.message.0, self.pes);
         let (arc, hops) = self.ways[at.index()][to.index()];
         waiting.hops_to_go = hops;
         self.queues[arc].push(waiting);
@@ -229,7 +225,7 @@ impl Exchange {
                 .filter_map(|arc| Some((self.arcs.to(arc), self.send(arc, step)?)))
                 .collect();
             for (to, mut flit) in crossing {
-                if self.ends(flit.message.0)[1] == to {
+                if ends(flit.message.0, self.pes)[1] == to {
                     continue;
                 }
                 flit.came = Reverse(step);
@@ -270,11 +266,9 @@ fn ways(tree: &Tree, arcs: &Arcs) -> Vec<Vec<(usize, u32)>> {
     let mut ways = vec![vec![(0, 0); tree.len()]; tree.len()];
     for destination in tree.pes() {
         let seen = tree.rerooted(destination);
-        for pe in seen.pes() {
-            if let Some(next) = seen.parent(pe) {
-                let way = (arcs.between(pe, next), seen.depth(pe));
-                ways[pe.index()][destination.index()] = way;
-            }
+        for [next, pe] in seen.edges() {
+            let way = (arcs.between(pe, next), seen.depth(pe));
+            ways[pe.index()][destination.index()] = way;
         }
     }
     ways

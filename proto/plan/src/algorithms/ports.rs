@@ -52,10 +52,7 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
         let mut places = vec![0; arcs.len()];
         let mut above = vec![None; ports];
         let mut below = vec![0; ports];
-        for pe in tree.pes() {
-            let Some(parent) = tree.parent(pe) else {
-                continue;
-            };
+        for [parent, pe] in tree.edges() {
             let down = (arcs.between(parent, pe), sending(parent), receiving(pe));
             let up = (arcs.between(pe, parent), receiving(parent), sending(pe));
             for (arc, upper, lower) in [down, up] {

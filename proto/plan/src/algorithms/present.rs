@@ -40,7 +40,6 @@ impl Present<'_> {
         &self.pes
     }
 
-    /// Returns the PE with a number.
     pub(super) fn who(&self, number: PeId) -> PeId {
         self.pes[number.index()]
     }

@@ -271,7 +271,7 @@ fn packets_of(tree: &Tree, sequence: &[Run]) -> Vec<Vec<SentPacket>> {
     let mut offsets = vec![0; tree.len()];
     for run in sequence {
         for _ in 0..run.packets {
-            let up = std::iter::successors(Some(run.pe), |pe| tree.parent(*pe));
+            let up = tree.up_from(run.pe);
             for (to, from) in up.filter_map(|to| Some((to, tree.parent(to)?))) {
                 let parts = run.parts();
                 let below = parts.filter(|part| tree.depth(part.pe) >= tree.depth(to));

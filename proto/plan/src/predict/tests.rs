@@ -130,9 +130,7 @@ fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edg
     let mut handed_over = vec![0f64; tree.len()];
     let mut arrivals = vec![0f64; tree.len()];
     for &pe in order {
-        let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
-        let mut way: Vec<PeId> = up.collect();
-        way.reverse();
+        let way = tree.way_to(pe);
         let mut left = bytes[pe.index()];
         while left > 0 {
             let flit = left.min(64);

@@ -81,11 +81,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::{TreeError, TreeErrors, TreeSpec};
-
-    fn tree(text: &str) -> Tree {
-        text.parse::<TreeSpec>().unwrap().build().unwrap()
-    }
+    use crate::tree::tests::spec as tree;
+    use crate::tree::{TreeError, TreeErrors};
 
     fn ids(indices: &[u32]) -> Vec<PeId> {
         indices.iter().copied().map(PeId).collect()

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn spec(text: &str) -> Tree {
+pub(super) fn spec(text: &str) -> Tree {
     text.parse::<TreeSpec>().unwrap().build().unwrap()
 }
 

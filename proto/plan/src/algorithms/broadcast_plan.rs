@@ -31,17 +31,21 @@ pub fn rounds(tree: &Tree, flits: u64) -> Timetable {
     let token = tree.token_broadcast();
     let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
     let every = most_children.unwrap_or(0).max(1);
-    let step = |to| token.received_step(to);
-    let hops = tree
-        .edges()
-        .map(|[from, to]| hop(from, to, [0, flits], step(to), every));
+    one_by_one(tree, flits, every, |to| token.received_step(to))
+}
+
+/// Plans flits that cross each edge one after the other, one in `every` steps; `first` returns the step of
+/// the first one on the edge to a PE.
+fn one_by_one(tree: &Tree, flits: u64, every: u64, first: impl Fn(PeId) -> u64) -> Timetable {
+    let edges = tree.edges().filter(|_| flits > 0);
+    let hops: Vec<ScheduledHop> = edges
+        .map(|[from, to]| hop(from, to, [0, flits], first(to), every))
+        .collect();
+    let last = hops.iter().map(|hop| hop.first_step + (flits - 1) * every);
     Timetable {
-        hops: hops.filter(|hop| hop.flits > 0).collect(),
-        time_steps: match (flits, tree.count()) {
-            (0, _) | (_, 1) => 0,
-            _ => (flits - 1) * every + token.steps(),
-        },
+        time_steps: last.max().unwrap_or(0),
         kept_flits: Some(u64::from(flits > 0 && tree.height() > 1)),
+        hops,
     }
 }
 
@@ -145,15 +149,7 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Timetable {
 /// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps
 /// plus the depth of the deepest PE, which is optimal.
 pub fn all_ports(tree: &Tree, flits: u64) -> Timetable {
-    let step = |to| tree.depth(to).into();
-    let hops = tree
-        .edges()
-        .map(|[from, to]| hop(from, to, [0, flits], step(to), 1));
-    Timetable {
-        hops: hops.filter(|hop| hop.flits > 0).collect(),
-        time_steps: least_steps_of_all_ports(tree, flits),
-        kept_flits: Some(u64::from(flits > 0 && tree.height() > 1)),
-    }
+    one_by_one(tree, flits, 1, |to| tree.depth(to).into())
 }
 
 /// Returns a lower bound on the steps of a broadcast if a PE has a port for each neighbour.

@@ -1,6 +1,6 @@
 //! Total exchange: each PE has a message for each other PE, and all PEs follow a static schedule.
 
-use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{PeId, Tree};
@@ -131,20 +131,15 @@ fn hops(
     let present = Present::of(tree);
     let flits = |from: &PeId| {
         let row = &bytes[from.index() * tree.len()..];
-        let row = present.pes().iter().map(|to| row[to.index()]);
+        let row = present.pes.iter().map(|to| row[to.index()]);
         row.map(|bytes| flits_of(bytes, timing.flit_bytes()))
             .collect()
     };
-    let flits: Vec<Vec<u64>> = present.pes().iter().map(flits).collect();
-    let pes = present.pes().len();
-    let mut hops = planned(present.tree(), &flits).hops;
-    for hop in &mut hops {
-        if timing.setup_flits == 0 {
-            hop.packing = Packing::Flits;
-        }
-        let ends = exchange_plan::ends(hop.message, pes).map(|pe| present.who(pe));
-        hop.message = exchange_plan::message(ends[0], ends[1], tree.len());
-        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
-    }
-    hops
+    let flits: Vec<Vec<u64>> = present.pes.iter().map(flits).collect();
+    let pes = present.pes.len();
+    let hops = planned(&present.tree, &flits).hops;
+    present.renumbered(hops, timing, |message| {
+        let [from, to] = exchange_plan::ends(message, pes).map(|pe| present.who(pe));
+        exchange_plan::message(from, to, tree.len())
+    })
 }

@@ -19,6 +19,8 @@ pub use grid::Grid;
 pub use spanning::{Spanning, SpanningError, bfs, broadcast, broadcast_lower_bound};
 pub use spec::{NetworkSpec, NetworkSpecError};
 
+use std::ops::Range;
+
 use flitcast_proto::tree::MAX_PES;
 
 /// Maximum number of edges of a network.
@@ -119,8 +121,13 @@ impl Network {
 
     /// Returns the neighbours of a node in increasing order.
     pub fn neighbours(&self, node: u32) -> &[u32] {
+        &self.neighbours[self.places(node)]
+    }
+
+    /// Returns the places of a node's neighbours among those of all nodes.
+    fn places(&self, node: u32) -> Range<usize> {
         let [start, end] = [node, node + 1].map(|node| self.starts[node as usize] as usize);
-        &self.neighbours[start..end]
+        start..end
     }
 }
 

@@ -173,10 +173,6 @@ impl Role for Certification {
         self.ordered = self.children.is_empty();
     }
 
-    fn phase(&self) -> &'static str {
-        "in this phase of a Transmission-Certification gather"
-    }
-
     fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
         let from_parent = place.parent() == Some(from);
         match item {

@@ -91,10 +91,6 @@ impl Role for Combining {
         self.begun = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a combining round"
-    }
-
     fn control(&mut self, place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let can_begin = !self.scatters && !self.begun && place.parent() == Some(from);
         let begins = item == Control::Token && can_begin;

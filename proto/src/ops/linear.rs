@@ -36,10 +36,6 @@ impl Role for Linear {
         self.begun = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a linear gather"
-    }
-
     fn control(&mut self, place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let is_ordered = matches!(item, Control::Order { .. });
         let begins = is_ordered && place.parent() == Some(from) && !self.begun;

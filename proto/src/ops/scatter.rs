@@ -59,10 +59,6 @@ impl Role for Scatter {
         self.triggered = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a scatter"
-    }
-
     fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         if message.source != place.tree.root() || Some(from) != place.parent() {
             return Err(MessageFault::NoRoute);

@@ -74,10 +74,6 @@ impl Role for ShoulderTap {
         self.called = Some((now, 0));
     }
 
-    fn phase(&self) -> &'static str {
-        "in a Shoulder-Tap gather"
-    }
-
     fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
         let from_parent = place.parent() == Some(from);
         match item {

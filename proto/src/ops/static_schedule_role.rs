@@ -248,10 +248,6 @@ impl Role for StaticScheduleRole {
         self.begins_at = Some(at);
     }
 
-    fn phase(&self) -> &'static str {
-        "in a round by a list"
-    }
-
     fn control(&mut self, _place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let is_due = match item {
             Control::Wakeup { .. } => self.calls.as_mut().is_some_and(|it| it.hear(from)),

@@ -6,7 +6,7 @@ use flitcast_proto::{PeId, Tree};
 #[derive(Debug)]
 pub(super) struct Arcs {
     /// Sender and receiver of each arc.
-    ends: Vec<[PeId; 2]>,
+    pub(super) ends: Vec<[PeId; 2]>,
     /// The arcs from P_i are `first[i]..first[i + 1]`.
     first: Vec<usize>,
 }
@@ -39,10 +39,6 @@ impl Arcs {
 
     pub(super) fn to(&self, arc: usize) -> PeId {
         self.ends[arc][1]
-    }
-
-    pub(super) fn ends(&self, arc: usize) -> [PeId; 2] {
-        self.ends[arc]
     }
 
     /// Returns all arcs, each after those over which its sender receives what it forwards.

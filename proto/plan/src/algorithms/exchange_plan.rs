@@ -79,7 +79,7 @@ pub fn least_steps(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
 fn at_ports(arcs: &Arcs, pes: usize, loads: &[u64]) -> [Vec<u64>; 2] {
     let mut ports = [vec![0; pes], vec![0; pes]];
     for (arc, load) in loads.iter().enumerate() {
-        for (port, pe) in ports.iter_mut().zip(arcs.ends(arc)) {
+        for (port, pe) in ports.iter_mut().zip(arcs.ends[arc]) {
             port[pe.index()] += load;
         }
     }
@@ -130,7 +130,7 @@ pub fn one_port(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
     let mut ports = Ports::of(tree, &exchange.arcs);
     exchange.play(|exchange| {
         for &arc in &exchange.changed {
-            let [from, to] = exchange.arcs.ends(arc);
+            let [from, to] = exchange.arcs.ends[arc];
             let beside = [ports.up_from(from), ports.down_to(to)];
             for arc in [Some(arc)].into_iter().chain(beside).flatten() {
                 ports.rank(arc, exchange.ranks(tree, arc));
@@ -193,7 +193,7 @@ impl Exchange {
     fn key(&self, arc: usize) -> Option<Key> {
         self.queues[arc].peek()?;
         let [sends, takes] = &self.at_ports;
-        let [from, to] = self.arcs.ends(arc).map(PeId::index);
+        let [from, to] = self.arcs.ends[arc].map(PeId::index);
         let busiest = sends[from].max(takes[to]);
         Some((Reverse(busiest), Reverse(self.todo[arc])))
     }
@@ -204,7 +204,7 @@ impl Exchange {
     fn ranks(&self, tree: &Tree, arc: usize) -> Option<[Key; 2]> {
         self.queues[arc].peek()?;
         let [sends, takes] = &self.at_ports;
-        let [from, to] = self.arcs.ends(arc);
+        let [from, to] = self.arcs.ends[arc];
         let at_child = match tree.parent(to) == Some(from) {
             true => takes[to.index()],
             false => sends[from.index()],
@@ -250,7 +250,7 @@ impl Exchange {
             self.ready.remove(&arc);
         }
         self.changed.push(arc);
-        let ends = self.arcs.ends(arc);
+        let ends = self.arcs.ends[arc];
         self.todo[arc] -= 1;
         for (port, pe) in self.at_ports.iter_mut().zip(ends) {
             port[pe.index()] -= 1;

@@ -218,7 +218,7 @@ impl<'a> Cycles<'a> {
                 let largest = sent.iter().map(|(_, flits)| flits.len()).max();
                 for (arc, flits) in &sent {
                     for (step, flit) in (begin..).zip(flits) {
-                        let ends = self.arcs.ends(*arc);
+                        let ends = self.arcs.ends[*arc];
                         hops.put(*arc, ends, step, (flit.message, flit.offset));
                     }
                 }
@@ -275,7 +275,7 @@ impl<'a> Cycles<'a> {
     }
 
     fn receive(&mut self, arc: usize, flits: Vec<Known>) {
-        let [from, to] = self.arcs.ends(arc);
+        let [from, to] = self.arcs.ends[arc];
         for flit in flits {
             let has = &mut self.has[to.index()][flit.number];
             if !std::mem::replace(has, true) {

@@ -220,7 +220,7 @@ mod tests {
         waiting.sort_by_key(|arc| (keys[*arc], *arc));
         let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
         waiting.retain(|arc| {
-            let [from, to] = arcs.ends(*arc);
+            let [from, to] = arcs.ends[*arc];
             let are_free = !senders.contains(&from) && !receivers.contains(&to);
             are_free && senders.insert(from) && receivers.insert(to)
         });

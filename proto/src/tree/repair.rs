@@ -163,14 +163,9 @@ mod tests {
                     repair.tree.contains(pe),
                 ];
                 prop_assert_eq!(fates.iter().filter(|fate| **fate).count(), 1, "{}", pe);
-                let mut above = tree.parent(pe);
-                while let Some(ancestor) = above {
-                    if repair.tree.contains(ancestor)
-                        && (tree.parent(pe) == above || reach(pe, ancestor)) {
-                        break;
-                    }
-                    above = tree.parent(ancestor);
-                }
+                let is_reached = |above: PeId| tree.parent(pe) == Some(above) || reach(pe, above);
+                let mut above = tree.up_from(pe).skip(1);
+                let above = above.find(|&above| repair.tree.contains(above) && is_reached(above));
                 if !dead.contains(&pe) {
                     prop_assert_eq!(repair.tree.parent(pe), above);
                 }

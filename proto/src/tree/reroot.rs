@@ -27,11 +27,11 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tests::spec;
 
     #[test]
     fn from_another_pe_the_edges_are_the_same() {
-        let parents = [None, Some(0), Some(0), Some(1), Some(1)].map(|it| it.map(PeId));
-        let tree = Tree::from_parents(parents.to_vec()).unwrap();
+        let tree = spec("kary:2:5");
         let edges = |tree: &Tree| {
             let edges = tree.edges().map(|[a, b]| [a.min(b), a.max(b)]);
             let mut edges: Vec<_> = edges.collect();

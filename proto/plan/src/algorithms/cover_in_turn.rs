@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::network::cover::{cover, tree_for_each_port};
     use crate::network::{Network, NetworkSpec, bfs};
-    use crate::tests::flits_of;
+    use crate::tests::{flits_of, lengths};
 
     /// Returns the last step. Checks that every arc carries at most one flit in a step, that a PE
     /// forwards a flit in the step after its arrival, and that every flit arrives.
@@ -132,8 +132,7 @@ mod tests {
         for (spec, root, trees, _) in expected {
             let spec: NetworkSpec = spec.parse().unwrap();
             let network = spec.build().unwrap();
-            let mut flits = vec![8; network.len()];
-            flits[0] = 0;
+            let flits = lengths(network.len() as u64, |_| 8);
             let covers = [
                 cover(&network, Some(&spec), root).unwrap(),
                 tree_for_each_port(&network, root).unwrap(),

@@ -1,9 +1,11 @@
 //! Networks that are not trees, and the trees that span them.
 //!
-//! A [`Network`] is an undirected graph on the nodes 0, 1, 2, ...; like a [`Tree`](crate::Tree) it
-//! is checked once, when it is created, and never changes. A [`NetworkSpec`] is its name; [`bfs`]
-//! and [`broadcast`] compute a [`Tree`](crate::Tree) from it. Messages, lengths and schedules are
-//! elsewhere, nothing here reads a file, and no function is recursive.
+//! A [`Network`] is an undirected graph on the nodes 0, 1, 2, ...; like a [`Tree`] it is checked once,
+//! when it is created, and never changes. A [`NetworkSpec`] is its name; [`bfs`] and [`broadcast`]
+//! compute a [`Tree`] from it. Messages, lengths and schedules are elsewhere, nothing here reads a file,
+//! and no function is recursive.
+//!
+//! [`Tree`]: flitcast_proto::Tree
 //!
 //! The graph is in compressed sparse row format: the sorted neighbours of all nodes in one array,
 //! four bytes for each end of an edge.

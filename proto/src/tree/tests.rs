@@ -8,7 +8,7 @@ pub(super) fn spec(text: &str) -> Tree {
     text.parse::<TreeSpec>().unwrap().build().unwrap()
 }
 
-fn ids<const N: usize>(indices: [u32; N]) -> [PeId; N] {
+pub(super) fn ids<const N: usize>(indices: [u32; N]) -> [PeId; N] {
     indices.map(PeId)
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{MessageId, PeId, Tree};
 
@@ -28,6 +29,20 @@ pub fn shaped(shapes: &[&str], pes: u64, seed: u64) -> Arc<Tree> {
         "kary" => format!("kary:2:{pes}"),
         "random" => format!("random:{pes}:{seed}"),
         shape => format!("{shape}:{pes}"),
+    })
+}
+
+/// Returns trees of these shapes in turn, of `least` to `least + below - 1` PEs: the seed of each, a generator
+/// of further numbers, and the number of PEs.
+pub fn random_trees(
+    count: u64,
+    shapes: &[&str],
+    [least, below]: [u64; 2],
+) -> impl Iterator<Item = (u64, SplitMix64, u64, Arc<Tree>)> {
+    (0..count).map(move |seed| {
+        let mut random = SplitMix64::new(seed);
+        let pes = least + random.below(below);
+        (seed, random, pes, shaped(shapes, pes, seed))
     })
 }
 

@@ -102,13 +102,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use flitcast_proto::schedule::pace::Pacing;
-    use flitcast_proto::seeded::SplitMix64;
 
     use super::super::gossip_plan::{self, Order};
     use super::super::timetable;
     use super::*;
     use crate::cost::Model;
-    use crate::tests::{check_single_ports, of_pairs, tree};
+    use crate::tests::{check_single_ports, of_pairs, random_trees, tree};
     use crate::timing::Timing;
 
     fn hop(offset: u64, flits: u64, first_step: u64, every: u64) -> ScheduledHop {
@@ -181,10 +180,7 @@ mod tests {
     /// that passes the busiest port.
     #[test]
     fn a_plan_in_blocks_is_as_good_within_a_bound() {
-        for seed in 0..60u64 {
-            let mut random = SplitMix64::new(seed);
-            let pes = 2 + random.below(8);
-            let tree = tree(&format!("random:{pes}:{seed}"));
+        for (seed, mut random, pes, tree) in random_trees(60, &["random"], [2, 8]) {
             let block = 2 + random.below(6);
             let of_pes: Vec<u64> = (0..pes).map(|_| 10 + random.below(90)).collect();
             let gossip = |flits: &[u64]| gossip_plan::one_port(&tree, flits, Order::Hungry);

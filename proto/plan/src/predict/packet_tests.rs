@@ -14,7 +14,7 @@ use crate::packets::certification::{self, ControlCost};
 use crate::packets::mixed::plan_mixed;
 use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;
-use crate::tests::{arrivals, lengths, link, predicted, shaped, tree, with_root};
+use crate::tests::{arrivals, lengths, link, predicted, random_trees, tree, with_root};
 use crate::timing::Timing;
 
 /// A model of flits of one byte, with no costs except those of the links.
@@ -66,10 +66,7 @@ fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[
 
 #[test]
 fn packets_arrive_when_the_model_says() {
-    for seed in 0..300u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 2 + random.below(9);
-        let tree = shaped(&["path", "star", "random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(300, &["path", "star", "random"], [2, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let sizes: Vec<u32> = (0..pes).map(|_| 1 + random.below(12) as u32).collect();
         let cost = random_cost(&mut random, 0, 20);
@@ -171,10 +168,7 @@ fn by_cap(lengths: &[u64], time: impl Fn(u64) -> u64) -> Vec<u64> {
 /// with the paper's control packets.
 #[test]
 fn a_gather_takes_what_is_planned_with_control_between_packets() {
-    for seed in 0..60u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 3 + random.below(9);
-        let tree = shaped(&["random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(60, &["random"], [3, 9]) {
         let each = 1 + random.below(16);
         let bytes = lengths(pes, |_| each);
         let cost = random_cost(&mut random, 1, 9);
@@ -205,10 +199,7 @@ fn a_gather_takes_what_is_planned_with_control_between_packets() {
 /// time under every cap, whatever the lengths of its messages. So it has the same best cap.
 #[test]
 fn a_gather_of_uneven_messages_takes_what_is_planned() {
-    for seed in 0..100u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 3 + random.below(9);
-        let tree = shaped(&["random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(100, &["random"], [3, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let cost = random_cost(&mut random, 1, 20);
         let total: u64 = bytes.iter().sum();
@@ -230,10 +221,7 @@ fn a_gather_of_uneven_messages_takes_what_is_planned() {
 #[test]
 fn a_gather_over_unlike_edges_loses_little_by_the_clock() {
     let (mut sum, mut rounds) = (0.0, 0);
-    for seed in 0..100u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 3 + random.below(9);
-        let tree = shaped(&["random"], pes, seed);
+    for (_, mut random, pes, tree) in random_trees(100, &["random"], [3, 9]) {
         let bytes = lengths(pes, |_| 1 + random.below(30));
         let edges = (0..pes).map(|_| {
             let setup_ns = random.below(20) as f64;
@@ -292,10 +280,7 @@ fn packets_of(tree: &Tree, sequence: &[Run]) -> Vec<Vec<SentPacket>> {
 #[test]
 fn mixed_packets_are_sent_and_arrive_as_planned() {
     let (mut mixed, mut sooner) = (0, 0);
-    for seed in 0..200u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 2 + random.below(11);
-        let tree = shaped(&["path", "kary", "random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(200, &["path", "kary", "random"], [2, 11]) {
         let bytes = lengths(pes, |_| random.below(12));
         let cost = random_cost(&mut random, 0, 20);
         let plan = plan_mixed(&tree, &bytes, cost, 0).expect("it is small");

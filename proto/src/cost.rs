@@ -3,7 +3,7 @@
 //!
 //! A frame of b bytes keeps its sender's port busy for b times the link's `ns_per_byte`, the first one
 //! of a packet for `setup_ns` more, and arrives `latency_ns` later. The processes at both ends spend the costs of
-//! [`Host`] on it, on cores that they may share.
+//! `Host` on it, on cores that they may share.
 
 /// One direction of an edge: the wire, without the software of its ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Link {
     /// Time from a byte's departure to its arrival.
     pub latency_ns: f64,
     /// Time for which a packet occupies the ports at both ends in addition to its bytes: the wire's
-    /// part of the set-up cost beta of paper 003. The part of the processes is in [`Host`].
+    /// part of the set-up cost beta of paper 003. The part of the processes is in `Host`.
     pub setup_ns: f64,
     /// Inverse of the rate.
     pub ns_per_byte: f64,

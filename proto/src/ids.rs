@@ -61,8 +61,8 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// The number of a delivery: a message at one of the PEs at which it ends. The algorithm defines
-/// the numbers and the names for users ([`Algorithm::delivery`](crate::ops::Algorithm::delivery)).
+/// The number of a delivery: a message at one of the PEs at which it ends. The collective defines
+/// the numbers and the names for users ([`Collective::delivery`](crate::ops::Collective::delivery)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId(pub u32);
 

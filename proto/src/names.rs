@@ -7,12 +7,27 @@ pub fn whole_number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Returns the entry of `names` for which `given` may be a typing error.
-pub fn likely(given: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+/// Returns the number that a part of a name of this form denotes, or the fault.
+pub fn number_in(
+    form: &str,
+    what: &str,
+    given: &str,
+    [low, high]: [u64; 2],
+) -> Result<u64, String> {
+    let number = whole_number(given).filter(|n| (low..=high).contains(n));
+    number.ok_or_else(|| {
+        format!("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")
+    })
+}
+
+/// Returns a question about the entry of `names` for which `given` may be a typing error; empty if
+/// there is none.
+pub fn did_you_mean(given: &str, names: impl Iterator<Item = &'static str>) -> String {
     let lower = given.to_lowercase();
-    let nearest = names.min_by_key(|known| distance(&lower, known))?;
+    let nearest = names.min_by_key(|known| distance(&lower, known));
     // Half of the letters must be right for it to be a slip, not a guess.
-    (distance(&lower, nearest) * 2 <= nearest.len()).then_some(nearest)
+    let likely = nearest.filter(|known| distance(&lower, known) * 2 <= known.len());
+    likely.map_or(String::new(), |known| format!(" (did you mean `{known}`?)"))
 }
 
 /// Returns the Levenshtein distance. The names are short; only the beginning of a long `given` is

@@ -4,13 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use crate::algorithms::Algorithm;
 use crate::cost::{Link, Model};
+use crate::gossip::GossipNetwork;
+use crate::network::NetworkSpec;
 use crate::predict::{Prediction, predict};
+use crate::sim::Simulated;
 use crate::timing::Timing;
+use crate::trace::Item;
 
 /// Returns a tree by its name.
 pub fn tree(spec: &str) -> Arc<Tree> {
@@ -27,8 +32,29 @@ pub fn shaped(shapes: &[&str], pes: u64, seed: u64) -> Arc<Tree> {
     })
 }
 
+/// Returns trees of these shapes in turn, of `least` to `least + below - 1` PEs: the seed of each, a generator
+/// of further numbers, and the number of PEs.
+pub fn random_trees(
+    count: u64,
+    shapes: &[&str],
+    [least, below]: [u64; 2],
+) -> impl Iterator<Item = (u64, SplitMix64, u64, Arc<Tree>)> {
+    (0..count).map(move |seed| {
+        let mut random = SplitMix64::new(seed);
+        let pes = least + random.below(below);
+        (seed, random, pes, shaped(shapes, pes, seed))
+    })
+}
+
 /// A flit of a message that crosses an arc: the step, the sender, the receiver, the message and the number.
 pub type Crossed = (u64, PeId, PeId, (MessageId, u64));
+
+/// Returns a network to gossip on.
+#[track_caller]
+pub fn arena(network: &str) -> GossipNetwork {
+    let spec: NetworkSpec = network.parse().expect("it is a network");
+    GossipNetwork::of(&spec).expect("gossip is planned there")
+}
 
 /// Returns the crossings of single flits by step.
 pub fn flits_of(hops: &[ScheduledHop]) -> Vec<Crossed> {
@@ -41,6 +67,20 @@ pub fn flits_of(hops: &[ScheduledHop]) -> Vec<Crossed> {
     let mut flits: Vec<Crossed> = flits.collect();
     flits.sort_unstable();
     flits
+}
+
+/// Returns the flits that crossed arcs in lock step, each named by its message and its number from 0.
+pub fn crossed(
+    run: &Simulated,
+    named: impl Fn(MessageId, u64) -> (MessageId, u64),
+) -> BTreeSet<Crossed> {
+    let flits = run.crossings.iter().filter_map(|it| match it.item {
+        Item::Flit { message, index } => {
+            Some((it.step, it.from, it.to, named(message.id, index - 1)))
+        }
+        Item::Control(_) => None,
+    });
+    flits.collect()
 }
 
 /// Returns the crossings of single flits. Checks that a PE sends and receives at most one flit in a step, and
@@ -71,6 +111,16 @@ pub fn lengths(pes: u64, of: impl FnMut(u64) -> u64) -> Vec<u64> {
     let mut lengths: Vec<u64> = (0..pes).map(of).collect();
     lengths[0] = 0;
     lengths
+}
+
+/// Returns the lengths of the messages of an exchange, by source and destination.
+pub fn of_pairs(pes: u64, mut of: impl FnMut() -> u64) -> Vec<Vec<u64>> {
+    let mut row = |from| {
+        (0..pes)
+            .map(|to| if from == to { 0 } else { of() })
+            .collect()
+    };
+    (0..pes).map(&mut row).collect()
 }
 
 /// Returns P0's 0 and these lengths.

@@ -1,5 +1,6 @@
 //! The paces of a whole tree: in lock step, or on the links and hosts of a model.
 
+use flitcast_proto::schedule::flits_of;
 use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Passage};
 use flitcast_proto::{MessageId, PeId, Tree};
 
@@ -129,6 +130,12 @@ impl Timing {
     /// Returns the payload bytes of a full flit.
     pub fn flit_bytes(&self) -> u32 {
         self.flit_bytes
+    }
+
+    /// Returns the number of flits of the longest of these messages.
+    pub(crate) fn flits_of_longest(&self, bytes: &[u64]) -> u64 {
+        let longest = bytes.iter().copied().max().unwrap_or(0);
+        flits_of(longest, self.flit_bytes)
     }
 
     /// Returns the packet size of each of these messages, if they have different ones; else an empty

@@ -239,6 +239,14 @@ pub enum Transmit {
     },
 }
 
+impl Transmit {
+    /// Returns the transmission of a message to one neighbour.
+    pub fn message(to: PeId, message: Message) -> Transmit {
+        let to = smallvec![to];
+        Transmit::Message { to, message }
+    }
+}
+
 /// The routing of an incoming message: any combination of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {

@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::smallvec;
-
 use super::orders::Orders;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
@@ -175,10 +173,6 @@ impl Role for Certification {
         self.ordered = self.children.is_empty();
     }
 
-    fn phase(&self) -> &'static str {
-        "in this phase of a Transmission-Certification gather"
-    }
-
     fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
         let from_parent = place.parent() == Some(from);
         match item {
@@ -266,20 +260,15 @@ impl Role for Certification {
             let up = &self.pace.up;
             let certificate =
                 rules::certificate(self.sync, self.pace.pacing, up, self.own.packets, &promises);
-            return (due <= now).then_some(Transmit::Control {
-                to,
-                item: Control::Certificate(certificate),
-            });
+            let item = Control::Certificate(certificate);
+            return (due <= now).then_some(Transmit::Control { to, item });
         }
         if let Some((to, after)) = self.orders.next(now) {
             self.orders.sent_at = now;
             return control(to, Control::Order { after });
         }
         if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own.message) {
-            return (due <= now).then_some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return (due <= now).then_some(Transmit::message(to, message));
         }
         None
     }

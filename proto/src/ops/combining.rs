@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::smallvec;
-
 use super::collective::Direction;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
@@ -93,10 +91,6 @@ impl Role for Combining {
         self.begun = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a combining round"
-    }
-
     fn control(&mut self, place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let can_begin = !self.scatters && !self.begun && place.parent() == Some(from);
         let begins = item == Control::Token && can_begin;
@@ -146,10 +140,7 @@ impl Role for Combining {
                 true => place.child_toward(&message)?,
                 false => place.parent()?,
             };
-            return Some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return Some(Transmit::message(to, message));
         }
         None
     }

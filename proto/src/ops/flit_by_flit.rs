@@ -40,10 +40,6 @@ impl Role for FlitByFlit {
         self.triggered = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a broadcast"
-    }
-
     fn route(&mut self, place: &PePosition, from: PeId, _message: &Message) -> RouteResult {
         if Some(from) != place.parent() {
             return Err(MessageFault::NoRoute);

@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use smallvec::smallvec;
-
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Route, Transmit};
@@ -38,10 +36,6 @@ impl Role for Linear {
         self.begun = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a linear gather"
-    }
-
     fn control(&mut self, place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let is_ordered = matches!(item, Control::Order { .. });
         let begins = is_ordered && place.parent() == Some(from) && !self.begun;
@@ -65,10 +59,7 @@ impl Role for Linear {
             return None;
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
-            return Some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return Some(Transmit::message(to, message));
         }
         if self.to_answer.len() < self.window
             && let Some(&to) = self.to_order.front()

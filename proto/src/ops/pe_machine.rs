@@ -28,6 +28,7 @@ pub struct PeMachine {
     collective: Collective,
     /// Maximum number of parts of a message.
     parts: usize,
+    kind: PeRole,
     role: Box<dyn Role>,
     receipts: Receipts,
     /// Messages in transit through the receive port: the neighbour, the message, and whether it is
@@ -66,11 +67,13 @@ impl PeMachine {
         let receipts = Receipts::new(&place, &schedule);
         let (collective, all_ports) = (schedule.collective, schedule.all_ports);
         let (is_duplex, parts) = (schedule.is_duplex(), schedule.parts as usize);
+        let kind = schedule.role;
         let role = role(&place, schedule);
         PeMachine {
             place,
             collective,
             parts,
+            kind,
             role,
             receipts,
             incoming: SmallVec::new(),
@@ -117,7 +120,7 @@ impl PeMachine {
             Control::Receipt if self.receipts.take(from) => Ok(()),
             _ if self.role.control(&self.place, now, from, item) => Ok(()),
             _ => {
-                let phase = self.role.phase();
+                let phase = self.kind.phase();
                 Err(Violation::UnexpectedControl { from, item, phase })
             }
         }

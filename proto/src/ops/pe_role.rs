@@ -42,6 +42,19 @@ impl PeRole {
         }
     }
 
+    /// Returns the phase of the round for error messages: "in a scatter".
+    pub(super) fn phase(self) -> &'static str {
+        match self {
+            PeRole::Scatter => "in a scatter",
+            PeRole::ShoulderTap => "in a Shoulder-Tap gather",
+            PeRole::Certification(_) => "in this phase of a Transmission-Certification gather",
+            PeRole::Linear { .. } => "in a linear gather",
+            PeRole::Combining => "in a combining round",
+            PeRole::FlitByFlit => "in a broadcast",
+            PeRole::StaticSchedule => "in a round by a list",
+        }
+    }
+
     /// Returns whether a PE has a separate port for the control items of each neighbour.
     pub fn has_control_ports(self) -> bool {
         matches!(

@@ -17,9 +17,6 @@ pub(super) trait Role: Debug + Send + Sync {
     /// PEs are triggered.
     fn trigger(&mut self, at: Time);
 
-    /// Returns the phase of the round for error messages: "in a scatter".
-    fn phase(&self) -> &'static str;
-
     /// Handles a control item other than a receipt; returns whether it is allowed now. By default none
     /// is.
     fn control(&mut self, _place: &PePosition, _now: Time, _from: PeId, _item: Control) -> bool {

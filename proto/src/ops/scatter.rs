@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use smallvec::smallvec;
-
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Message, MessageFault, Packing, Route, Transmit};
@@ -61,10 +59,6 @@ impl Role for Scatter {
         self.triggered = true;
     }
 
-    fn phase(&self) -> &'static str {
-        "in a scatter"
-    }
-
     fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         if message.source != place.tree.root() || Some(from) != place.parent() {
             return Err(MessageFault::NoRoute);
@@ -97,10 +91,7 @@ impl Role for Scatter {
         })?;
         let to = place.child_toward(&message)?;
         if !self.all_ports {
-            return Some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return Some(Transmit::message(to, message));
         }
         port.busy_with = Some(to);
         Some(Transmit::Part {

@@ -1,8 +1,6 @@
 //! A PE in a gather by Shoulder-Tap (paper 000, section III-A): it receives a wakeup call, calls
 //! its child, sends its own message when due, and then relays.
 
-use smallvec::smallvec;
-
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Transmit};
@@ -76,10 +74,6 @@ impl Role for ShoulderTap {
         self.called = Some((now, 0));
     }
 
-    fn phase(&self) -> &'static str {
-        "in a Shoulder-Tap gather"
-    }
-
     fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
         let from_parent = place.parent() == Some(from);
         match item {
@@ -127,10 +121,7 @@ impl Role for ShoulderTap {
             return Some(Transmit::Control { to, item });
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
-            return (self.own_due() <= Some(now)).then_some(Transmit::Message {
-                to: smallvec![to],
-                message,
-            });
+            return (self.own_due() <= Some(now)).then_some(Transmit::message(to, message));
         }
         None
     }

@@ -210,7 +210,6 @@ impl StaticScheduleRole {
         (self.begun && !waits).then_some(calls)
     }
 
-    /// Begins if it is time.
     fn begin(&mut self, now: Time) {
         self.begun |= self.begins_at.is_some_and(|at| at <= now);
     }
@@ -247,10 +246,6 @@ fn bytes_of(hop: &ScheduledHop, flit_bytes: u64, message_bytes: u64) -> [u64; 2]
 impl Role for StaticScheduleRole {
     fn trigger(&mut self, at: Time) {
         self.begins_at = Some(at);
-    }
-
-    fn phase(&self) -> &'static str {
-        "in a round by a list"
     }
 
     fn control(&mut self, _place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {

@@ -153,19 +153,13 @@ pub trait Observer {
     fn finished(&self) {}
     /// Reports that `bytes` bytes of messages have left their source or reached their destination
     /// here.
-    fn moved(&self, bytes: u64) {
-        let _ = bytes;
-    }
+    fn moved(&self, _bytes: u64) {}
     /// Reports a frame of an earlier round.
     fn late(&self) {}
     /// Reports the number of flits of other PEs' messages in memory.
-    fn holds(&self, flits: u64) {
-        let _ = flits;
-    }
+    fn holds(&self, _flits: u64) {}
     /// Reports when the PE's own message was due, and when it began.
-    fn started(&self, due: Time, began: Time) {
-        let _ = (due, began);
-    }
+    fn started(&self, _due: Time, _began: Time) {}
 }
 
 /// An observer that ignores all events.

@@ -45,9 +45,7 @@
 //! ```
 
 mod action;
-mod arrivals;
 mod error;
-mod flit_sizes;
 mod hash;
 mod held;
 mod incoming;

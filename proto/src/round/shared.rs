@@ -1,18 +1,18 @@
 //! The parts of a round that do not depend on its kind: the state machine, the incoming message and the
 //! frame in hand, digests, held messages, arrivals, spans.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::arrivals::Arrivals;
-use super::flit_sizes::FlitSizes;
 use super::hash::OwnHashes;
 use super::held::Buffers;
 use super::receiving::Receiving;
 use super::spans::Recorder;
 use super::{Action, Observer};
+use crate::items::Message;
 use crate::ops::{PeMachine, PeSchedule};
 use crate::streams::Streams;
-use crate::wire::control::OwnStart;
+use crate::wire::control::{Arrival, OwnStart};
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
 /// The state of a round, whatever its kind.
@@ -99,5 +99,65 @@ impl<O: Observer> Shared<O> {
         if let Some(flits) = self.buffers.count(passing) {
             self.observer.holds(flits);
         }
+    }
+}
+
+/// The sizes of outgoing flits.
+#[derive(Debug)]
+pub(super) struct FlitSizes {
+    pub(super) flit_bytes: u32,
+    /// Flit sizes of the own messages with separate ones.
+    packet_bytes: BTreeMap<MessageId, u32>,
+    /// Number of flits that are sent at a time.
+    pub(super) piece_flits: u64,
+}
+
+impl FlitSizes {
+    pub(super) fn new(schedule: &PeSchedule) -> FlitSizes {
+        let own_ids = schedule.sends.iter().map(|message| message.id);
+        FlitSizes {
+            flit_bytes: schedule.flit_bytes,
+            packet_bytes: own_ids.zip(schedule.packet_bytes.iter().copied()).collect(),
+            piece_flits: 1,
+        }
+    }
+
+    /// Returns the payload bytes that are sent at a time: of a message, or of most messages.
+    #[inline]
+    pub(super) fn piece_bytes(&self, message: Option<MessageId>) -> u64 {
+        let own = message.and_then(|id| self.packet_bytes.get(&id));
+        let flit_bytes = own.copied().unwrap_or(self.flit_bytes);
+        self.piece_flits.saturating_mul(flit_bytes.into())
+    }
+}
+
+/// The messages for this PE, parts of a message separately.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    pub(super) all: Vec<Arrival>,
+    /// Index in `all` of each message.
+    places: BTreeMap<MessageId, usize>,
+}
+
+impl Arrivals {
+    /// Creates the list of the messages of a PE, of which nothing has arrived.
+    pub(super) fn new(schedule: &PeSchedule, pe: PeId) -> Arrivals {
+        let all: Vec<Arrival> = schedule
+            .receives
+            .iter()
+            .map(|it| Arrival::of(it, pe))
+            .collect();
+        let places = all.iter().map(|arrival| arrival.message).zip(0..);
+        Arrivals {
+            places: places.collect(),
+            all,
+        }
+    }
+
+    /// Returns the progress of a message, or `None` if it is not for this PE.
+    #[inline]
+    pub(super) fn of(&mut self, message: &Message) -> Option<&mut Arrival> {
+        let place = self.places.get(&message.id)?;
+        self.all.get_mut(*place)
     }
 }

@@ -115,6 +115,12 @@ fn run(round: &mut Round) -> Result<String, ProtocolError> {
     }
 }
 
+/// Passes a frame of a neighbour on and does what follows; returns it in short.
+fn passed(round: &mut Round, from: u32, frame: &[u8]) -> String {
+    round.handle_frame(NOW, PeId(from), frame).unwrap();
+    run(round).unwrap()
+}
+
 /// Passes frames of a neighbour on and does what follows; returns the first error.
 fn refused(round: &mut Round, from: PeId, frames: &[Vec<u8>]) -> String {
     for frame in frames {

@@ -11,9 +11,8 @@ const ORIGINS: [u64; 2] = [1, 10_000_000_000_000_000];
 fn link(bits_per_s: u64, latency_ns: f64) -> Link {
     Link {
         latency_ns,
-        setup_ns: 0.0,
         ns_per_byte: 8e9 / bits_per_s as f64,
-        burst_bytes: 0.0,
+        ..Link::default()
     }
 }
 
@@ -187,14 +186,10 @@ fn two_streams_share_a_port() {
     // A frame of 1000 bytes takes 8 us.
     let link = link(1_000_000_000, 0.0);
     let mut port = SendPort::default();
-    let both: Vec<_> = (0..4)
-        .map(|_| port.depart(Time(100), 1, 1000, &link))
-        .collect();
+    let both = [(); 4].map(|()| port.depart(Time(100), 1, 1000, &link));
     assert_eq!(both, [8_100, 16_100, 24_100, 32_100].map(Time));
     let mut port = ReceivePort::default();
-    let both: Vec<_> = (0..4)
-        .map(|_| port.arrive(Time(100), 1, 1000, &link))
-        .collect();
+    let both = [(); 4].map(|()| port.arrive(Time(100), 1, 1000, &link));
     assert_eq!(both, [8_000, 16_000, 24_000, 32_000].map(Time));
 }
 
@@ -202,7 +197,6 @@ fn two_streams_share_a_port() {
 fn an_unlimited_link_only_delays() {
     let link = Link {
         latency_ns: 2_500.0,
-        setup_ns: 0.0,
         ..Link::default()
     };
     let (mut send, mut receive) = (SendPort::default(), ReceivePort::default());
@@ -250,12 +244,8 @@ fn links_that_cannot_be_had() {
 
 #[test]
 fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
-    let link = Link {
-        latency_ns: 0.0,
-        setup_ns: 0.0,
-        ns_per_byte: 40.0,
-        burst_bytes: 0.0,
-    };
+    // 40 ns per byte.
+    let link = link(200_000_000, 0.0);
     let mut port = SendPort::default();
     assert_eq!(port.depart(Time(0), 1, 1000, &link), Time(40_000));
     assert_eq!(port.slip_in(Time(100), 10, &link), Time(500));
@@ -268,8 +258,7 @@ fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
 fn a_flit_has_the_ports_for_its_set_up_time_too() {
     let link = Link {
         setup_ns: 5_000.0,
-        ns_per_byte: 40.0,
-        ..Link::default()
+        ..link(200_000_000, 0.0)
     };
     let mut send = SendPort::default();
     let departed = [0, 0].map(|now| send.depart(Time(now), 1, 1000, &link));

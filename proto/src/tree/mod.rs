@@ -144,6 +144,11 @@ impl Tree {
         self.pes().filter(|pe| *pe != self.root)
     }
 
+    /// Returns the upper and the lower end of each edge, by lower end.
+    pub fn edges(&self) -> impl Iterator<Item = [PeId; 2]> + use<'_> {
+        self.pes().filter_map(|pe| Some([self.parent(pe)?, pe]))
+    }
+
     /// Returns P0, P1, ... Pn, including absent PEs, for arrays with one element per PE.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + use<> {
         pes(self.len())
@@ -172,6 +177,23 @@ impl Tree {
     /// Returns the number of edges between the root and the PE; 0 for absent PEs.
     pub fn depth(&self, pe: PeId) -> u32 {
         self.depths[pe.index()]
+    }
+
+    /// Returns the greatest depth of a PE.
+    pub fn height(&self) -> u32 {
+        self.depths.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Returns a PE and its ancestors, the root last.
+    pub fn up_from(&self, pe: PeId) -> impl Iterator<Item = PeId> + Clone + use<'_> {
+        std::iter::successors(Some(pe), |pe| self.parent(*pe))
+    }
+
+    /// Returns the PEs on the way from the root to a PE, both included.
+    pub fn way_to(&self, pe: PeId) -> Vec<PeId> {
+        let mut way: Vec<PeId> = self.up_from(pe).collect();
+        way.reverse();
+        way
     }
 
     /// Returns whether no PE has more than one child. The PEs may be numbered in any order along

@@ -52,7 +52,7 @@ impl Tree {
             let Some(parent) = self.parent(pe).filter(|_| !is_dead[pe.index()]) else {
                 continue;
             };
-            let ancestors = std::iter::successors(Some(parent), |&pe| self.parent(pe));
+            let ancestors = self.up_from(parent);
             let mut living = ancestors.filter(|ancestor| is_in[ancestor.index()]);
             match living.find(|&ancestor| ancestor == parent || can_reach(pe, ancestor)) {
                 Some(to) => {
@@ -81,15 +81,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::{TreeError, TreeErrors, TreeSpec};
-
-    fn tree(text: &str) -> Tree {
-        text.parse::<TreeSpec>().unwrap().build().unwrap()
-    }
-
-    fn ids(indices: &[u32]) -> Vec<PeId> {
-        indices.iter().copied().map(PeId).collect()
-    }
+    use crate::tree::tests::{ids, spec as tree};
+    use crate::tree::{TreeError, TreeErrors};
 
     fn moved(pe: u32, from: u32, to: u32) -> Move {
         let [pe, from, to] = [pe, from, to].map(PeId);
@@ -98,15 +91,15 @@ mod tests {
 
     #[test]
     fn orphans_move_to_the_nearest_living_ancestor() {
-        let repair = tree("kary:2:8").without(&ids(&[1, 3]), |_, _| true);
+        let repair = tree("kary:2:8").without(&ids([1, 3]), |_, _| true);
         // P3's child P7 is below P1, which has failed as well.
         assert_eq!(repair.moves, [moved(4, 1, 0), moved(7, 3, 0)]);
         assert_eq!(repair.stranded, []);
         let tree = repair.tree;
         assert_eq!((tree.len(), tree.count()), (8, 6));
-        assert!(tree.pes().eq(ids(&[0, 2, 4, 5, 6, 7])));
-        assert!(tree.absent().eq(ids(&[1, 3])));
-        assert_eq!(tree.children(PeId::ROOT), ids(&[2, 4, 7]));
+        assert!(tree.pes().eq(ids([0, 2, 4, 5, 6, 7])));
+        assert!(tree.absent().eq(ids([1, 3])));
+        assert_eq!(tree.children(PeId::ROOT), ids([2, 4, 7]));
         assert_eq!(tree.parent(PeId(3)), None);
         assert_eq!(tree.children(PeId(3)), []);
         assert_eq!(tree.child_toward(PeId::ROOT, PeId(3)), None);
@@ -121,21 +114,21 @@ mod tests {
     fn who_cannot_be_reached_is_stranded_and_its_children_look_for_themselves() {
         // P4 can be reached from P0, but its parent P3 cannot.
         let only_p4 = |pe: PeId, ancestor: PeId| (pe, ancestor) == (PeId(4), PeId::ROOT);
-        let repair = tree("path:6").without(&ids(&[2]), only_p4);
-        assert_eq!(repair.stranded, ids(&[3]));
+        let repair = tree("path:6").without(&ids([2]), only_p4);
+        assert_eq!(repair.stranded, ids([3]));
         assert_eq!(repair.moves, [moved(4, 3, 0)]);
-        assert!(repair.tree.pes().eq(ids(&[0, 1, 4, 5])));
+        assert!(repair.tree.pes().eq(ids([0, 1, 4, 5])));
         assert!(!repair.tree.is_path(), "P0 has two children now");
-        let nobody = tree("path:4").without(&ids(&[1]), |_, _| false);
-        assert_eq!(nobody.stranded, ids(&[2, 3]));
+        let nobody = tree("path:4").without(&ids([1]), |_, _| false);
+        assert_eq!(nobody.stranded, ids([2, 3]));
         assert_eq!(nobody.tree.count(), 1);
     }
 
     #[test]
     fn a_repaired_tree_is_repaired_again() {
-        let first = tree("path:5").without(&ids(&[2]), |_, _| true).tree;
+        let first = tree("path:5").without(&ids([2]), |_, _| true).tree;
         assert!(first.is_path());
-        let second = first.without(&ids(&[2, 3]), |_, _| true);
+        let second = first.without(&ids([2, 3]), |_, _| true);
         assert_eq!(second.moves, [moved(4, 3, 1)]);
         assert!(second.tree.is_path());
     }
@@ -166,14 +159,9 @@ mod tests {
                     repair.tree.contains(pe),
                 ];
                 prop_assert_eq!(fates.iter().filter(|fate| **fate).count(), 1, "{}", pe);
-                let mut above = tree.parent(pe);
-                while let Some(ancestor) = above {
-                    if repair.tree.contains(ancestor)
-                        && (tree.parent(pe) == above || reach(pe, ancestor)) {
-                        break;
-                    }
-                    above = tree.parent(ancestor);
-                }
+                let is_reached = |above: PeId| tree.parent(pe) == Some(above) || reach(pe, above);
+                let mut above = tree.up_from(pe).skip(1);
+                let above = above.find(|&above| repair.tree.contains(above) && is_reached(above));
                 if !dead.contains(&pe) {
                     prop_assert_eq!(repair.tree.parent(pe), above);
                 }

@@ -20,23 +20,21 @@ impl Tree {
     /// Returns the lower ends of the edges that are reversed when `root` becomes the root: `root`
     /// and its ancestors below the present root.
     pub fn turned(&self, root: PeId) -> impl Iterator<Item = PeId> + use<'_> {
-        let up = std::iter::successors(Some(root), |pe| self.parent(*pe));
-        up.filter(|pe| *pe != self.root)
+        self.up_from(root).filter(|pe| *pe != self.root)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tests::spec;
 
     #[test]
     fn from_another_pe_the_edges_are_the_same() {
-        let parents = [None, Some(0), Some(0), Some(1), Some(1)].map(|it| it.map(PeId));
-        let tree = Tree::from_parents(parents.to_vec()).unwrap();
+        let tree = spec("kary:2:5");
         let edges = |tree: &Tree| {
-            let edges = tree.pes();
-            let edges = edges.filter_map(|pe| Some([tree.parent(pe)?, pe]));
-            let mut edges: Vec<_> = edges.map(|[a, b]| [a.min(b), a.max(b)]).collect();
+            let edges = tree.edges().map(|[a, b]| [a.min(b), a.max(b)]);
+            let mut edges: Vec<_> = edges.collect();
             edges.sort_unstable();
             edges
         };

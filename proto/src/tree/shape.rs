@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::PeId;
-use crate::names::{likely, whole_number};
+use crate::names::{did_you_mean, number_in, whole_number};
 use crate::seeded::SplitMix64;
 
 use super::{MAX_PES, Tree, TreeError, TreeErrors};
@@ -77,16 +77,10 @@ impl FromStr for TreeSpec {
         };
         let wrong_form = || TreeSpecError(format!("`{text}` does not have the form {form}"));
         let rest = rest.ok_or_else(wrong_form)?;
-        let number = |what, given: &str, low, high| {
-            let number = whole_number(given).filter(|n| (low..=high).contains(n));
-            number.ok_or_else(|| {
-                TreeSpecError(format!(
-                    "{form}: {what} must be a whole number from {low} to {high}, not `{given}`"
-                ))
-            })
-        };
+        let number =
+            |what, given, range| number_in(form, what, given, range).map_err(TreeSpecError);
         // The numbers are 64-bit: MAX_PES fits in 21 bits.
-        let pes = |given| number("N", given, 1, MAX_PES as u64).map(|n| n as usize);
+        let pes = |given| number("N", given, [1, MAX_PES as u64]).map(|n| n as usize);
         let pair = || rest.split_once(':').ok_or_else(wrong_form);
 
         match name {
@@ -100,7 +94,7 @@ impl FromStr for TreeSpec {
             "kary" => {
                 let (k, n) = pair()?;
                 Ok(TreeSpec::Kary {
-                    arity: number("K", k, 1, MAX_PES as u64)? as usize,
+                    arity: number("K", k, [1, MAX_PES as u64])? as usize,
                     pes: pes(n)?,
                 })
             }
@@ -108,7 +102,7 @@ impl FromStr for TreeSpec {
                 let (n, seed) = pair()?;
                 Ok(TreeSpec::Random {
                     pes: pes(n)?,
-                    seed: number("SEED", seed, 0, u64::MAX)?,
+                    seed: number("SEED", seed, [0, u64::MAX])?,
                 })
             }
         }
@@ -144,10 +138,7 @@ fn hint(text: &str, name: &str) -> String {
     if text.ends_with(".toml") {
         return format!(" (for a tree file, write file:{text})");
     }
-    match likely(name, FORMS.iter().map(|(known, _)| *known)) {
-        Some(known) => format!(" (did you mean `{known}`?)"),
-        None => String::new(),
-    }
+    did_you_mean(name, FORMS.iter().map(|(known, _)| *known))
 }
 
 impl fmt::Display for TreeSpec {

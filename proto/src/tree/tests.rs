@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn spec(text: &str) -> Tree {
+pub(super) fn spec(text: &str) -> Tree {
     text.parse::<TreeSpec>().unwrap().build().unwrap()
 }
 
-fn ids<const N: usize>(indices: [u32; N]) -> [PeId; N] {
+pub(super) fn ids<const N: usize>(indices: [u32; N]) -> [PeId; N] {
     indices.map(PeId)
 }
 
@@ -35,16 +35,12 @@ fn any_tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-fn ancestors(tree: &Tree, pe: PeId) -> Vec<PeId> {
-    std::iter::successors(Some(pe), |&p| tree.parent(p)).collect()
-}
-
 proptest! {
     #[test]
     fn parents_children_and_depths_agree(tree in any_tree()) {
         let mut children = 0;
         for pe in tree.pes() {
-            prop_assert_eq!(tree.depth(pe) as usize, ancestors(&tree, pe).len() - 1);
+            prop_assert_eq!(tree.depth(pe) as usize, tree.up_from(pe).count() - 1);
             prop_assert!(tree.children(pe).is_sorted());
             for &child in tree.children(pe) {
                 prop_assert_eq!(tree.parent(child), Some(pe));
@@ -67,7 +63,7 @@ proptest! {
     fn child_toward_is_the_ancestor_just_below(tree in any_tree()) {
         for from in tree.pes() {
             for to in tree.pes() {
-                let way = ancestors(&tree, to);
+                let way: Vec<PeId> = tree.up_from(to).collect();
                 let expected = match way.iter().position(|&pe| pe == from) {
                     Some(place) if place > 0 => Some(way[place - 1]),
                     _ => None,
@@ -82,7 +78,7 @@ proptest! {
         let weight = |pe: PeId| u64::from(pe.0) * 3 + 1;
         let sums = tree.subtree_sums(weight);
         for pe in tree.pes() {
-            let below = tree.pes().filter(|&q| ancestors(&tree, q).contains(&pe));
+            let below = tree.pes().filter(|&q| tree.way_to(q).contains(&pe));
             prop_assert_eq!(sums[pe.index()], below.map(weight).sum::<u64>());
         }
     }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::WireError;
 use crate::cost::Link;
+use crate::items::{Destination, Message};
 use crate::{DeliveryId, MessageId, PeId, RoundId, Time};
 
 /// A value with a form in protobuf.
@@ -115,6 +116,30 @@ macro_rules! messages {
 }
 pub(super) use messages;
 
+/// Implements [`Wire`] for an enum whose variants have the same names in both forms. A number of any
+/// other variant, `code`, has the given result.
+macro_rules! codes {
+    ($own:ident { $($variant:ident),* }, $code:ident => $other:expr) => {
+        impl $crate::wire::codec::Wire for $own {
+            type Pb = i32;
+
+            fn put(&self) -> i32 {
+                match self {
+                    $($own::$variant => $crate::wire::pb::$own::$variant.into(),)*
+                }
+            }
+
+            fn parse($code: i32) -> Result<$own, $crate::wire::WireError> {
+                match $crate::wire::pb::$own::try_from($code) {
+                    $(Ok($crate::wire::pb::$own::$variant) => Ok($own::$variant),)*
+                    _ => $other,
+                }
+            }
+        }
+    };
+}
+pub(super) use codes;
+
 /// Implements [`Wire`] for types that protobuf has as well.
 macro_rules! same {
     ($($type:ty),*) => {$(
@@ -217,6 +242,22 @@ impl Wire for PathBuf {
         Ok(OsString::parse(pb)?.into())
     }
 }
+
+/// One PE, or absent for all others.
+impl Wire for Destination {
+    type Pb = Option<u32>;
+
+    fn put(&self) -> Option<u32> {
+        self.one().map(|pe| pe.0)
+    }
+
+    fn parse(pb: Option<u32>) -> Result<Destination, WireError> {
+        let one = pb.map(|pe| Destination::One(PeId(pe)));
+        Ok(one.unwrap_or(Destination::Others))
+    }
+}
+
+record! { Message = Message { id, source, destination, bytes } }
 
 /// Parses a value that must be present.
 pub(super) fn required<T: Wire>(pb: Option<T::Pb>, what: &str) -> Result<T, WireError> {

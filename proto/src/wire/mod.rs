@@ -12,7 +12,6 @@ pub mod flit;
 #[allow(missing_docs, clippy::all)]
 #[rustfmt::skip]
 mod generated;
-mod message;
 pub mod reader;
 pub mod seal;
 mod secret;

@@ -6,7 +6,7 @@ use flitcast_proto::{PeId, Tree};
 #[derive(Debug)]
 pub(super) struct Arcs {
     /// Sender and receiver of each arc.
-    ends: Vec<[PeId; 2]>,
+    pub(super) ends: Vec<[PeId; 2]>,
     /// The arcs from P_i are `first[i]..first[i + 1]`.
     first: Vec<usize>,
 }
@@ -14,8 +14,9 @@ pub(super) struct Arcs {
 impl Arcs {
     /// Returns the arcs of a tree without absent PEs.
     pub(super) fn of(tree: &Tree) -> Arcs {
-        let edges = tree.pes().filter_map(|pe| Some([tree.parent(pe)?, pe]));
-        let both = edges.flat_map(|[parent, pe]| [[parent, pe], [pe, parent]]);
+        let both = tree
+            .edges()
+            .flat_map(|[upper, lower]| [[upper, lower], [lower, upper]]);
         let mut ends: Vec<[PeId; 2]> = both.collect();
         ends.sort_unstable();
         let mut first = vec![0; tree.len() + 1];
@@ -38,10 +39,6 @@ impl Arcs {
 
     pub(super) fn to(&self, arc: usize) -> PeId {
         self.ends[arc][1]
-    }
-
-    pub(super) fn ends(&self, arc: usize) -> [PeId; 2] {
-        self.ends[arc]
     }
 
     /// Returns all arcs, each after those over which its sender receives what it forwards.

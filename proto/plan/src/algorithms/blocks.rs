@@ -102,13 +102,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use flitcast_proto::schedule::pace::Pacing;
-    use flitcast_proto::seeded::SplitMix64;
 
     use super::super::gossip_plan::{self, Order};
     use super::super::timetable;
     use super::*;
     use crate::cost::Model;
-    use crate::tests::{check_single_ports, tree};
+    use crate::tests::{check_single_ports, of_pairs, random_trees, tree};
     use crate::timing::Timing;
 
     fn hop(offset: u64, flits: u64, first_step: u64, every: u64) -> ScheduledHop {
@@ -181,13 +180,9 @@ mod tests {
     /// that passes the busiest port.
     #[test]
     fn a_plan_in_blocks_is_as_good_within_a_bound() {
-        for seed in 0..60u64 {
-            let mut random = SplitMix64::new(seed);
-            let pes = 2 + random.below(8);
-            let tree = tree(&format!("random:{pes}:{seed}"));
+        for (seed, mut random, pes, tree) in random_trees(60, &["random"], [2, 8]) {
             let block = 2 + random.below(6);
-            let mut flits = || -> Vec<u64> { (0..pes).map(|_| 10 + random.below(90)).collect() };
-            let of_pes = flits();
+            let of_pes: Vec<u64> = (0..pes).map(|_| 10 + random.below(90)).collect();
             let gossip = |flits: &[u64]| gossip_plan::one_port(&tree, flits, Order::Hungry);
             let coarse: Vec<u64> = of_pes.iter().map(|it| it.div_ceil(block)).collect();
             let hops = in_flits(gossip(&coarse).hops, block, |it| of_pes[it.index()]);
@@ -196,18 +191,18 @@ mod tests {
             let last = last_step(&hops, |message| message.pe(), all);
             assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
 
-            let mut rows: Vec<Vec<u64>> = (0..pes).map(|_| flits()).collect();
-            for (from, row) in rows.iter_mut().enumerate() {
-                row[from] = 0;
-            }
+            let rows = of_pairs(pes, || 10 + random.below(90));
             let row = |row: &Vec<u64>| row.iter().map(|it| it.div_ceil(block)).collect();
             let coarse: Vec<Vec<u64>> = rows.iter().map(row).collect();
-            let ends = |it: MessageId| [it.0 / pes, it.0 % pes].map(|pe| pe as usize);
+            let ends = |it| exchange_plan::ends(it, tree.len());
             let hops = exchange_plan::one_port(&tree, &coarse).hops;
-            let hops = in_flits(hops, block, |it| rows[ends(it)[0]][ends(it)[1]]);
+            let hops = in_flits(hops, block, |it| {
+                let [from, to] = ends(it).map(PeId::index);
+                rows[from][to]
+            });
             let exact = exchange_plan::one_port(&tree, &rows);
             let all = exchange_plan::crossings(&tree, &rows);
-            let last = last_step(&hops, |message| PeId(ends(message)[0] as u32), all);
+            let last = last_step(&hops, |message| ends(message)[0], all);
             assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
         }
     }

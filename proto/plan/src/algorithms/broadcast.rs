@@ -3,7 +3,6 @@
 
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
-use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
@@ -86,8 +85,7 @@ pub(super) fn hops(
     timing: &Timing,
     planned: fn(&Tree, u64) -> Timetable,
 ) -> Vec<ScheduledHop> {
-    let longest = bytes.iter().copied().max().unwrap_or(0);
-    let flits = flits_of(longest, timing.flit_bytes());
+    let flits = timing.flits_of_longest(bytes);
     let block = flits.div_ceil(MOST_BLOCKS).max(1);
     let owed = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
     let parent = |pe: PeId| tree.parent(pe).filter(|_| owed[pe.index()] > 0);
@@ -117,8 +115,7 @@ mod tests {
     use super::super::{Algorithm, TreeRequirement};
     use super::*;
     use crate::sim;
-    use crate::tests::{flits_of, tree};
-    use crate::trace::Item;
+    use crate::tests::{crossed, flits_of, tree};
 
     /// All broadcasts with a static schedule.
     fn listed() -> impl Iterator<Item = Algorithm> {
@@ -149,17 +146,13 @@ mod tests {
             let tree = Arc::new(tree.rerooted(source));
             let bytes = tree.ids().map(|pe| flits * u64::from(pe != source));
             let run = sim::run(&tree, broadcast, &bytes.collect::<Vec<_>>()).unwrap();
-            let crossed = run.crossings.iter().filter_map(|it| match it.item {
-                Item::Flit { message, index } => {
-                    let part = message.id.index();
-                    let flit = broadcast.flit_of_part(&tree, flits, part, index - 1);
-                    Some((it.step, it.from, it.to, (MessageId(0), flit)))
-                }
-                Item::Control(_) => None,
+            let crossed = crossed(&run, |part, flit| {
+                let flit = broadcast.flit_of_part(&tree, flits, part.index(), flit);
+                (MessageId(0), flit)
             });
             let case = format!("seed {seed}: {broadcast:?}");
             let planned = BTreeSet::from_iter(flits_of(&plan.hops));
-            assert_eq!(crossed.collect::<BTreeSet<_>>(), planned, "{case}");
+            assert_eq!(crossed, planned, "{case}");
             let last = run.arrival_steps.iter().max().copied();
             assert_eq!(last, Some(plan.time_steps), "{case}");
             assert!(!is_cube || flits == 0 || plan.time_steps <= flits + dimensions);

@@ -4,7 +4,6 @@
 
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::parts::even_flits;
-use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
@@ -60,8 +59,7 @@ fn seen_from(source: PeId, hop: &ScheduledHop) -> (PeId, PeId) {
 /// Returns the crossings, planned for flits, or, for a long message, for blocks of flits of one
 /// tree.
 fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
-    let longest = bytes.iter().copied().max().unwrap_or(0);
-    let flits = flits_of(longest, timing.flit_bytes());
+    let flits = timing.flits_of_longest(bytes);
     let trees = dimensions(tree).max(1);
     let block = flits.div_ceil(MOST_BLOCKS).max(1);
     let of_trees = even_flits(flits, trees as usize);

@@ -25,26 +25,27 @@ pub(super) fn hop(
     }
 }
 
-/// Returns whether any PE forwards flits.
-fn has_relay(tree: &Tree) -> bool {
-    tree.pes().any(|pe| tree.depth(pe) > 1)
-}
-
 /// Plans each flit as the token goes, and starts the next one when the PE with the most children
 /// has forwarded the last: `(flits - 1) * D + B` steps.
 pub fn rounds(tree: &Tree, flits: u64) -> Timetable {
     let token = tree.token_broadcast();
     let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
     let every = most_children.unwrap_or(0).max(1);
-    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
-    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], token.received_step(to), every));
+    one_by_one(tree, flits, every, |to| token.received_step(to))
+}
+
+/// Plans flits that cross each edge one after the other, one in `every` steps; `first` returns the step of
+/// the first one on the edge to a PE.
+fn one_by_one(tree: &Tree, flits: u64, every: u64, first: impl Fn(PeId) -> u64) -> Timetable {
+    let edges = tree.edges().filter(|_| flits > 0);
+    let hops: Vec<ScheduledHop> = edges
+        .map(|[from, to]| hop(from, to, [0, flits], first(to), every))
+        .collect();
+    let last = hops.iter().map(|hop| hop.first_step + (flits - 1) * every);
     Timetable {
-        hops: hops.filter(|hop| hop.flits > 0).collect(),
-        time_steps: match (flits, tree.count()) {
-            (0, _) | (_, 1) => 0,
-            _ => (flits - 1) * every + token.steps(),
-        },
-        kept_flits: Some(u64::from(flits > 0 && has_relay(tree))),
+        time_steps: last.max().unwrap_or(0),
+        kept_flits: Some(u64::from(flits > 0 && tree.height() > 1)),
+        hops,
     }
 }
 
@@ -148,21 +149,14 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Timetable {
 /// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps
 /// plus the depth of the deepest PE, which is optimal.
 pub fn all_ports(tree: &Tree, flits: u64) -> Timetable {
-    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
-    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], tree.depth(to).into(), 1));
-    Timetable {
-        hops: hops.filter(|hop| hop.flits > 0).collect(),
-        time_steps: least_steps_of_all_ports(tree, flits),
-        kept_flits: Some(u64::from(flits > 0 && has_relay(tree))),
-    }
+    one_by_one(tree, flits, 1, |to| tree.depth(to).into())
 }
 
 /// Returns a lower bound on the steps of a broadcast if a PE has a port for each neighbour.
 pub fn least_steps_of_all_ports(tree: &Tree, flits: u64) -> u64 {
-    let deepest = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
     match (flits, tree.count()) {
         (0, _) | (_, 1) => 0,
-        _ => flits - 1 + deepest.unwrap_or(0),
+        _ => flits - 1 + u64::from(tree.height()),
     }
 }
 

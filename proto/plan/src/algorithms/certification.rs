@@ -281,11 +281,9 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
         }
         Sync::Pipelined => {
             let broadcast = tree.token_broadcast();
-            for pe in tree.below_root() {
+            for [parent, pe] in tree.edges() {
                 let received = broadcast.received_step(pe);
-                if let Some(parent) = tree.parent(pe) {
-                    both_ways(parent, pe, received, 2 * broadcast.steps() + 1 - received);
-                }
+                both_ways(parent, pe, received, 2 * broadcast.steps() + 1 - received);
             }
             2 * broadcast.steps()
         }

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::PeId;
 
 use super::cover_plan::finish;
 use super::listed_scatter::hops_of;
@@ -32,7 +32,8 @@ pub fn scatter_in_turn(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let mut hops = vec![Vec::new(); cover.trees.len()];
     for (_, pe, at) in streams {
         let (tree, flits) = (&cover.trees[at], dealt[at][pe.index()]);
-        let way = way(tree, pe);
+        let way = tree.way_to(pe);
+        let way: Vec<[PeId; 2]> = way.windows(2).map(|arc| [arc[0], arc[1]]).collect();
         let first_step = first_free(&busy, &way, flits);
         for (arc, step) in way.into_iter().zip(first_step..) {
             busy.entry(arc).or_default().insert(step, step + flits);
@@ -41,14 +42,6 @@ pub fn scatter_in_turn(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
         hops[at].extend(hops_of(tree, &plan));
     }
     finish(cover, dealt, hops)
-}
-
-/// Returns the arcs from P0 to a PE.
-fn way(tree: &Tree, pe: PeId) -> Vec<[PeId; 2]> {
-    let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
-    let mut way: Vec<[PeId; 2]> = up.filter_map(|pe| Some([tree.parent(pe)?, pe])).collect();
-    way.reverse();
-    way
 }
 
 /// Returns the first step from which on a stream of `flits` flits meets no other on its way.
@@ -74,7 +67,7 @@ mod tests {
     use super::*;
     use crate::network::cover::{cover, tree_for_each_port};
     use crate::network::{Network, NetworkSpec, bfs};
-    use crate::tests::flits_of;
+    use crate::tests::{flits_of, lengths};
 
     /// Returns the last step. Checks that every arc carries at most one flit in a step, that a PE
     /// forwards a flit in the step after its arrival, and that every flit arrives.
@@ -139,8 +132,7 @@ mod tests {
         for (spec, root, trees, _) in expected {
             let spec: NetworkSpec = spec.parse().unwrap();
             let network = spec.build().unwrap();
-            let mut flits = vec![8; network.len()];
-            flits[0] = 0;
+            let flits = lengths(network.len() as u64, |_| 8);
             let covers = [
                 cover(&network, Some(&spec), root).unwrap(),
                 tree_for_each_port(&network, root).unwrap(),

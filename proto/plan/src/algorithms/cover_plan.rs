@@ -71,9 +71,8 @@ pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
 
 /// Returns the levels of the deepest tree.
 fn levels(cover: &Cover) -> u64 {
-    let trees = cover.trees.iter();
-    let depths = trees.flat_map(|tree| tree.pes().map(|pe| tree.depth(pe)));
-    depths.max().unwrap_or(0).into()
+    let heights = cover.trees.iter().map(Tree::height);
+    heights.max().unwrap_or(0).into()
 }
 
 /// Returns the control items of [`gather`] by step, each with the index of its tree. An edge carries
@@ -84,10 +83,7 @@ pub fn control_of_gather(cover: &Cover, dealt: &[Vec<u64>]) -> Vec<(usize, Contr
     for (index, (tree, flits)) in cover.trees.iter().zip(dealt).enumerate() {
         let Streams { lags, begins, .. } = streams(tree, flits, 3 * levels, 1);
         let below = tree.subtree_sums(|pe| flits[pe.index()]);
-        for pe in tree.below_root() {
-            let Some(parent) = tree.parent(pe) else {
-                continue;
-            };
+        for [parent, pe] in tree.edges() {
             let depth = u64::from(tree.depth(pe));
             let ordered = 2 * levels + depth;
             let stream = below[pe.index()];
@@ -119,10 +115,9 @@ pub fn control_of_gather(cover: &Cover, dealt: &[Vec<u64>]) -> Vec<(usize, Contr
 /// step. P0 receives each child's stream on its own port; at other PEs the streams follow each
 /// other, because there is only one arc to the parent.
 pub fn steps_of_gather_on_a_tree(tree: &Tree, flits: &[u64]) -> u64 {
-    let height = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
     // P0 orders one step after the last certificate, and each level one step after the one above
     // it.
-    let ready = 2 * height.unwrap_or(0) + 1;
+    let ready = 2 * u64::from(tree.height()) + 1;
     let Streams { messages, .. } = streams(tree, flits, ready, 2);
     let arrivals = messages.iter().map(|plan| plan.arrival_step);
     arrivals.max().unwrap_or(0)
@@ -183,9 +178,9 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> Streams {
 
 /// Returns the crossings of a message on its way up without a stop.
 fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
-    let way = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
     let plan = *plan;
-    way.zip(plan.first_step..)
+    tree.up_from(plan.pe)
+        .zip(plan.first_step..)
         .filter_map(move |(from, first_step)| {
             let ends = [from, tree.parent(from)?];
             Some(hop(plan.pe.into(), ends, [0, plan.flits], first_step))
@@ -199,8 +194,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
     let hops = trees.flat_map(|(at, tree)| {
         let turns = (0..).take_while(move |turn| at + turn * count < flits);
         turns.flat_map(move |turn| {
-            let edges = tree.pes().filter_map(|to| Some([tree.parent(to)?, to]));
-            edges.map(move |ends| {
+            tree.edges().map(move |ends| {
                 let first_step = turn + u64::from(tree.depth(ends[1]));
                 hop(MessageId(0), ends, [at + turn * count, 1], first_step)
             })

@@ -1,9 +1,9 @@
 //! Total exchange: each PE has a message for each other PE, and all PEs follow a static schedule.
 
-use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
-use flitcast_proto::{MessageId, PeId, Tree};
+use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::exchange_hosts::{self, rounds, shifts};
@@ -113,7 +113,10 @@ fn in_blocks(tree: &Tree, flits: &[Vec<u64>], all_ports: bool) -> Timetable {
     let rows: Vec<Vec<u64>> = flits.iter().map(row).collect();
     let plan = over_tree(tree, &rows, all_ports);
     let pes = flits.len();
-    let of_message = |message: MessageId| flits[message.index() / pes][message.index() % pes];
+    let of_message = |message| {
+        let [from, to] = exchange_plan::ends(message, pes).map(PeId::index);
+        flits[from][to]
+    };
     let hops = blocks::in_flits(plan.hops, block, of_message);
     Timetable::of(hops)
 }
@@ -128,21 +131,15 @@ fn hops(
     let present = Present::of(tree);
     let flits = |from: &PeId| {
         let row = &bytes[from.index() * tree.len()..];
-        let row = present.pes().iter().map(|to| row[to.index()]);
+        let row = present.pes.iter().map(|to| row[to.index()]);
         row.map(|bytes| flits_of(bytes, timing.flit_bytes()))
             .collect()
     };
-    let flits: Vec<Vec<u64>> = present.pes().iter().map(flits).collect();
-    let pes = present.pes().len();
-    let number = |message: u64, pes: u64| [message / pes, message % pes];
-    let mut hops = planned(present.tree(), &flits).hops;
-    for hop in &mut hops {
-        if timing.setup_flits == 0 {
-            hop.packing = Packing::Flits;
-        }
-        let ends = number(hop.message.0, pes as u64).map(|pe| present.pes()[pe as usize]);
-        hop.message = exchange_plan::message(ends[0], ends[1], tree.len());
-        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
-    }
-    hops
+    let flits: Vec<Vec<u64>> = present.pes.iter().map(flits).collect();
+    let pes = present.pes.len();
+    let hops = planned(&present.tree, &flits).hops;
+    present.renumbered(hops, timing, |message| {
+        let [from, to] = exchange_plan::ends(message, pes).map(|pe| present.who(pe));
+        exchange_plan::message(from, to, tree.len())
+    })
 }

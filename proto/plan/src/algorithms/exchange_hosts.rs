@@ -185,6 +185,7 @@ mod tests {
     use flitcast_proto::seeded::SplitMix64;
 
     use super::*;
+    use crate::tests::of_pairs;
 
     #[test]
     fn four_hosts_take_what_the_page_says() {
@@ -199,12 +200,7 @@ mod tests {
         let mut random = SplitMix64::new(9);
         for pes in 1..24 {
             let most = [1, 4, 1_000_000][pes % 3];
-            let mut flits = vec![vec![0; pes]; pes];
-            for (from, row) in flits.iter_mut().enumerate() {
-                for (_, cell) in row.iter_mut().enumerate().filter(|(to, _)| *to != from) {
-                    *cell = random.below(most + 1);
-                }
-            }
+            let flits = of_pairs(pes as u64, || random.below(most + 1));
             let plan = rounds(&flits);
             assert_eq!(plan.time_steps, least_steps(&flits), "{flits:?}");
             let mut gone = vec![vec![0; pes]; pes];

@@ -21,6 +21,11 @@ pub fn message(source: PeId, destination: PeId, pes: usize) -> MessageId {
     MessageId((source.index() * pes + destination.index()) as u64)
 }
 
+/// Returns the source and the destination of a message.
+pub fn ends(message: MessageId, pes: usize) -> [PeId; 2] {
+    [message.index() / pes, message.index() % pes].map(|pe| PeId(pe as u32))
+}
+
 /// Returns the number of crossings of single flits in an exchange.
 pub fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     crossings_by(tree, |from, to| flits[from.index()][to.index()])
@@ -47,11 +52,8 @@ fn loads(tree: &Tree, arcs: &Arcs, flits: &[Vec<u64>]) -> Vec<u64> {
         let seen = tree.rerooted(pe);
         let row = &flits[pe.index()];
         let below = seen.subtree_sums(|to| row[to.index()]);
-        for to in seen.pes() {
-            if let Some(from) = seen.parent(to) {
-                let arc = arcs.between(from, to);
-                loads[arc] += below[to.index()];
-            }
+        for [from, to] in seen.edges() {
+            loads[arcs.between(from, to)] += below[to.index()];
         }
     }
     loads
@@ -77,7 +79,7 @@ pub fn least_steps(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
 fn at_ports(arcs: &Arcs, pes: usize, loads: &[u64]) -> [Vec<u64>; 2] {
     let mut ports = [vec![0; pes], vec![0; pes]];
     for (arc, load) in loads.iter().enumerate() {
-        for (port, pe) in ports.iter_mut().zip(arcs.ends(arc)) {
+        for (port, pe) in ports.iter_mut().zip(arcs.ends[arc]) {
             port[pe.index()] += load;
         }
     }
@@ -128,7 +130,7 @@ pub fn one_port(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
     let mut ports = Ports::of(tree, &exchange.arcs);
     exchange.play(|exchange| {
         for &arc in &exchange.changed {
-            let [from, to] = exchange.arcs.ends(arc);
+            let [from, to] = exchange.arcs.ends[arc];
             let beside = [ports.up_from(from), ports.down_to(to)];
             for arc in [Some(arc)].into_iter().chain(beside).flatten() {
                 ports.rank(arc, exchange.ranks(tree, arc));
@@ -175,15 +177,9 @@ impl Exchange {
         exchange
     }
 
-    /// Returns the source and the destination of a message.
-    fn ends(&self, message: MessageId) -> [PeId; 2] {
-        let (source, destination) = (message.index() / self.pes, message.index() % self.pes);
-        [source, destination].map(|pe| PeId(pe as u32))
-    }
-
     /// Queues flits at a PE for the arc to their destination.
     fn queue(&mut self, at: PeId, mut waiting: Waiting) {
-        let [_, to] = self.ends(waiting.message.0);
+        let [_, to] = ends(waiting.message.0, self.pes);
         let (arc, hops) = self.ways[at.index()][to.index()];
         waiting.hops_to_go = hops;
         self.queues[arc].push(waiting);
@@ -197,7 +193,7 @@ impl Exchange {
     fn key(&self, arc: usize) -> Option<Key> {
         self.queues[arc].peek()?;
         let [sends, takes] = &self.at_ports;
-        let [from, to] = self.arcs.ends(arc).map(PeId::index);
+        let [from, to] = self.arcs.ends[arc].map(PeId::index);
         let busiest = sends[from].max(takes[to]);
         Some((Reverse(busiest), Reverse(self.todo[arc])))
     }
@@ -208,7 +204,7 @@ impl Exchange {
     fn ranks(&self, tree: &Tree, arc: usize) -> Option<[Key; 2]> {
         self.queues[arc].peek()?;
         let [sends, takes] = &self.at_ports;
-        let [from, to] = self.arcs.ends(arc);
+        let [from, to] = self.arcs.ends[arc];
         let at_child = match tree.parent(to) == Some(from) {
             true => takes[to.index()],
             false => sends[from.index()],
@@ -229,7 +225,7 @@ impl Exchange {
                 .filter_map(|arc| Some((self.arcs.to(arc), self.send(arc, step)?)))
                 .collect();
             for (to, mut flit) in crossing {
-                if self.ends(flit.message.0)[1] == to {
+                if ends(flit.message.0, self.pes)[1] == to {
                     continue;
                 }
                 flit.came = Reverse(step);
@@ -254,7 +250,7 @@ impl Exchange {
             self.ready.remove(&arc);
         }
         self.changed.push(arc);
-        let ends = self.arcs.ends(arc);
+        let ends = self.arcs.ends[arc];
         self.todo[arc] -= 1;
         for (port, pe) in self.at_ports.iter_mut().zip(ends) {
             port[pe.index()] -= 1;
@@ -270,11 +266,9 @@ fn ways(tree: &Tree, arcs: &Arcs) -> Vec<Vec<(usize, u32)>> {
     let mut ways = vec![vec![(0, 0); tree.len()]; tree.len()];
     for destination in tree.pes() {
         let seen = tree.rerooted(destination);
-        for pe in seen.pes() {
-            if let Some(next) = seen.parent(pe) {
-                let way = (arcs.between(pe, next), seen.depth(pe));
-                ways[pe.index()][destination.index()] = way;
-            }
+        for [next, pe] in seen.edges() {
+            let way = (arcs.between(pe, next), seen.depth(pe));
+            ways[pe.index()][destination.index()] = way;
         }
     }
     ways

@@ -2,7 +2,6 @@
 
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole};
-use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
@@ -133,21 +132,13 @@ pub(super) fn hops(
     planned: impl Fn(&Tree, &[u64]) -> Timetable,
 ) -> Vec<ScheduledHop> {
     let present = Present::of(tree);
-    let flits = present.pes().iter().map(|from| {
+    let flits = present.pes.iter().map(|from| {
         let row = &bytes[from.index() * tree.len()..][..tree.len()];
-        let bytes = row.iter().copied().max().unwrap_or(0);
-        flits_of(bytes, timing.flit_bytes())
+        timing.flits_of_longest(row)
     });
     let flits: Vec<u64> = flits.collect();
-    let mut hops = planned(present.tree(), &flits).hops;
-    for hop in &mut hops {
-        if timing.setup_flits == 0 {
-            hop.packing = Packing::Flits;
-        }
-        hop.message = present.who(hop.message.pe()).into();
-        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
-    }
-    hops
+    let hops = planned(&present.tree, &flits).hops;
+    present.renumbered(hops, timing, |message| present.who(message.pe()).into())
 }
 
 /// Returns the PEs whose positions among the present PEs are greater by `away`.

@@ -6,18 +6,103 @@
 //! right child of a PE cannot both send to it in one. In a step a PE sends the next flit that its
 //! neighbour lacks, or, in the paper's algorithm A3, one message that combines all that it knows.
 
+use std::fmt;
+
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::arcs::Arcs;
+use super::lock_step::{ListTask, NotPlanned};
+use super::plan_limits::check_crossings;
 use super::timetable::{HopList, Timetable};
+use crate::cost::Ports;
+
+/// A gossip in cycles, as users name it: `discipline:ORDER` or `combining[:ORDER]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CycleGossip {
+    order: Discipline,
+    combines: bool,
+}
+
+impl CycleGossip {
+    /// The names, as errors list them.
+    pub const FORMS: &str =
+        "discipline:ORDER and combining[:ORDER], ORDER one of prl, plr, lrp, rlp, rpl, lpr";
+
+    /// The names, as help texts explain them.
+    pub const HELP: &str = "if PEs have at most two children discipline:ORDER or combining[:ORDER], ORDER \
+                            prl, plr, lrp, rlp, rpl or lpr: parent, left child, right child";
+
+    /// The reason why no tree with a PE of more children is compared.
+    pub const LEFT_OUT: &str = "discipline and combining are left out: they are planned for PEs with at most \
+                                two children";
+
+    /// Returns the gossips of a comparison.
+    pub fn compared() -> impl Iterator<Item = CycleGossip> {
+        let in_turn = Discipline::ALL.into_iter().map(|order| (order, false));
+        let all = in_turn.chain([(Discipline::OF_A3, true)]);
+        all.map(|(order, combines)| CycleGossip { order, combines })
+    }
+
+    /// Returns the gossip of this name.
+    pub fn named(name: &str) -> Option<CycleGossip> {
+        let (combines, order) = match name.split_once(':') {
+            None if name == "combining" => (true, Some(Discipline::OF_A3)),
+            Some(("combining", order)) => (true, Discipline::named(order)),
+            Some(("discipline", order)) => (false, Discipline::named(order)),
+            _ => return None,
+        };
+        order.map(|order| CycleGossip { order, combines })
+    }
+
+    /// Returns whether all PEs have at most two children.
+    pub fn fits(tree: &Tree) -> bool {
+        tree.pes().all(|pe| tree.children(pe).len() <= 2)
+    }
+
+    /// Plans the gossip.
+    pub fn list(self, task: &ListTask<'_>) -> Result<Timetable, NotPlanned> {
+        let tree = task.tree;
+        if task.ports == Ports::PerEdge {
+            return Err(NotPlanned::unfit(
+                "a PE sends to one neighbour at a time: --ports single",
+            ));
+        }
+        if !CycleGossip::fits(tree) {
+            return Err(NotPlanned::unfit(
+                "it is for trees whose PEs have at most two children",
+            ));
+        }
+        let times = match self.combines {
+            // In each cycle every message may cross every arc.
+            true => 4 * u64::from(tree.height()),
+            false => 1,
+        };
+        let total: u64 = task.flits.iter().sum();
+        let crossings = total.saturating_mul(tree.len() as u64 - 1);
+        check_crossings(crossings.saturating_mul(times))?;
+        Ok(Cycles::of(tree, task.flits)
+            .run(self.order, self.combines)
+            .plan)
+    }
+}
+
+impl fmt::Display for CycleGossip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.combines {
+            true => "combining",
+            false => "discipline",
+        };
+        write!(f, "{kind}:{}", self.order.0)
+    }
+}
 
 /// The order in which a PE sends to its parent (p), left child (l) and right child (r).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Discipline(&'static str);
+struct Discipline(&'static str);
 
 impl Discipline {
     /// All orders.
-    pub const ALL: [Discipline; 6] = [
+    const ALL: [Discipline; 6] = [
         Discipline("prl"),
         Discipline("plr"),
         Discipline("lrp"),
@@ -27,17 +112,11 @@ impl Discipline {
     ];
 
     /// The order of algorithm A3.
-    pub const OF_A3: Discipline = Discipline("lrp");
+    const OF_A3: Discipline = Discipline("lrp");
 
-    /// Returns the discipline of this name.
-    pub fn named(name: &str) -> Option<Discipline> {
+    fn named(name: &str) -> Option<Discipline> {
         let mut all = Discipline::ALL.into_iter();
         all.find(|discipline| discipline.0 == name)
-    }
-
-    /// Returns the name: the three neighbours in their order.
-    pub fn name(self) -> &'static str {
-        self.0
     }
 
     /// Returns the steps of a cycle.
@@ -62,26 +141,10 @@ enum Step {
 
 /// A gossip in cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InCycles {
-    /// The crossings.
-    pub plan: Timetable,
+struct InCycles {
+    plan: Timetable,
     /// The number of cycles that begin.
-    pub cycles: u64,
-}
-
-/// Returns whether all PEs have at most two children.
-pub fn fits(tree: &Tree) -> bool {
-    tree.pes().all(|pe| tree.children(pe).len() <= 2)
-}
-
-/// Plans a gossip in which a PE sends a single flit in each step. On a complete binary tree of n PEs,
-/// n - 1 cycles are needed in every order for one flit from each: twice as long as possible.
-///
-/// If a PE `combines`, it sends all that it knows in each step, also what its neighbour knows (algorithm
-/// A3), and a step takes as long as its largest message. On a complete binary tree of height h, 2h cycles
-/// are needed, and one less if a PE sends to its parent first.
-pub fn in_cycles(tree: &Tree, flits: &[u64], discipline: Discipline, combines: bool) -> InCycles {
-    Cycles::of(tree, flits).run(discipline, combines)
+    cycles: u64,
 }
 
 /// A flit that a PE has.
@@ -139,6 +202,12 @@ impl<'a> Cycles<'a> {
         }
     }
 
+    /// Plans a gossip in which a PE sends a single flit in each step. On a complete binary tree of n PEs,
+    /// n - 1 cycles are needed in every order for one flit from each: twice as long as possible.
+    ///
+    /// If a PE `combines`, it sends all that it knows in each step, also what its neighbour knows
+    /// (algorithm A3), and a step takes as long as its largest message. On a complete binary tree of
+    /// height h, 2h cycles are needed, and one less if a PE sends to its parent first.
     fn run(mut self, discipline: Discipline, combines: bool) -> InCycles {
         let mut hops = HopList::over(self.arcs.len());
         let (mut cycles, mut begin) = (0, 1);
@@ -149,7 +218,7 @@ impl<'a> Cycles<'a> {
                 let largest = sent.iter().map(|(_, flits)| flits.len()).max();
                 for (arc, flits) in &sent {
                     for (step, flit) in (begin..).zip(flits) {
-                        let ends = self.arcs.ends(*arc);
+                        let ends = self.arcs.ends[*arc];
                         hops.put(*arc, ends, step, (flit.message, flit.offset));
                     }
                 }
@@ -206,7 +275,7 @@ impl<'a> Cycles<'a> {
     }
 
     fn receive(&mut self, arc: usize, flits: Vec<Known>) {
-        let [from, to] = self.arcs.ends(arc);
+        let [from, to] = self.arcs.ends[arc];
         for flit in flits {
             let has = &mut self.has[to.index()][flit.number];
             if !std::mem::replace(has, true) {
@@ -232,9 +301,9 @@ mod tests {
             let flits = vec![1; pes as usize];
             assert_eq!(least_steps(&tree, &flits), best);
             for discipline in Discipline::ALL {
-                let InCycles { plan, cycles } = in_cycles(&tree, &flits, discipline, false);
+                let InCycles { plan, cycles } = Cycles::of(&tree, &flits).run(discipline, false);
                 // The steps to the parent come last, and no PE needs them.
-                let is_early = matches!(discipline.name(), "lrp" | "rlp");
+                let is_early = matches!(discipline.0, "lrp" | "rlp");
                 let steps = 4 * (pes - 1) - 2 * u64::from(is_early);
                 let found = (cycles, plan.time_steps);
                 assert_eq!(found, (pes - 1, steps), "{pes} {discipline:?}");
@@ -249,15 +318,15 @@ mod tests {
             let tree = tree(&format!("kary:2:{pes}"));
             let flits = vec![1; pes];
             for discipline in Discipline::ALL {
-                let InCycles { plan, cycles } = in_cycles(&tree, &flits, discipline, true);
-                let sooner = u64::from(discipline.name().starts_with('p'));
+                let InCycles { plan, cycles } = Cycles::of(&tree, &flits).run(discipline, true);
+                let sooner = u64::from(discipline.0.starts_with('p'));
                 assert_eq!(cycles, 2 * height - sooner, "{pes} {discipline:?}");
                 assert!(plan.time_steps >= least_steps(&tree, &flits));
             }
         }
         let of_a3 = |pes: usize| {
             let tree = tree(&format!("kary:2:{pes}"));
-            let of_a3 = in_cycles(&tree, &vec![1; pes], Discipline::OF_A3, true);
+            let of_a3 = Cycles::of(&tree, &vec![1; pes]).run(Discipline::OF_A3, true);
             of_a3.plan.time_steps
         };
         assert_eq!([3, 7, 15, 31].map(of_a3), [12, 72, 239, 664]);
@@ -274,7 +343,7 @@ mod tests {
             for (discipline, combines) in
                 Discipline::ALL.map(|it| [(it, false), (it, true)]).concat()
             {
-                let InCycles { plan, .. } = in_cycles(&tree, &flits, discipline, combines);
+                let InCycles { plan, .. } = Cycles::of(&tree, &flits).run(discipline, combines);
                 let crossings = check_single_ports(&plan.hops, MessageId::pe);
                 let arrived = crossings
                     .iter()
@@ -284,6 +353,6 @@ mod tests {
                 assert_eq!(arrived.len() as u64, owed, "{spec} {discipline:?}");
             }
         }
-        assert!(!fits(&tree("star:5")));
+        assert!(!CycleGossip::fits(&tree("star:5")));
     }
 }

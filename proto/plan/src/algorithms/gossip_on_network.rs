@@ -15,7 +15,6 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use flitcast_proto::items::ScheduledHop;
-use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::in_order::{Crossing, in_order};
@@ -107,11 +106,7 @@ impl OnNetwork {
     /// Returns the crossings between the PEs of a tree without absent PEs.
     pub(super) fn hops(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
         let lengths = bytes.chunks(tree.len());
-        let flits = lengths.map(|row| {
-            let bytes = row.iter().copied().max().unwrap_or(0);
-            flits_of(bytes, timing.flit_bytes())
-        });
-        let flits: Vec<u64> = flits.collect();
+        let flits: Vec<u64> = lengths.map(|row| timing.flits_of_longest(row)).collect();
         self.planned(&flits, timing).hops
     }
 

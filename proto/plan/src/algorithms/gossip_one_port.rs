@@ -72,7 +72,7 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     while left > 0 {
         step += 1;
         for arc in std::mem::take(&mut flood.changed) {
-            let into = flood.arcs.ends(arc).map(|pe| ports.down_to(pe));
+            let into = flood.arcs.ends[arc].map(|pe| ports.down_to(pe));
             let of_edge = [arc, flood.reversed[arc]];
             for arc in into.into_iter().flatten().chain(of_edge) {
                 let rank = precedence.rank(&flood, tree, arc);
@@ -88,7 +88,7 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
         for (arc, held, flit) in &crossing {
             flood.send(*arc, held);
             let flit = (held.source.into(), *flit);
-            hops.put(*arc, flood.arcs.ends(*arc), step, flit);
+            hops.put(*arc, flood.arcs.ends[*arc], step, flit);
         }
         for (arc, held, flit) in &crossing {
             flood.take(*arc, held, *flit);
@@ -138,7 +138,7 @@ impl Precedence {
     /// forward are common to all of them except for those from or to their senders. A PE with
     /// several neighbours has more flits left to send than it has now while any arc to it is ready.
     fn rank(&self, flood: &Flood, tree: &Tree, arc: usize) -> Option<Key> {
-        let [from, to] = flood.arcs.ends(arc);
+        let [from, to] = flood.arcs.ends[arc];
         if tree.parent(to) == Some(from) {
             return self.key(flood, arc);
         }
@@ -180,7 +180,7 @@ impl<'a> Flood<'a> {
         let total: u64 = flits.iter().sum();
         let below = tree.subtree_sums(|pe| flits[pe.index()]);
         let todo = (0..arcs.len()).map(|arc| {
-            let [from, to] = arcs.ends(arc);
+            let [from, to] = arcs.ends[arc];
             match tree.parent(to) == Some(from) {
                 true => total - below[to.index()],
                 false => below[from.index()],
@@ -227,7 +227,7 @@ impl<'a> Flood<'a> {
 
     /// Skips null messages and those that came from the receiver.
     fn skip(&mut self, arc: usize) {
-        let [from, to] = self.arcs.ends(arc);
+        let [from, to] = self.arcs.ends[arc];
         let cursor = &mut self.cursors[arc];
         let is_skipped = |held: &Held| held.from == to || self.flits[held.source.index()] == 0;
         let held = &self.held[from.index()];
@@ -256,7 +256,7 @@ impl<'a> Flood<'a> {
     }
 
     fn take(&mut self, arc: usize, held: &Held, flit: u64) {
-        let [from, to] = self.arcs.ends(arc);
+        let [from, to] = self.arcs.ends[arc];
         let at_receiver = &mut self.held[to.index()];
         match flit {
             0 => {

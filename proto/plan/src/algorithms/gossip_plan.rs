@@ -85,7 +85,7 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         begins[arc] = queue;
     }
     let hops = (0..arcs.len()).flat_map(|arc| {
-        let (begins, ends) = (begins[arc].iter(), arcs.ends(arc));
+        let (begins, ends) = (begins[arc].iter(), arcs.ends[arc]);
         begins.map(move |Begin { source, step }| {
             let length = flits[source.index()];
             hop((*source).into(), ends, [0, length], *step)

@@ -29,7 +29,6 @@ pub(super) struct Crossing {
     pub(super) to: PeId,
     /// The number of the packet: consecutive crossings with one number have the same ends.
     pub(super) packet: usize,
-    /// The number of the step.
     pub(super) step: usize,
 }
 

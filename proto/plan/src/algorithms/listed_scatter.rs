@@ -56,8 +56,7 @@ pub(super) fn hops_in_order(
 /// first.
 pub fn hops_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
     let plan = *message;
-    let up = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
-    up.filter_map(move |to| {
+    tree.up_from(plan.pe).filter_map(move |to| {
         let first_step = plan.first_step + u64::from(tree.depth(to)) - 1;
         let ends = [tree.parent(to)?, to];
         Some(hop(plan.pe.into(), ends, [0, plan.flits], first_step))

@@ -17,7 +17,6 @@ type ListPlanner = fn(&ListTask<'_>) -> Result<Timetable, NotPlanned>;
 /// The plan of an algorithm in lock step, without simulation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LockStep {
-    /// None.
     None,
     /// The steps of messages that do not wait on their way, and of control items.
     Messages(Planner),

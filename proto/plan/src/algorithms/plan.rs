@@ -111,9 +111,8 @@ impl Plan {
             control.map(|it| Crossing::new(it.step, [it.from, it.to], Item::Control(it.item)));
         let mut all: Vec<Crossing> = control.collect();
         for plan in &self.messages {
-            let up = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
-            let mut way: Vec<PeId> = up.collect();
-            if self.operation.collective().direction() == Direction::Down {
+            let mut way = tree.way_to(plan.pe);
+            if self.operation.collective().direction() != Direction::Down {
                 way.reverse();
             }
             let message = Message {
@@ -160,7 +159,7 @@ impl Plan {
         let mut messages = Vec::new();
         // In steps, without a gap at P0, after all control items. PEs of one depth send in this order.
         let mut arrives = self.control.last().map_or(0, |item| item.step);
-        arrives += tree.pes().map(depth).max().unwrap_or(0);
+        arrives += u64::from(tree.height());
         for pe in order_on(tree, sync, &bytes, timing) {
             let flits = flits[pe.index()];
             messages.push(on_its_way(tree, pe, flits, arrives + 2 - depth(pe)));

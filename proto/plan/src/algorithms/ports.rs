@@ -52,10 +52,7 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
         let mut places = vec![0; arcs.len()];
         let mut above = vec![None; ports];
         let mut below = vec![0; ports];
-        for pe in tree.pes() {
-            let Some(parent) = tree.parent(pe) else {
-                continue;
-            };
+        for [parent, pe] in tree.edges() {
             let down = (arcs.between(parent, pe), sending(parent), receiving(pe));
             let up = (arcs.between(pe, parent), receiving(parent), sending(pe));
             for (arc, upper, lower) in [down, up] {
@@ -223,7 +220,7 @@ mod tests {
         waiting.sort_by_key(|arc| (keys[*arc], *arc));
         let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
         waiting.retain(|arc| {
-            let [from, to] = arcs.ends(*arc);
+            let [from, to] = arcs.ends[*arc];
             let are_free = !senders.contains(&from) && !receivers.contains(&to);
             are_free && senders.insert(from) && receivers.insert(to)
         });

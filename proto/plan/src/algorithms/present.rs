@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use crate::timing::Timing;
 
 /// The present PEs, renumbered, and their tree.
 #[derive(Debug)]
 pub(super) struct Present<'a> {
-    tree: Cow<'a, Tree>,
-    pes: Vec<PeId>,
+    pub(super) tree: Cow<'a, Tree>,
+    pub(super) pes: Vec<PeId>,
 }
 
 impl Present<'_> {
@@ -32,16 +35,25 @@ impl Present<'_> {
         }
     }
 
-    pub(super) fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
-    pub(super) fn pes(&self) -> &[PeId] {
-        &self.pes
-    }
-
-    /// Returns the PE with a number.
     pub(super) fn who(&self, number: PeId) -> PeId {
         self.pes[number.index()]
+    }
+
+    /// Returns the crossings of a plan for the present PEs with the PEs' own numbers, and `message` of each
+    /// message. Without a set-up time, packets are flits.
+    pub(super) fn renumbered(
+        &self,
+        mut hops: Vec<ScheduledHop>,
+        timing: &Timing,
+        message: impl Fn(MessageId) -> MessageId,
+    ) -> Vec<ScheduledHop> {
+        for hop in &mut hops {
+            if timing.setup_flits == 0 {
+                hop.packing = Packing::Flits;
+            }
+            hop.message = message(hop.message);
+            (hop.from, hop.to) = (self.who(hop.from), self.who(hop.to));
+        }
+        hops
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::exchange_plan::message;
+use super::exchange_plan::ends;
 use super::lock_step::{ListTask, LockStep, NotPlanned};
 use super::plan_limits::check_crossings;
 use super::spec::{AlgorithmSpec, Offer, OfferKind};
@@ -170,12 +170,10 @@ fn scatter(from: PeId, flits: &[u64]) -> Vec<Sent> {
 /// at once. For equal lengths all arcs carry the same number of flits, twice that of the fullest arc where
 /// flits take the shortest way over a binary tree.
 fn exchange(pes: usize, flits: &[u64]) -> Vec<Sent> {
-    let rows = (0..).map(PeId).zip(flits.chunks(pes));
-    let messages = rows.flat_map(|(from, row)| {
-        let row = (0..).map(PeId).zip(row);
-        row.map(move |(to, length)| (message(from, to, pes), [from, to], *length))
-    });
-    messages.collect()
+    let messages = (0..).map(MessageId).zip(flits);
+    messages
+        .map(|(id, flits)| (id, ends(id, pes), *flits))
+        .collect()
 }
 
 /// Plans the way of messages around the tree of a task.
@@ -270,7 +268,7 @@ impl<'a> Travel<'a> {
 mod tests {
     use super::*;
     use crate::algorithms::exchange_plan;
-    use crate::tests::tree;
+    use crate::tests::{of_pairs, tree};
 
     fn scattered(tree: &Tree, from: PeId, ports: Ports) -> u64 {
         let messages = scatter(from, &vec![1; tree.len()]);
@@ -328,9 +326,7 @@ mod tests {
     fn an_exchange_loads_each_arc_with_every_other_flit() {
         for (pes, expected) in [(3, [4, 6]), (7, [23, 64]), (15, [107, 341])] {
             let tree = tree(&format!("kary:2:{pes}"));
-            let rows: Vec<Vec<u64>> = (0..pes)
-                .map(|from| (0..pes).map(|to| u64::from(to != from)).collect())
-                .collect();
+            let rows = of_pairs(pes, || 1);
             let (ring, messages) = (Ring::around(&tree), exchange(rows.len(), &rows.concat()));
             let plans = [Ports::PerEdge, Ports::Single]
                 .map(|ports| Travel::of(&ring, &messages).run(ports));

@@ -190,7 +190,6 @@ pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
     tree.pes().filter(|other| *other != pe).collect()
 }
 
-/// Returns no PE.
 pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
     Vec::new()
 }

@@ -13,12 +13,10 @@ use super::listed_scatter::hops_in_order;
 use super::plan::{plan, plan_scatter};
 use super::{Algorithm, OnNetwork};
 use crate::cost::{Model, Ports};
-use crate::gossip::GossipNetwork;
 use crate::predict::predict;
 use crate::sim;
-use crate::tests::{arrivals, flits_of, predicted, tree};
+use crate::tests::{arena, arrivals, crossed, flits_of, predicted, tree};
 use crate::timing::Timing;
-use crate::trace::Item;
 
 /// Random trees and lengths, some of which are 0.
 fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
@@ -210,14 +208,13 @@ fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Algorithm, Vec<u64>)> 
     let seeds = (0..ways.len() as u64).flat_map(|way| [(way, 3 * way + 1), (way, 3 * way)]);
     seeds.map(move |(way, seed)| {
         let (network, algorithm) = ways[way as usize];
-        let pes = GossipNetwork::of(&network.parse().unwrap()).unwrap().pes();
+        let pes = arena(network).pes();
         case(seed, pes as u64, on_network(network, algorithm), 9)
     })
 }
 
 fn on_network(network: &str, algorithm: &str) -> Algorithm {
-    let arena = GossipNetwork::of(&network.parse().unwrap()).unwrap();
-    let one = OnNetwork::new(arena, algorithm.parse().unwrap()).unwrap();
+    let one = OnNetwork::new(arena(network), algorithm.parse().unwrap()).unwrap();
     Algorithm::gossip_on(one)
 }
 
@@ -256,7 +253,7 @@ fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
         ("complete:9", "dissemination"),
     ] {
         let operation = on_network(network, algorithm);
-        let pes = GossipNetwork::of(&network.parse().unwrap()).unwrap().pes();
+        let pes = arena(network).pes();
         let tree = tree(&format!("star:{pes}"));
         let flits = operation.collective().by_delivery(&tree, &vec![24; pes]);
         let run = sim::run(&tree, operation, &flits).unwrap();
@@ -272,13 +269,7 @@ fn gossip_and_exchange_are_played_as_planned() {
         let hops = operation.hops(&tree, &flits, &Timing::LOCK_STEP);
         let planned = BTreeSet::from_iter(flits_of(&hops));
         let run = sim::run(&tree, operation, &flits).unwrap();
-        let crossed = run.crossings.iter().filter_map(|it| match it.item {
-            Item::Flit { message, index } => {
-                Some((it.step, it.from, it.to, (message.id, index - 1)))
-            }
-            Item::Control(_) => None,
-        });
-        let crossed: BTreeSet<_> = crossed.collect();
+        let crossed = crossed(&run, |message, flit| (message, flit));
         assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
         let arrived = run.arrival_steps.iter().map(|step| *step > 0);
         let owed = flits.iter().map(|flits| *flits > 0);

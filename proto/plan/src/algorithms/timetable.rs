@@ -183,7 +183,7 @@ mod tests {
     use super::super::lock_step::ListTask;
     use super::*;
     use crate::cost::Ports;
-    use crate::tests::{flits_of, tree};
+    use crate::tests::{flits_of, of_pairs, shaped, tree};
 
     /// Plays all crossings step by step and counts the flits of others that each PE has and that
     /// leave it later.
@@ -211,23 +211,14 @@ mod tests {
         let mut random = SplitMix64::new(11);
         for seed in 0..40 {
             let pes = 2 + random.below(9);
-            let spec = match seed % 4 {
-                0 => format!("path:{pes}"),
-                1 => format!("star:{pes}"),
-                _ => format!("random:{pes}:{seed}"),
-            };
             let flits: Vec<u64> = (0..pes).map(|_| random.below(6)).collect();
-            let to_each = |from: u64, random: &mut SplitMix64| -> Vec<u64> {
-                let length = |to| if to == from { 0 } else { random.below(4) };
-                (0..pes).map(length).collect()
-            };
-            let rows: Vec<Vec<u64>> = (0..pes).map(|from| to_each(from, &mut random)).collect();
+            let rows = of_pairs(pes, || random.below(4));
             let cube = tree(&format!("path:{}", 2 << (seed % 4)));
-            let tree = tree(&spec);
+            let tree = shaped(&["path", "star", "random", "random"], pes, seed);
             for order in [Order::Hungry, Order::Needy] {
                 let plan = gossip_plan::one_port(&tree, &flits, order);
                 let kept = replay(&plan.hops, MessageId::pe);
-                assert_eq!(plan.kept_flits(), kept, "{spec} {flits:?}");
+                assert_eq!(plan.kept_flits(), kept, "{tree:?} {flits:?}");
             }
             let ones = vec![1; pes as usize];
             let (long, all) = ([1 + random.below(9)], rows.concat());
@@ -250,7 +241,7 @@ mod tests {
                     };
                     let source = |id| one.collective().address(tree, id).map(|it| it.source);
                     let kept = replay(&plan.hops, |id| source(id).unwrap_or(PeId::ROOT));
-                    assert_eq!(plan.kept_flits(), kept, "{one:?} {spec} {flits:?}");
+                    assert_eq!(plan.kept_flits(), kept, "{one:?} {tree:?} {flits:?}");
                 }
             }
         }

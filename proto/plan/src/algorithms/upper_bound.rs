@@ -72,7 +72,7 @@ impl Plan {
                 of_certification(3 * broadcast, "3B + H - 1 + M")
             }
             PeRole::Certification(Sync::Parallel) => {
-                let height = tree.pes().map(depth).max().unwrap_or(0);
+                let height = u64::from(tree.height());
                 of_certification(2 * height + deepest, "2T + 2H - 1 + M")
             }
             _ => return None,

@@ -12,7 +12,7 @@ use super::Exchange;
 
 /// Maximum drift between two clocks, in parts per million: 50 for each crystal, the usual worst
 /// case.
-pub const DRIFT_PPM: u64 = 100;
+const DRIFT_PPM: u64 = 100;
 
 /// The offset of a clock from another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

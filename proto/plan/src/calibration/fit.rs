@@ -93,7 +93,7 @@ pub struct LinkFit {
 pub struct FitError(String);
 
 /// Maximum number of sizes: the cost of the search grows with their fourth power.
-pub const MAX_SIZES: usize = 24;
+const MAX_SIZES: usize = 24;
 const RESAMPLES: usize = 200;
 /// Number of resampled fits outside of the interval at each end: 2.5 %.
 const OUTSIDE: usize = RESAMPLES / 40;

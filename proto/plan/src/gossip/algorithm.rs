@@ -86,10 +86,8 @@ impl FromStr for GossipAlgorithm {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<GossipAlgorithm, NameError> {
-        let (word, rest) = match text.split_once(':') {
-            Some((word, rest)) => (word, Some(rest)),
-            None => (text, None),
-        };
+        let split = text.split_once(':');
+        let (word, rest) = split.map_or((text, None), |(word, rest)| (word, Some(rest)));
         let numbers = rest.unwrap_or_default();
         let (form, read) = match (word, rest) {
             ("approach1", None) => ("", Some(GossipAlgorithm::Approach1)),

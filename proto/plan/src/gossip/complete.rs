@@ -140,7 +140,7 @@ impl CompleteGossip {
             }
             _ => self.sendings(n),
         };
-        let steps = sendings.enumerate().map(move |(step, sendings)| {
+        let steps = sendings.enumerate().filter_map(move |(step, sendings)| {
             let meets = self == CompleteGossip::CirculateBothWays && 2 * (step + 1) == n;
             let packets = sendings.iter().enumerate().map(|(place, sending)| {
                 let mut packet = sending.packet(blocks);
@@ -149,10 +149,9 @@ impl CompleteGossip {
                 }
                 packet
             });
-            let packets = packets.filter(|packet| !packet.flits.is_empty()).collect();
-            Step { packets }
+            Step::of(packets)
         });
-        Box::new(steps.filter(|step| !step.packets.is_empty()))
+        Box::new(steps)
     }
 }
 

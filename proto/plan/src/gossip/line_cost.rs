@@ -20,7 +20,6 @@ pub struct Load {
 
 /// A gap, and the part of the incoming data that its new points already have.
 pub struct LoadedGap<'a> {
-    /// The gap.
     pub gap: &'a Gap,
     /// The number of flits in its heads.
     pub total: u64,
@@ -70,7 +69,6 @@ impl Load {
         met
     }
 
-    /// Returns the number of positions.
     pub fn positions(&self) -> usize {
         self.line.positions
     }
@@ -111,14 +109,12 @@ impl Met<'_> {
 
 /// The gaps of a round of spreading.
 pub struct Round {
-    /// All gaps.
     pub gaps: Vec<Gap>,
     /// One gap of each kind; gaps of a kind have points at the same distances.
     kinds: Vec<Gap>,
 }
 
 impl Round {
-    /// Creates a round with these gaps.
     pub fn new(gaps: Vec<Gap>) -> Round {
         let from_its_head = |gap: &Gap| {
             let points = gap.points.iter().map(|point| point - gap.points[0]);

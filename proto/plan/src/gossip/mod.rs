@@ -36,13 +36,14 @@ pub use crate::network::Grid;
 pub use algorithm::{GossipAlgorithm, NameError};
 pub use choose::choose;
 pub use complete::{COMPLETE_FORMS, COMPLETE_HELP, CompleteGossip};
-pub use fit::{Unfit, Way};
+pub use fit::Unfit;
+use fit::Way;
 pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
-pub use gossip_network::{GossipNetwork, InvalidGossipNetwork, MAX_PES};
+pub use gossip_network::GossipNetwork;
 pub use line::LineParameters;
-pub use stage::{Diagonal, Stage};
+pub use stage::Diagonal;
 pub use steps::{Cost, Packet, Prices, Step, StepCost};
 
 use flitcast_proto::PeId;
@@ -127,13 +128,10 @@ fn halves(blocks: &Blocks) -> Box<dyn Iterator<Item = Step> + '_> {
             flits: blocks.of(0, block).cut(usize::from(way < 0), 2),
         }
     };
-    let steps = (1..n).map(move |step| {
+    Box::new((1..n).filter_map(move |step| {
         let right = (0..n).map(|pe| half(pe, step, 1));
-        let all = right.chain((0..n).map(|pe| half(pe, step, -1)));
-        let packets = all.filter(|packet| !packet.flits.is_empty()).collect();
-        Step { packets }
-    });
-    Box::new(steps.filter(|step| !step.packets.is_empty()))
+        Step::of(right.chain((0..n).map(|pe| half(pe, step, -1))))
+    }))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::rc::Rc;
 /// A line of positions: a ring if it is closed, else an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
-    /// The number of positions.
     pub positions: usize,
     /// Whether the last is the first's neighbour.
     pub closed: bool,
@@ -23,7 +22,6 @@ impl Line {
 /// A packet that crosses a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Send {
-    /// The sender.
     pub from: usize,
     /// The number of hops: to the right if above 0.
     pub hops: i64,
@@ -31,7 +29,6 @@ pub struct Send {
     pub of: usize,
     /// The index of the sent part.
     pub part: usize,
-    /// The number of parts.
     pub parts: usize,
 }
 
@@ -45,7 +42,6 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Returns the new points.
     pub fn new_points(&self) -> &[i64] {
         &self.points[1..self.points.len() - usize::from(self.closed)]
     }
@@ -87,16 +83,10 @@ pub enum Move {
         width: usize,
     },
     /// The data of heads is sent to the new points of all gaps, in packets.
-    Spread {
-        /// The gaps.
-        gaps: Rc<[Gap]>,
-        /// The number of packets.
-        packets: usize,
-    },
+    Spread { gaps: Rc<[Gap]>, packets: usize },
 }
 
 impl Move {
-    /// Returns the number of steps.
     pub fn steps(&self, line: Line) -> usize {
         match self {
             Move::Concentrate(_) => 1,

@@ -12,9 +12,7 @@ use super::moves::{Gap, Line, Move, concentrate, root};
 pub enum Stage {
     /// A whole gossip on each line (HIGH-DIM-GOS' of the paper, section 4.3).
     Line {
-        /// The axis.
         axis: usize,
-        /// The parameters on each line.
         parameters: LineParameters,
     },
     /// Concentration of all data, along axis 0, in the points of diagonals with this spacing.
@@ -24,7 +22,6 @@ pub enum Stage {
     },
     /// Exchange between the points of the diagonals.
     Exchange {
-        /// The axis.
         axis: usize,
         /// D.
         spacing: usize,
@@ -37,7 +34,6 @@ pub enum Stage {
         spacing: usize,
         /// b: D is divided by it, which makes `b - 1` new points in each gap.
         division: usize,
-        /// The number of packets.
         packets: usize,
     },
 }

@@ -60,6 +60,13 @@ impl StepCost {
 }
 
 impl Step {
+    /// Creates a step of these packets, of which those without flits are omitted; `None` if none is left.
+    pub(super) fn of(packets: impl Iterator<Item = Packet>) -> Option<Step> {
+        let packets = packets.filter(|packet| !packet.flits.is_empty());
+        let packets: Vec<Packet> = packets.collect();
+        (!packets.is_empty()).then_some(Step { packets })
+    }
+
     /// Returns the cost of the step. On a complete network F is the most that one PE sends or receives.
     pub fn cost(&self, arena: &GossipNetwork) -> StepCost {
         match arena {

@@ -1,7 +1,7 @@
 //! Golden costs, and properties of whole gossips.
 
 use super::*;
-use crate::network::NetworkSpec;
+use crate::tests::arena;
 
 /// Returns prices of a start-up, a hop and a flit.
 fn prices(startup: u64, hop: u64, flit: u64) -> Prices {
@@ -27,12 +27,6 @@ fn gossip(network: &str, algorithm: &str, flits: impl Fn(usize) -> u64) -> Gossi
     let lengths: Vec<u64> = (0..arena.pes()).map(flits).collect();
     let algorithm = algorithm.parse().expect("it is an algorithm");
     Gossip::new(arena, &lengths, &algorithm).expect("it suits the network")
-}
-
-#[track_caller]
-fn arena(network: &str) -> GossipNetwork {
-    let spec: NetworkSpec = network.parse().expect("it is a network");
-    GossipNetwork::of(&spec).expect("gossip is planned there")
 }
 
 #[test]

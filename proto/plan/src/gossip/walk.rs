@@ -57,7 +57,6 @@ impl<'a> Walk<'a> {
         self.stages.push_back(stage);
     }
 
-    /// Returns the flits of a PE in a class.
     pub fn held(&self, class: usize, pe: usize) -> &Flits {
         &self.held[class][pe]
     }

@@ -1,9 +1,11 @@
 //! Networks that are not trees, and the trees that span them.
 //!
-//! A [`Network`] is an undirected graph on the nodes 0, 1, 2, ...; like a [`Tree`](crate::Tree) it
-//! is checked once, when it is created, and never changes. A [`NetworkSpec`] is its name; [`bfs`]
-//! and [`broadcast`] compute a [`Tree`](crate::Tree) from it. Messages, lengths and schedules are
-//! elsewhere, nothing here reads a file, and no function is recursive.
+//! A [`Network`] is an undirected graph on the nodes 0, 1, 2, ...; like a [`Tree`] it is checked once,
+//! when it is created, and never changes. A [`NetworkSpec`] is its name; [`bfs`] and [`broadcast`]
+//! compute a [`Tree`] from it. Messages, lengths and schedules are elsewhere, nothing here reads a file,
+//! and no function is recursive.
+//!
+//! [`Tree`]: flitcast_proto::Tree
 //!
 //! The graph is in compressed sparse row format: the sorted neighbours of all nodes in one array,
 //! four bytes for each end of an edge.
@@ -18,6 +20,8 @@ mod spec;
 pub use grid::Grid;
 pub use spanning::{Spanning, SpanningError, bfs, broadcast, broadcast_lower_bound};
 pub use spec::{NetworkSpec, NetworkSpecError};
+
+use std::ops::Range;
 
 use flitcast_proto::tree::MAX_PES;
 
@@ -119,8 +123,13 @@ impl Network {
 
     /// Returns the neighbours of a node in increasing order.
     pub fn neighbours(&self, node: u32) -> &[u32] {
+        &self.neighbours[self.places(node)]
+    }
+
+    /// Returns the places of a node's neighbours among those of all nodes.
+    fn places(&self, node: u32) -> Range<usize> {
         let [start, end] = [node, node + 1].map(|node| self.starts[node as usize] as usize);
-        &self.neighbours[start..end]
+        start..end
     }
 }
 

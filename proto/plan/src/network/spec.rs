@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use flitcast_proto::names::{likely, whole_number};
+use flitcast_proto::names::{did_you_mean, number_in};
 use flitcast_proto::tree::MAX_PES;
 
 use super::{Grid, MAX_EDGES, Network, NetworkError, bounded};
@@ -79,10 +79,8 @@ impl FromStr for NetworkSpec {
     type Err = NetworkSpecError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, rest) = match text.split_once(':') {
-            Some((name, rest)) => (name, Some(rest)),
-            None => (text, None),
-        };
+        let split = text.split_once(':');
+        let (name, rest) = split.map_or((text, None), |(name, rest)| (name, Some(rest)));
         let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
             return Err(NetworkSpecError(format!(
                 "no network is called `{name}`{}; the networks are {}",
@@ -92,14 +90,10 @@ impl FromStr for NetworkSpec {
         };
         let wrong_form = || NetworkSpecError(format!("`{text}` does not have the form {form}"));
         let rest = rest.ok_or_else(wrong_form)?;
-        let number = |what: &str, given: &str, low: u64, high: u64| {
-            let number = whole_number(given).filter(|n| (low..=high).contains(n));
+        let number = |what, given, low, high| {
+            let number = number_in(form, what, given, [low, high]).map_err(NetworkSpecError);
             // `high` is at most MAX_PES.
-            number.map(|n| n as u32).ok_or_else(|| {
-                NetworkSpecError(format!(
-                    "{form}: {what} must be a whole number from {low} to {high}, not `{given}`"
-                ))
-            })
+            number.map(|n| n as u32)
         };
         let sides = || {
             let side = |given| number("each side", given, 1, MAX_PES as u64);
@@ -148,10 +142,7 @@ fn hint(text: &str, name: &str) -> String {
     if TREES.contains(&name) {
         return format!(" (that is a tree: --tree {text})");
     }
-    match likely(name, FORMS.iter().map(|(known, _)| *known)) {
-        Some(known) => format!(" (did you mean `{known}`?)"),
-        None => String::new(),
-    }
+    did_you_mean(name, FORMS.iter().map(|(known, _)| *known))
 }
 
 impl fmt::Display for NetworkSpec {

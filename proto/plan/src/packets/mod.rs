@@ -13,17 +13,17 @@
 //! crosses from b to a in `[T - e, T - s]`. So this module describes only scatters.
 //! [`certification`] gathers lengths that P0 does not know.
 
-pub mod bounds;
-pub mod caps;
+mod bounds;
+mod caps;
 pub mod certification;
 pub mod count;
 pub mod error;
-pub mod local;
+mod local;
 pub mod mixed;
 pub mod model;
 pub mod path;
 pub mod search;
-pub mod tree;
+mod tree;
 
 use count::{best_alone, time_alone};
 use error::PacketPlanError;

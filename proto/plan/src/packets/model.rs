@@ -277,8 +277,7 @@ impl<'a> Timetable<'a> {
 
 /// Returns the indices of the senders of packets for a PE, P0's first.
 pub fn way(tree: &Tree, pe: PeId) -> Vec<u32> {
-    let senders = std::iter::successors(tree.parent(pe), |&sender| tree.parent(sender));
-    let mut way: Vec<u32> = senders.map(|sender| sender.0).collect();
-    way.reverse();
+    let mut way: Vec<u32> = tree.way_to(pe).into_iter().map(|pe| pe.0).collect();
+    way.pop();
     way
 }

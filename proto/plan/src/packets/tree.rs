@@ -23,7 +23,6 @@ const MOST_SENDINGS: u64 = 30_000_000;
 /// A scatter: its messages and their paths.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    /// The cost of links.
     pub cost: LinkCost,
     /// The nonnull messages, farthest destination first.
     pub messages: Vec<Message>,

@@ -43,8 +43,9 @@ pub fn most_pieces(tree: &Tree, schedules: &[PeSchedule]) -> u64 {
     let takes = schedules.iter().flat_map(|schedule| &schedule.receives);
     let crossings: u64 = takes.map(|message| hops(tree, message)).sum();
     let most = (CROSSINGS / crossings.max(1)).max(1);
-    let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
-    (PIECES_A_HOP * u64::from(deepest)).max(PIECES).min(most)
+    (PIECES_A_HOP * u64::from(tree.height()))
+        .max(PIECES)
+        .min(most)
 }
 
 /// Returns the maximum number of edges from the source of a message to one of its destinations.

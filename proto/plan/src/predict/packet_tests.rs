@@ -14,7 +14,7 @@ use crate::packets::certification::{self, ControlCost};
 use crate::packets::mixed::plan_mixed;
 use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;
-use crate::tests::{arrivals, lengths, link, predicted, shaped, tree, with_root};
+use crate::tests::{arrivals, lengths, link, predicted, random_trees, tree, with_root};
 use crate::timing::Timing;
 
 /// A model of flits of one byte, with no costs except those of the links.
@@ -66,10 +66,7 @@ fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[
 
 #[test]
 fn packets_arrive_when_the_model_says() {
-    for seed in 0..300u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 2 + random.below(9);
-        let tree = shaped(&["path", "star", "random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(300, &["path", "star", "random"], [2, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let sizes: Vec<u32> = (0..pes).map(|_| 1 + random.below(12) as u32).collect();
         let cost = random_cost(&mut random, 0, 20);
@@ -160,13 +157,10 @@ fn gathered(
     prediction.expect("a schedule").round_ns()
 }
 
-/// Returns the planned times under all caps, with the caps that are best.
-fn caps(lengths: &[u64], time: impl Fn(u64) -> u64) -> (Vec<u64>, Vec<u64>) {
+/// Returns the times under all caps.
+fn by_cap(lengths: &[u64], time: impl Fn(u64) -> u64) -> Vec<u64> {
     let longest = lengths.iter().copied().max().unwrap_or(1);
-    let times: Vec<u64> = (1..=longest).map(time).collect();
-    let best = times.iter().min();
-    let caps = (1..).zip(&times).filter(|(_, time)| Some(*time) == best);
-    (times.clone(), caps.map(|(cap, _)| cap).collect())
+    (1..=longest).map(time).collect()
 }
 
 /// A control item pays no set-up on links. If messages are alike, a plan that has it so takes the time of
@@ -174,19 +168,16 @@ fn caps(lengths: &[u64], time: impl Fn(u64) -> u64) -> (Vec<u64>, Vec<u64>) {
 /// with the paper's control packets.
 #[test]
 fn a_gather_takes_what_is_planned_with_control_between_packets() {
-    for seed in 0..60u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 3 + random.below(9);
-        let tree = shaped(&["random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(60, &["random"], [3, 9]) {
         let each = 1 + random.below(16);
         let bytes = lengths(pes, |_| each);
         let cost = random_cost(&mut random, 1, 9);
-        let (free, _) = caps(&bytes, |cap| {
+        let free = by_cap(&bytes, |cap| {
             let plan = certification::plan(&tree, &bytes, cost, ControlCost::Free, cap);
             plan.expect("it is small").time as u64
         });
         for pacing in [Pacing::Eager, Pacing::Scheduled, Pacing::Turns] {
-            let (times, _) = caps(&bytes, |cap| {
+            let times = by_cap(&bytes, |cap| {
                 gathered(&tree, &bytes, cost, cap, pacing, None)
             });
             assert_eq!(times, free, "seed {seed} {pacing:?} {bytes:?} {cost:?}");
@@ -198,20 +189,17 @@ fn a_gather_takes_what_is_planned_with_control_between_packets() {
     let best = |control| certification::plan_best_cap(&path, &bytes, cost, control);
     let best = [ControlCost::Packet, ControlCost::Free].map(|it| best(it).expect("it is small"));
     assert_eq!(best.map(|best| (best.cap, best.time)), [(1, 63), (2, 19)]);
-    let (times, best) = caps(&bytes, |cap| {
+    let times = by_cap(&bytes, |cap| {
         gathered(&path, &bytes, cost, cap, Pacing::Scheduled, None)
     });
-    assert_eq!((times, best), (vec![24, 19, 20], vec![2]));
+    assert_eq!(times, [24, 19, 20]);
 }
 
 /// A gather by the clock, or in the planned order of its streams if all orders go at once, takes the planned
 /// time under every cap, whatever the lengths of its messages. So it has the same best cap.
 #[test]
 fn a_gather_of_uneven_messages_takes_what_is_planned() {
-    for seed in 0..100u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 3 + random.below(9);
-        let tree = shaped(&["random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(100, &["random"], [3, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let cost = random_cost(&mut random, 1, 20);
         let total: u64 = bytes.iter().sum();
@@ -233,10 +221,7 @@ fn a_gather_of_uneven_messages_takes_what_is_planned() {
 #[test]
 fn a_gather_over_unlike_edges_loses_little_by_the_clock() {
     let (mut sum, mut rounds) = (0.0, 0);
-    for seed in 0..100u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 3 + random.below(9);
-        let tree = shaped(&["random"], pes, seed);
+    for (_, mut random, pes, tree) in random_trees(100, &["random"], [3, 9]) {
         let bytes = lengths(pes, |_| 1 + random.below(30));
         let edges = (0..pes).map(|_| {
             let setup_ns = random.below(20) as f64;
@@ -271,7 +256,7 @@ fn packets_of(tree: &Tree, sequence: &[Run]) -> Vec<Vec<SentPacket>> {
     let mut offsets = vec![0; tree.len()];
     for run in sequence {
         for _ in 0..run.packets {
-            let up = std::iter::successors(Some(run.pe), |pe| tree.parent(*pe));
+            let up = tree.up_from(run.pe);
             for (to, from) in up.filter_map(|to| Some((to, tree.parent(to)?))) {
                 let parts = run.parts();
                 let below = parts.filter(|part| tree.depth(part.pe) >= tree.depth(to));
@@ -295,10 +280,7 @@ fn packets_of(tree: &Tree, sequence: &[Run]) -> Vec<Vec<SentPacket>> {
 #[test]
 fn mixed_packets_are_sent_and_arrive_as_planned() {
     let (mut mixed, mut sooner) = (0, 0);
-    for seed in 0..200u64 {
-        let mut random = SplitMix64::new(seed);
-        let pes = 2 + random.below(11);
-        let tree = shaped(&["path", "kary", "random"], pes, seed);
+    for (seed, mut random, pes, tree) in random_trees(200, &["path", "kary", "random"], [2, 11]) {
         let bytes = lengths(pes, |_| random.below(12));
         let cost = random_cost(&mut random, 0, 20);
         let plan = plan_mixed(&tree, &bytes, cost, 0).expect("it is small");

@@ -8,7 +8,7 @@ use crate::algorithms::cover_plan::steps_of_gather_on_a_tree;
 use crate::algorithms::plan::plan_scatter_by_branch;
 use crate::cost::{Edge, Host, Hosts, Link, Ports};
 use crate::sim;
-use crate::tests::{arrivals, lengths, link, predicted, shaped, tree};
+use crate::tests::{arrivals, lengths, link, predicted, random_trees, shaped, tree};
 use crate::timing::Timing;
 
 /// Adds the gather that only paths have.
@@ -89,10 +89,7 @@ fn rounds_by_all_ports_take_the_steps_of_their_plans() {
         assert_eq!(steps_by_all_ports(&tree, gather, flits), steps, "{spec}");
     }
     let mut sooner = 0;
-    for seed in 0..80u64 {
-        let mut random = SplitMix64::new(seed);
-        let n = 2 + random.below(20);
-        let tree = shaped(&["random"], n, seed);
+    for (seed, mut random, n, tree) in random_trees(80, &["random"], [2, 20]) {
         let flits = lengths(n, |_| random.below(9));
         let planned = plan_scatter_by_branch(&tree, &flits);
         let planned = planned.iter().map(|message| message.arrival_step).max();
@@ -130,9 +127,7 @@ fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edg
     let mut handed_over = vec![0f64; tree.len()];
     let mut arrivals = vec![0f64; tree.len()];
     for &pe in order {
-        let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
-        let mut way: Vec<PeId> = up.collect();
-        way.reverse();
+        let way = tree.way_to(pe);
         let mut left = bytes[pe.index()];
         while left > 0 {
             let flit = left.min(64);

@@ -9,8 +9,7 @@ use flitcast_proto::Tree;
 /// Returns for each depth that holds a nonnull message, deepest first, the depth, and the flits at that
 /// depth and below.
 fn flits_from_depth_down(tree: &Tree, flits: &[u64]) -> Vec<(u64, u64)> {
-    let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
-    let mut at_depth = vec![0u64; deepest as usize + 1];
+    let mut at_depth = vec![0u64; tree.height() as usize + 1];
     for pe in tree.pes() {
         at_depth[tree.depth(pe) as usize] += flits[pe.index()];
     }

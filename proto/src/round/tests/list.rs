@@ -61,17 +61,14 @@ fn in_parts() -> Round {
 fn a_message_arrives_in_parts_from_several_neighbours() {
     let mut round = in_parts();
     let frames = frames(2, message(0), PAYLOAD);
-    let from = [0, 0, 2].map(PeId);
     let expected = [
         "store 0, drop, wait",
         "store 4, drop, wait",
         "store 8, drop, commit, control to P0, finished",
     ];
-    for ((frame, from), expected) in frames.iter().zip(from).zip(expected) {
-        let other = PeId(2 - from.0);
-        assert!(round.listens_to(from) && !round.listens_to(other));
-        round.handle_frame(NOW, from, frame).unwrap();
-        assert_eq!(run(&mut round).unwrap(), expected);
+    for ((frame, from), expected) in frames.iter().zip([0, 0, 2]).zip(expected) {
+        assert!(round.listens_to(PeId(from)) && !round.listens_to(PeId(2 - from)));
+        assert_eq!(passed(&mut round, from, frame), expected);
     }
     assert!(round.arrivals()[0].delivered);
 }
@@ -96,19 +93,15 @@ fn flits_are_received_and_held_while_one_is_in_progress() {
     assert!(round.is_under_way_to(PeId(2)));
     assert_eq!(run(&mut round).unwrap(), "wait");
     assert!(round.listens_to(PeId(0)));
-    round.handle_frame(NOW, PeId(0), &frames[1]).unwrap();
-    assert_eq!(run(&mut round).unwrap(), "store 4, hold, drop, wait");
+    let second = passed(&mut round, 0, &frames[1]);
+    assert_eq!(second, "store 4, hold, drop, wait");
     round.handle_through(NOW, PeId(2)).unwrap();
     assert!(!round.is_under_way_to(PeId(2)));
     assert_eq!(run(&mut round).unwrap(), "held 4 to P2, wait");
-    round.handle_frame(NOW, PeId(0), &frames[2]).unwrap();
     let rest = "store 8, hold, drop, commit, held 8 to P2, control to P0, finished";
-    assert_eq!(run(&mut round).unwrap(), rest);
-    let at_once = round.peak_buffered_flits();
-    assert_eq!(
-        at_once, 2,
-        "the second came while the first was in progress"
-    );
+    assert_eq!(passed(&mut round, 0, &frames[2]), rest);
+    // The second came while the first was in progress.
+    assert_eq!(round.peak_buffered_flits(), 2);
 }
 
 #[test]
@@ -120,8 +113,7 @@ fn messages_of_several_neighbours_arrive_flit_by_flit() {
     for (one, other) in above.iter().zip(&below) {
         for (from, frame) in [(0, one), (2, other)] {
             assert!(round.listens_to(PeId(from)));
-            round.handle_frame(NOW, PeId(from), frame).unwrap();
-            last = run(&mut round).unwrap();
+            last = passed(&mut round, from, frame);
             assert_eq!(round.listens_only_to(), None);
         }
     }
@@ -160,8 +152,7 @@ fn frames_that_break_the_protocol_are_refused() {
     // The digest covers the parts of both neighbours.
     let mut round = in_parts();
     for frame in &good[..2] {
-        round.handle_frame(NOW, PeId(0), frame).unwrap();
-        run(&mut round).unwrap();
+        passed(&mut round, 0, frame);
     }
     let wrong = body(None, digest, b"98");
     let error = refused(&mut round, PeId(2), &[wrong]);
@@ -172,8 +163,7 @@ fn frames_that_break_the_protocol_are_refused() {
 fn frames_of_an_earlier_round_are_dropped_and_counted() {
     let mut round = in_parts();
     for frame in frames(1, message(0), PAYLOAD) {
-        round.handle_frame(NOW, PeId(0), &frame).unwrap();
-        assert_eq!(run(&mut round).unwrap(), "drop, wait");
+        assert_eq!(passed(&mut round, 0, &frame), "drop, wait");
     }
     assert_eq!(round.late_frames(), 3);
 }

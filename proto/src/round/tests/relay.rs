@@ -42,21 +42,17 @@ fn a_message_is_forwarded_flit_by_flit_and_another_one_delivered() {
     assert!(round.listens_to(PeId(0)));
     assert!(!round.listens_to(PeId(2)), "it waits for the message");
     assert_eq!(round.listens_only_to(), Some(PeId(0)));
-    round.handle_frame(NOW, PeId(0), second).unwrap();
-    assert_eq!(
-        run(&mut round).unwrap(),
-        "forward 4 to P2, drop, turn, wait"
-    );
+    let expected = "forward 4 to P2, drop, turn, wait";
+    assert_eq!(passed(&mut round, 0, second), expected);
     assert!(round.listens_to(PeId(2)), "the receipt may come");
     let expected = ["store 0, drop, wait", "store 4, drop, commit, turn, wait"];
     for (frame, expected) in own().iter().zip(expected) {
-        round.handle_frame(NOW, PeId(0), frame).unwrap();
-        assert_eq!(run(&mut round).unwrap(), expected);
+        assert_eq!(passed(&mut round, 0, frame), expected);
     }
     assert!(!round.listens_to(PeId(0)), "everything is here");
     let receipt = control(2, Control::Receipt);
-    round.handle_frame(NOW, PeId(2), &receipt).unwrap();
-    assert_eq!(run(&mut round).unwrap(), "drop, control to P0, finished");
+    let expected = "drop, control to P0, finished";
+    assert_eq!(passed(&mut round, 2, &receipt), expected);
     let [arrival] = &round.arrivals()[..] else {
         panic!("one message ends here");
     };
@@ -110,10 +106,9 @@ fn frames_of_an_earlier_round_are_dropped_and_counted() {
     ];
     let expected = ["drop, wait", "drop, wait", "drop, turn, wait"];
     for (frame, expected) in late.concat().iter().zip(expected) {
-        round.handle_frame(NOW, PeId(0), frame).unwrap();
-        assert_eq!(run(&mut round).unwrap(), expected);
+        assert_eq!(passed(&mut round, 0, frame), expected);
     }
     assert_eq!(round.late_frames(), 3);
-    round.handle_frame(NOW, PeId(0), &passing()[0]).unwrap();
-    assert_eq!(run(&mut round).unwrap(), "forward 0 to P2, drop, wait");
+    let expected = "forward 0 to P2, drop, wait";
+    assert_eq!(passed(&mut round, 0, &passing()[0]), expected);
 }

@@ -4,15 +4,12 @@
 mod counts;
 mod footprint;
 mod from_pe;
-mod join;
 mod pace;
 mod pe_schedule;
 mod pong;
-mod prefix;
 mod register;
 mod report;
 mod span;
-mod streams;
 mod task;
 mod timeouts;
 mod to_pe;
@@ -29,14 +26,12 @@ use crate::ops::{Collective, PeSchedule};
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
-pub use join::{Join, Welcome};
 pub use pong::{Doing, Pong};
-pub use prefix::Prefix;
-pub use register::{Ready, Register};
+pub use register::{Join, Ready, Register, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, Ran, Run};
 pub use timeouts::Timeouts;
-pub use version::Version;
+pub use version::{Prefix, Version};
 
 /// Message from a PE to the coordinator.
 #[derive(Clone, Debug, PartialEq)]

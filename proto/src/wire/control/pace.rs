@@ -1,8 +1,8 @@
 //! The times on a PE's edges, to and from protobuf.
 
 use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
-use crate::wire::codec::{Wire, record, required};
-use crate::wire::{WireError, pb};
+use crate::wire::WireError;
+use crate::wire::codec::{codes, record, required};
 
 record! {
     Passage = Passage {
@@ -54,25 +54,7 @@ record! {
     }
 }
 
-impl Wire for Pacing {
-    type Pb = i32;
-
-    fn put(&self) -> i32 {
-        match self {
-            Pacing::Scheduled => pb::Pacing::Scheduled.into(),
-            Pacing::Turns => pb::Pacing::Turns.into(),
-            Pacing::Eager => pb::Pacing::Eager.into(),
-        }
-    }
-
-    fn parse(code: i32) -> Result<Pacing, WireError> {
-        match pb::Pacing::try_from(code) {
-            Ok(pb::Pacing::Scheduled) => Ok(Pacing::Scheduled),
-            Ok(pb::Pacing::Turns) => Ok(Pacing::Turns),
-            Ok(pb::Pacing::Eager) => Ok(Pacing::Eager),
-            Ok(pb::Pacing::Unspecified) | Err(_) => {
-                Err(WireError::malformed(format!("{code} is no pacing")))
-            }
-        }
-    }
+codes! {
+    Pacing { Scheduled, Turns, Eager },
+    code => Err(WireError::malformed(format!("{code} is no pacing")))
 }

@@ -3,7 +3,7 @@
 use crate::items::{Packing, ScheduledHop};
 use crate::ops::{Collective, PeRole, PeSchedule};
 use crate::schedule::certification::Sync;
-use crate::wire::codec::{Wire, record, required};
+use crate::wire::codec::{codes, record, required};
 use crate::wire::{MAX_FLIT_BYTES, MAX_PARTS, MIN_FLIT_BYTES, WireError, pb};
 
 record! {
@@ -65,25 +65,9 @@ pub(super) fn check_flit_bytes(flit_bytes: u32) -> Result<(), WireError> {
     }
 }
 
-impl Wire for Collective {
-    type Pb = i32;
-
-    fn put(&self) -> i32 {
-        let collective = match self {
-            Collective::Scatter => pb::Collective::Scatter,
-            Collective::Gather => pb::Collective::Gather,
-            Collective::Broadcast => pb::Collective::Broadcast,
-            Collective::Gossip => pb::Collective::Gossip,
-            Collective::Exchange => pb::Collective::Exchange,
-        };
-        collective.into()
-    }
-
-    fn parse(code: i32) -> Result<Collective, WireError> {
-        let mut all = Collective::ALL.into_iter();
-        all.find(|one| one.put() == code)
-            .ok_or_else(|| WireError::malformed(format!("{code} is not a collective")))
-    }
+codes! {
+    Collective { Scatter, Gather, Broadcast, Gossip, Exchange },
+    code => Err(WireError::malformed(format!("{code} is not a collective")))
 }
 
 fn put_role(role: PeRole) -> i32 {
@@ -121,23 +105,4 @@ fn parse_role(role: pb::Role, window: u32) -> Option<PeRole> {
 record! {
     ScheduledHop = ScheduledHop { message, flits, from, to, first_step, offset, every, packing }
 }
-
-impl Wire for Packing {
-    type Pb = i32;
-
-    fn put(&self) -> i32 {
-        match self {
-            Packing::Flits => pb::Packing::Flits.into(),
-            Packing::Begins => pb::Packing::Begins.into(),
-            Packing::Joins => pb::Packing::Joins.into(),
-        }
-    }
-
-    fn parse(code: i32) -> Result<Packing, WireError> {
-        Ok(match pb::Packing::try_from(code).unwrap_or_default() {
-            pb::Packing::Flits => Packing::Flits,
-            pb::Packing::Begins => Packing::Begins,
-            pb::Packing::Joins => Packing::Joins,
-        })
-    }
-}
+codes! { Packing { Flits, Begins, Joins }, _code => Ok(Packing::Flits) }

@@ -1,9 +1,10 @@
-//! The first messages of a PE, to and from protobuf.
+//! The first messages of a PE, and the answer to one that joins, to and from protobuf.
 
-use super::prefix::pairs;
+use super::timeouts::Timeouts;
+use super::version::pairs;
 use crate::cost::MadeOf;
 use crate::wire::Secret;
-use crate::wire::codec::record;
+use crate::wire::codec::{record, required};
 use crate::wire::flit::Digest;
 use crate::{DeliveryId, PeId};
 
@@ -79,4 +80,36 @@ record! {
         prefix_bytes: ready.prefixes.iter().map(|(_, bytes)| *bytes).collect(),
     }
     parse ready { prefixes: pairs(ready.prefixes, ready.prefix_bytes)? }
+}
+
+/// Request of a PE to join a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The PE.
+    pub pe: PeId,
+    /// Whether the process joins the next cluster when this one has ended.
+    pub stays: bool,
+    /// Whether the process runs commands.
+    pub commands: bool,
+}
+
+/// The data of a cluster for a PE that joins it; other PEs receive them when they are started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// Id of the cluster.
+    pub cluster: u64,
+    /// Random secret of this launch.
+    pub secret: Secret,
+    /// The address at which the PE listens for its children.
+    pub listen: String,
+    /// The timeouts of the cluster's processes.
+    pub timeouts: Timeouts,
+}
+
+record! { Join = Join { pe, stays, commands } }
+
+record! {
+    Welcome = Welcome { cluster, secret, listen }
+    put welcome { timeouts: Some(welcome.timeouts.put()) }
+    parse welcome { timeouts: required(welcome.timeouts, "the timeouts")? }
 }

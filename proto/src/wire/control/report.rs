@@ -7,9 +7,10 @@ use bytes::Bytes;
 use super::counts::{Counts, parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
 use crate::items::Message;
+use crate::schedule::certification::Certificate;
 use crate::spans::Span;
-use crate::streams::Streams;
-use crate::wire::codec::{Wire, record};
+use crate::streams::{ChildStream, Streams, TransmitOrder};
+use crate::wire::codec::{Wire, record, required};
 use crate::wire::flit::Digest;
 use crate::wire::{WireError, pb};
 use crate::{MessageId, PeId, RoundId};
@@ -105,6 +106,26 @@ record! {
         streams: Streams {
             order: Wire::parse(report.order)?,
             children: Wire::parse(report.streams)?,
+        },
+    }
+}
+
+record! { TransmitOrder = TransmitOrder { after_ns as after, at_ns } }
+
+record! {
+    ChildStream = ChildStream {
+        child, certified_at_ns as certified_ns, first_flit_ns, last_flit_ns, bytes,
+    }
+    put stream {
+        lag_ns: stream.certificate.lag,
+        stream_ns: stream.certificate.stream,
+        packets: Some(stream.certificate.packets.put()),
+    }
+    parse stream {
+        certificate: Certificate {
+            lag: stream.lag_ns,
+            stream: stream.stream_ns,
+            packets: required(stream.packets, "the packets of a stream")?,
         },
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::network::cover::{cover, ways_to_all};
 use crate::network::{Network, NetworkSpec, bfs};
-use crate::tests::tree;
+use crate::tests::{lengths, tree};
 
 struct Case {
     network: Network,
@@ -61,8 +61,7 @@ fn covers_take_what_the_table_says() {
         let case = case(spec, root);
         let depth = levels(&case.cover);
         let mut found = vec![case.ports as u64, case.cover.trees.len() as u64, depth];
-        let mut flits = vec![8; case.network.len()];
-        flits[0] = 0;
+        let mut flits = lengths(case.network.len() as u64, |_| 8);
         found.extend(case.scatters(&flits));
         let striped = deal(&case.cover, &flits, SplitPolicy::Striped);
         let gathered = gather(&case.cover, &striped);
@@ -74,12 +73,9 @@ fn covers_take_what_the_table_says() {
         }
         assert!(least_steps_of_broadcast(&case.distances, &ways_of_pes, 60) <= sent.time_steps);
         let farthest = case.distances.iter().max().unwrap();
-        let first = case
-            .distances
-            .iter()
-            .position(|distance| distance == farthest);
-        let mut flits = vec![1; case.network.len()];
-        flits[0] = 0;
+        let mut distances = case.distances.iter();
+        let first = distances.position(|distance| distance == farthest);
+        flits[1..].fill(1);
         flits[first.unwrap()] = 160;
         found.extend(case.scatters(&flits));
         found.extend([gathered.time_steps, sent.time_steps]);
@@ -87,20 +83,9 @@ fn covers_take_what_the_table_says() {
     }
 }
 
-/// The cases of the spec, computed by hand there.
+/// The case of the spec, computed by hand there.
 #[test]
-fn a_port_for_each_child_of_p0_gathers_as_the_spec_says() {
-    let path = tree("path:6");
-    let flits = [0, 2, 3, 0, 2, 1];
-    let Streams { lags, .. } = streams(&path, &flits, 11, 2);
+fn relays_wait_as_the_spec_says() {
+    let Streams { lags, .. } = streams(&tree("path:6"), &[0, 2, 3, 0, 2, 1], 11, 2);
     assert_eq!(lags[1..], [2, 2, 3, 1, 1]);
-    assert_eq!(steps_of_gather_on_a_tree(&path, &flits), 20);
-    let equal = |spec: &str, each: u64| {
-        let tree = tree(spec);
-        let mut flits = vec![each; tree.len()];
-        flits[0] = 0;
-        steps_of_gather_on_a_tree(&tree, &flits)
-    };
-    assert_eq!(equal("star:9", 4), 7);
-    assert_eq!(equal("kary:2:15", 3), 28);
 }

@@ -1,12 +1,7 @@
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
-use crate::tests::tree;
-
-fn each(pes: usize, length: u64) -> Vec<Vec<u64>> {
-    let row = |from: usize| (0..pes).map(move |to| if from == to { 0 } else { length });
-    (0..pes).map(|from| row(from).collect()).collect()
-}
+use crate::tests::{of_pairs, tree};
 
 /// One flit for each pair on complete binary trees, with a port for each neighbour and with one
 /// port.
@@ -19,7 +14,7 @@ fn one_flit_each_takes_what_the_table_says() {
         (31, [240, 576]),
         (63, [992, 2432]),
     ] {
-        let (tree, flits) = (tree(&format!("kary:2:{pes}")), each(pes, 1));
+        let (tree, flits) = (tree(&format!("kary:2:{pes}")), of_pairs(pes, || 1));
         let many = least_steps_of_all_ports(&tree, &flits);
         assert_eq!([many, least_steps(&tree, &flits)], expected, "{pes} PEs");
         let plans = [all_ports(&tree, &flits), one_port(&tree, &flits)];
@@ -41,8 +36,8 @@ fn one_flit_each_takes_what_the_table_says() {
 fn one_flit_each_is_on_the_bound_on_random_trees() {
     let mut random = SplitMix64::new(5);
     for seed in 0..60 {
-        let pes = 2 + random.below(20) as usize;
-        let (tree, flits) = (tree(&format!("random:{pes}:{seed}")), each(pes, 1));
+        let pes = 2 + random.below(20);
+        let (tree, flits) = (tree(&format!("random:{pes}:{seed}")), of_pairs(pes, || 1));
         let bounds = [
             least_steps_of_all_ports(&tree, &flits),
             least_steps(&tree, &flits),
@@ -55,7 +50,7 @@ fn one_flit_each_is_on_the_bound_on_random_trees() {
 #[test]
 fn nothing_for_anybody_takes_no_step() {
     for (spec, pes) in [("path:1", 1), ("path:3", 3)] {
-        let (tree, flits) = (tree(spec), each(pes, 0));
+        let (tree, flits) = (tree(spec), of_pairs(pes, || 0));
         assert_eq!(all_ports(&tree, &flits), Timetable::default());
         assert_eq!(one_port(&tree, &flits), Timetable::default());
     }

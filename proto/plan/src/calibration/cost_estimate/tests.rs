@@ -73,12 +73,16 @@ fn assert_predicts(learned: &CostEstimate<COSTS>, within: f64) {
     }
 }
 
+/// Wild rounds count little.
 #[test]
 fn a_few_lessons_at_once_tell_what_rounds_take() {
-    let learned = CostEstimate::assumed(&PRIOR).after(&lessons(&[], 6), &PRIOR, &times_of);
-    assert_predicts(&learned, 0.08);
-    assert_eq!(learned.rounds, 30);
-    assert!(learned.is_sound());
+    for (wild, count, within) in [(&[][..], 6, 0.08), (&[4, 7, 15], 24, 0.15)] {
+        let all = lessons(wild, count);
+        let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &times_of);
+        assert_predicts(&learned, within);
+        assert_eq!(learned.rounds, 5 * count as u64);
+        assert!(learned.is_sound());
+    }
 }
 
 #[test]
@@ -90,13 +94,6 @@ fn a_lesson_at_a_time_comes_to_the_same() {
         assert!(learned.is_sound(), "{learned:?}");
     }
     assert_predicts(&learned, 0.12);
-}
-
-#[test]
-fn wild_rounds_count_little() {
-    let all = lessons(&[4, 7, 15], 24);
-    let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &times_of);
-    assert_predicts(&learned, 0.15);
 }
 
 #[test]

@@ -7,56 +7,50 @@ use crate::network::Network;
 const MOST_EDGES: usize = 1_000;
 
 /// The arcs of a network, some of which are taken.
-struct Arcs {
-    /// Sender and receiver of each arc, sorted.
-    ends: Vec<[u32; 2]>,
-    /// Index of each node's first arc: the arcs from a node are `first[node]..first[node + 1]`.
-    first: Vec<usize>,
+struct Arcs<'a> {
+    /// An arc is the place of its head among the neighbours of all nodes.
+    network: &'a Network,
     reversed: Vec<usize>,
     is_taken: Vec<bool>,
 }
 
-impl Arcs {
-    fn of(network: &Network) -> Arcs {
+impl Arcs<'_> {
+    fn of(network: &Network) -> Arcs<'_> {
         let nodes = 0..network.len() as u32;
-        let mut first = vec![0];
-        let mut ends = Vec::new();
-        for node in nodes {
-            ends.extend(network.neighbours(node).iter().map(|other| [node, *other]));
-            first.push(ends.len());
-        }
-        let reversed = ends.iter().map(|[from, to]| {
-            let out = first[*to as usize]..first[*to as usize + 1];
-            out.start + ends[out].partition_point(|[_, other]| other < from)
+        let reversed = nodes.flat_map(|node| {
+            let others = network.neighbours(node).iter();
+            others.map(move |other| {
+                let back = network.neighbours(*other).partition_point(|to| *to < node);
+                network.places(*other).start + back
+            })
         });
         Arcs {
             reversed: reversed.collect(),
-            is_taken: vec![false; ends.len()],
-            ends,
-            first,
+            is_taken: vec![false; 2 * network.edges()],
+            network,
         }
     }
 
-    fn out_of(&self, node: u32) -> std::ops::Range<usize> {
-        self.first[node as usize]..self.first[node as usize + 1]
+    fn head(&self, arc: usize) -> u32 {
+        self.network.neighbours[arc]
     }
 
     /// Returns the number of arc-disjoint paths from the nodes `from` to `to` without taken arcs,
     /// counted up to `most` (Ford and Fulkerson).
     fn ways(&self, from: &[u32], to: u32, most: usize) -> usize {
-        let mut is_used = vec![false; self.ends.len()];
+        let mut is_used = vec![false; self.is_taken.len()];
         let is_free = |is_used: &[bool], arc: usize| {
             // On an arc that is used in the opposite direction, two paths are exchanged.
             !is_used[arc] && !self.is_taken[arc] || is_used[self.reversed[arc]]
         };
         for found in 0..most {
             // The arc over which each node was reached first, by node.
-            let mut reached: Vec<Option<usize>> = vec![None; self.first.len() - 1];
+            let mut reached: Vec<Option<usize>> = vec![None; self.network.len()];
             let mut waiting = from.to_vec();
             let mut next = 0;
             while next < waiting.len() && reached[to as usize].is_none() {
-                for arc in self.out_of(waiting[next]) {
-                    let head = self.ends[arc][1];
+                for arc in self.network.places(waiting[next]) {
+                    let head = self.head(arc);
                     let is_new = reached[head as usize].is_none() && !from.contains(&head);
                     if is_new && is_free(&is_used, arc) {
                         reached[head as usize] = Some(arc);
@@ -74,7 +68,7 @@ impl Arcs {
                     true => is_used[self.reversed[arc]] = false,
                     false => is_used[arc] = true,
                 }
-                node = self.ends[arc][0];
+                node = self.head(self.reversed[arc]);
             }
         }
         most
@@ -115,8 +109,8 @@ pub(super) fn parents(network: &Network, root: u32) -> Result<Parents, CoverErro
         // decreases.
         while let Some(&tail) = joined.get(next) {
             next += 1;
-            for arc in arcs.out_of(tail) {
-                let head = arcs.ends[arc][1];
+            for arc in network.places(tail) {
+                let head = arcs.head(arc);
                 if head == root || parents[head as usize].is_some() || arcs.is_taken[arc] {
                     continue;
                 }

@@ -11,10 +11,9 @@ use crate::algorithms::timetable::Timetable;
 use crate::algorithms::{Algorithm, ListTask, OnNetwork, TreeRequirement};
 use crate::baseline::{BaselineModel, Transfer, adaptive_tree, after_token, binomial_tree};
 use crate::cost::Ports;
-use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
-use crate::network::NetworkSpec;
+use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm};
 use crate::on_links::{Sent, of_gossip, of_hops, of_transfers};
-use crate::tests::{tree, with_root};
+use crate::tests::{arena, tree, with_root};
 use crate::timing::Timing;
 
 /// The crossings of a plan; the order of some depends on the links.
@@ -160,11 +159,6 @@ fn flood() -> Vec<Case> {
         })
     };
     all(["path:5", "kary:2:7", "random:8:4"].map(of_tree))
-}
-
-fn arena(spec: &str) -> GossipNetwork {
-    let spec: NetworkSpec = spec.parse().expect("a network");
-    GossipNetwork::of(&spec).expect("a network to gossip on")
 }
 
 /// Returns gossips by an operation of the table that has the plan of this algorithm for networks.

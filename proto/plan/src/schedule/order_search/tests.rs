@@ -14,9 +14,7 @@ fn replay(tree: &Tree, flits: &[u64], hops: &[Hop], order: &[PeId]) -> u64 {
     let mut free = vec![0u64; tree.len()];
     let mut end = 0;
     for &pe in order {
-        let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
-        let mut way: Vec<PeId> = up.collect();
-        way.reverse();
+        let way = tree.way_to(pe);
         for _ in 0..flits[pe.index()] {
             let mut at = 0;
             for hop in way.windows(2) {

@@ -193,25 +193,22 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
 /// receiver's, in nanoseconds. A process that forwards a flit receives it and then sends it, so it
 /// may be slower than the wire.
 pub fn passage(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
-    let [setup, per_byte] = a_flit(link, ends, flit_bytes);
     let [sender, receiver] = ends;
+    let software_ns = sender
+        .relays_ns(flit_bytes)
+        .max(receiver.relays_ns(flit_bytes));
+    // The software's time per flit is spread over the bytes.
+    let [ticks_per_packet, ticks_per_byte] =
+        match link.occupied_ns(1, flit_bytes.into()) >= software_ns {
+            true => [link.setup_ns, link.ns_per_byte],
+            false => [0.0, software_ns / f64::from(flit_bytes)],
+        };
     let latency = link.latency_ns + receiver.wake_ns + sender.flit_ns + receiver.flit_ns;
     Passage {
         latency: latency.round() as u64,
-        ticks_per_packet: setup,
-        ticks_per_byte: per_byte,
+        ticks_per_packet,
+        ticks_per_byte,
         message: sender.message_ns.round() as u64,
         flit_bytes,
-    }
-}
-
-/// Returns the time of a flit and of each of its bytes: on the wire, or by the software if that takes
-/// longer over a full flit. The software's time per flit is spread over the bytes.
-fn a_flit(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> [f64; 2] {
-    let [one, other] = ends.map(|host| host.relays_ns(flit_bytes));
-    let software_ns = one.max(other);
-    match link.occupied_ns(1, flit_bytes.into()) >= software_ns {
-        true => [link.setup_ns, link.ns_per_byte],
-        false => [0.0, software_ns / f64::from(flit_bytes)],
     }
 }

@@ -16,7 +16,7 @@ pub enum Pacing {
     Eager,
 }
 
-/// The packets of a stream, in each of which a flit crosses.
+/// The packets of a stream; each carries one flit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Packets {
     /// Bytes of all packets; in the papers' model a flit has one.
@@ -101,7 +101,7 @@ impl Passage {
         self.ticks(packets.count, packets.bytes)
     }
 
-    /// Returns the time for which a message does, in packets of `flit_bytes`; 0 for a null one.
+    /// Returns the time for which a message of these packets occupies the port; 0 for a null one.
     pub fn message(&self, packets: Packets) -> u64 {
         match packets.bytes {
             0 => 0,
@@ -109,7 +109,8 @@ impl Passage {
         }
     }
 
-    /// Returns the time by which packets take longer here than on `other`, in set-ups and in bytes.
+    /// Returns the time by which packets take longer here than on `other`: a longer set-up time and a lower
+    /// rate each count, and the opposite of one does not make up for the other.
     pub fn slower(&self, other: &Passage, packets: Packets) -> u64 {
         let packet = (self.ticks_per_packet - other.ticks_per_packet).max(0.0);
         let byte = (self.ticks_per_byte - other.ticks_per_byte).max(0.0);

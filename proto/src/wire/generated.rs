@@ -91,7 +91,7 @@ pub struct Certificate {
     #[prost(message, optional, tag = "4")]
     pub packets: ::core::option::Option<Packets>,
 }
-/// The packets of a stream, in each of which a flit crosses.
+/// The packets of a stream; each carries one flit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Packets {
     /// Payload bytes of all packets.

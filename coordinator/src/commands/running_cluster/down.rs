@@ -42,9 +42,9 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     let keeper = pes.keeper;
     let process = Process::numbered(keeper).context("its keeper has no process")?;
     let began = started_at(keeper);
-    // The lock is free a moment before the process ends.
-    let is_over =
-        || Ok(!is_kept(&kept.folder)? && (began.is_none() || started_at(keeper) != began));
+    // The lock is free a moment before the process ends, and another process may get its number then.
+    let has_ended = || started_at(keeper).is_none_or(|at| Some(at) != began);
+    let is_over = || Ok(!is_kept(&kept.folder)? && has_ended());
     let is_over = end(Some(process), is_over)?;
     ensure!(is_over, "process {keeper}, its keeper, does not end");
     // Another command may have started the cluster again.

@@ -202,12 +202,8 @@ impl<'a> Cycles<'a> {
         }
     }
 
-    /// Plans a gossip in which a PE sends a single flit in each step. On a complete binary tree of n PEs,
-    /// n - 1 cycles are needed in every order for one flit from each: twice as long as possible.
-    ///
-    /// If a PE `combines`, it sends all that it knows in each step, also what its neighbour knows
-    /// (algorithm A3), and a step takes as long as its largest message. On a complete binary tree of
-    /// height h, 2h cycles are needed, and one less if a PE sends to its parent first.
+    /// Plans a gossip in which a PE sends a single flit in each step or, if it `combines`, all that it knows,
+    /// also what its neighbour knows (algorithm A3). A step takes as long as its largest message.
     fn run(mut self, discipline: Discipline, combines: bool) -> InCycles {
         let mut hops = HopList::over(self.arcs.len());
         let (mut cycles, mut begin) = (0, 1);

@@ -97,7 +97,7 @@ pub const KEPT_MESSAGE_BYTES: u64 = 4 << 20;
 /// Time to measure the costs of files on a file system, which takes some tenths of a second.
 pub const MEASURE_FILES: Duration = Duration::from_secs(3);
 
-/// Time to measure the costs of processes on a host, which takes a tenth of a second.
+/// Time to measure the costs of processes on a host, which takes a fifth of a second.
 pub const MEASURE_HOST: Duration = Duration::from_secs(2);
 
 /// Number of bytes of forwarded messages that a PE stores in memory; further bytes go into a file.

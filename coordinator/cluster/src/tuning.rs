@@ -174,6 +174,13 @@ pub const FILES_OFF_BESIDE_OTHERS: f64 = 0.5;
 /// and the time before a round is short; on an idle machine no thread waits at all.
 pub const BUSY_DISK_SHARE: f64 = 0.02;
 
+/// Number of times that busy threads are counted, as long as there is one: some thread works for a moment on
+/// every machine, and a single one doubles a prediction.
+pub const BUSY_COUNTS: u32 = 6;
+
+/// Time between two counts of busy threads, longer than the tail of a process's work.
+pub const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
 /// Least number of busy threads of other programs per core that makes the costs of files others: the
 /// kernel's threads, for which a sync waits, have to wait for a core.
 pub const BUSY_CORE_THREADS: f64 = 0.5;

@@ -137,6 +137,7 @@ fn costs(outcome: &Outcome, tree: &Tree) -> Value {
         "source": source.name(),
         "rounds": rounds,
         "machines": machines.collect::<Vec<_>>(),
+        "busy_threads": outcome.rounds.busy_threads,
         "files": outcome.rounds.files.as_ref().map(|files| json!({ "source": files.source.name() })),
     })
 }

@@ -281,6 +281,10 @@ fn preparation(request: &Request, outcome: &Outcome) -> String {
         "  costs        {}\n",
         costs_line(costs.source(), &machines)
     ));
+    if let threads @ 1.. = outcome.rounds.busy_threads {
+        let busy = counted(threads.into(), "busy thread", "busy threads");
+        out.push_str(&format!("               beside {busy} of other programs\n"));
+    }
     if let Some(files) = &outcome.rounds.files {
         let line = costs_line(files.source, "of its files");
         out.push_str(&format!("               {line}\n"));

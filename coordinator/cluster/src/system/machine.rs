@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use flitcast_node::system::process::cores;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::tuning::{BUSY_COUNTS, BUSY_PAUSE};
+
 /// Returns the name, the kernel and the architecture.
 pub fn described() -> String {
     let system = rustix::system::uname();
@@ -30,10 +32,18 @@ pub fn thread_cpu_ns() -> u64 {
 pub struct BusyThreads(Option<u32>);
 
 impl BusyThreads {
-    /// Counts the threads that run or wait for a core now. The processes of the run must be idle.
+    /// Counts the threads that run or wait for a core. The processes of the run must be idle, except for a
+    /// moment: while a thread is counted, the count is repeated a few times, and between the counts this
+    /// thread sleeps, since the runtime's other thread may just have woken it and still run.
     pub fn count(&mut self) {
-        let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        self.0 = self.0.into_iter().chain(running(&text)).min();
+        for _ in 0..BUSY_COUNTS {
+            let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+            self.0 = self.0.into_iter().chain(running(&text)).min();
+            if self.0.unwrap_or(0) == 0 {
+                return;
+            }
+            std::thread::sleep(BUSY_PAUSE);
+        }
     }
 
     /// Returns the number, at most one for each core: the kernel divides the cores among sessions

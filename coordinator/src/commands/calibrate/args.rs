@@ -34,7 +34,7 @@ pub struct CalibrateArgs {
     #[command(flatten)]
     pub tree: TreeArgs,
     /// Measure the costs of processes on this machine instead of a cluster; every command without a
-    /// profile predicts with them. It takes a tenth of a second, and the first command on a machine
+    /// profile predicts with them. It takes a fifth of a second, and the first command on a machine
     /// does it anyway
     #[arg(long, conflicts_with_all = [
         "tree", "network", "cluster", "root", "spanning", "output", "link", "flit_size", "seconds",

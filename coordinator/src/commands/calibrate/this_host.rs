@@ -1,4 +1,4 @@
-//! `flitcast calibrate --host`: measures the costs of processes on this machine in a tenth of a
+//! `flitcast calibrate --host`: measures the costs of processes on this machine in a fifth of a
 //! second from a few rounds of a small cluster, and stores them for the commands that follow.
 
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ const RUNS: [(Algorithm, Pacing, u64, u64); 4] = [
 const GATHER: Algorithm = Algorithm::CERTIFICATION_PIPELINED;
 /// No further run begins if it would end after this time, assuming the longest duration so far: the
 /// first command on a machine waits for the measurement.
-const ENOUGH: Duration = Duration::from_millis(90);
+const ENOUGH: Duration = Duration::from_millis(200);
 /// Time for learning from the runs, which takes about 10 ms.
 const FIT: Duration = Duration::from_millis(50);
 const FLIT_BYTES: u32 = 64 << 10;

@@ -11,8 +11,12 @@ use crate::options::names::typed;
 use crate::options::values::joined;
 
 /// Arguments of every command that works on a tree.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct TreeArgs {
+    /// Number of PEs beside P0, all on this machine, on a tree that is chosen by its predicted time: N
+    /// is short for --network complete:N+1.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub workers: Option<u32>,
     /// The tree: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
     /// file:PATH (TOML). N counts every PE, P0 included.
     #[arg(long, value_name = "TREE")]
@@ -62,10 +66,28 @@ pub struct ClusterArgs {
 impl TreeArgs {
     /// Leaves the tree of a network open, unless an option is about it.
     pub fn leave_open(&mut self) {
-        let has_network = self.network.is_some() || self.cluster.is_some();
+        let has_network = self.network().is_some() || self.cluster.is_some();
         if self.tree.is_none() && has_network && self.spanning.is_none() {
             self.tree = Some("auto".to_owned());
         }
+    }
+
+    /// Returns the network of `--network`, or the complete network of `-n`.
+    pub fn network(&self) -> Option<String> {
+        let complete = |workers: u32| format!("complete:{}", u64::from(workers) + 1);
+        self.network.clone().or(self.workers.map(complete))
+    }
+
+    /// Returns the given options that each define the PEs.
+    pub fn given(&self) -> Vec<&'static str> {
+        let options = [
+            ("-n", self.workers.is_some()),
+            ("--tree", self.tree.is_some()),
+            ("--network", self.network.is_some()),
+            ("--cluster", self.cluster.is_some()),
+        ];
+        let given = options.into_iter().filter(|(_, given)| *given);
+        given.map(|(option, _)| option).collect()
     }
 
     /// Returns the given options that do not apply to a network without a tree.
@@ -89,11 +111,10 @@ impl TreeArgs {
 impl From<ClusterArgs> for TreeArgs {
     fn from(args: ClusterArgs) -> TreeArgs {
         TreeArgs {
-            tree: None,
-            network: None,
             cluster: Some(args.file),
             root: args.root,
             spanning: args.spanning,
+            ..TreeArgs::default()
         }
     }
 }

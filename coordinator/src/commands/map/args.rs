@@ -11,8 +11,9 @@ use anyhow::anyhow;
 use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
 use flitcast_plan::Algorithm;
+use flitcast_proto::ops::Layout;
 
-use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
+use flitcast_cluster::job::request::{Request, RequestError, Site, count_by_input, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -112,7 +113,10 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn understand(args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+    pub fn understand(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+        // The results may be those of fewer PEs.
+        let input = Some(&*args.input).filter(|_| !args.spread);
+        count_by_input(&mut args.tree, input, Layout::ByDestination);
         let mut faults: Vec<anyhow::Error> = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();

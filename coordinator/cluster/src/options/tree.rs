@@ -13,11 +13,11 @@ use crate::options::values::joined;
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TreeArgs {
-    /// Number of PEs beside P0, all on this machine, on a tree that is chosen by its predicted time: N
-    /// is short for --network complete:N+1.
+    /// Number of PEs beside P0, on this machine: short for --network complete:N+1, whose tree is chosen
+    /// by its predicted time where a command can choose.
     #[arg(short = 'n', long, value_name = "N")]
     pub workers: Option<u32>,
-    /// The tree: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
+    /// The tree, like kary:2:8: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
     /// file:PATH (TOML). N counts every PE, P0 included.
     #[arg(long, value_name = "TREE")]
     pub tree: Option<String>,
@@ -43,7 +43,7 @@ pub struct TreeArgs {
 /// Returns the help of `--network`.
 fn network_help() -> String {
     format!(
-        "A tree that spans this network, instead of --tree: {} (an edge `A B` on each line)",
+        "A network like mesh:4x4, instead of --tree: a tree spans {} (an edge `A B` on each line)",
         joined(NetworkSpec::forms(), "or")
     )
 }

@@ -26,10 +26,10 @@ use flitcast_cluster::text::units::parse_time;
 
 const EXAMPLES: &str = "\
 Examples:
-  flitcast map --tree kary:2:8 --input shards --output results -- wc -w
-  flitcast map --tree star:5 --input texts --spread --output results -- sh -c 'cat * | wc -w'
-  flitcast map --cluster cluster.toml --work /scratch --retry 1 --input /data/shards \\
-      --output /data/results -- /opt/model/train --epochs 3";
+  flitcast map --input shards --output results -- wc -w
+  flitcast map -n 4 --spread --input texts --output out -- sh -c 'cat * | wc -w'
+  flitcast map --cluster cluster.toml --work /scratch --retry 1 \\
+      --input /data/shards --output /data/results -- /opt/train --epochs 3";
 
 /// Arguments of `flitcast map`.
 #[derive(Clone, Debug, Args)]
@@ -38,17 +38,17 @@ pub struct MapArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     tree: TreeArgs,
-    /// Folder of the shards: entry p3, a file or a folder, is P3's.
+    /// Folder of the shards, where p3 is P3's: a file or a folder.
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
-    /// Deal all files below the input over P1..Pn, balanced by size.
+    /// Deal all files below the input over the PEs: over P1..Pn, balanced by size.
     #[arg(long)]
     spread: bool,
-    /// Folder for the results: the standard output of P3's command becomes p3/stdout, and each file
+    /// Folder for the results, in p3 those of P3: the standard output of P3's command becomes p3/stdout, and each file
     /// that it writes in its current directory becomes p3/FILE.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Accept an output that holds files, and replace those that arrive again.
+    /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     force: bool,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
@@ -77,7 +77,7 @@ pub struct MapArgs {
     /// Serve metrics, as `flitcast scatter --metrics` does.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
     /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
@@ -90,7 +90,7 @@ pub struct MapArgs {
 /// Options for faults of commands and PEs.
 #[derive(Clone, Debug, Args)]
 struct FaultArgs {
-    /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and
+    /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
     #[arg(long, value_name = "N", help_heading = "Faults")]
     retry: Option<String>,

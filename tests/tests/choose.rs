@@ -59,6 +59,31 @@ fn without_a_name_algorithm_and_tree_are_chosen() {
     }
 }
 
+/// The number of PEs is that of `-n` and P0, or that of the entries.
+#[test]
+fn a_number_of_pes_is_enough() {
+    let dir = scratch();
+    for pe in 1..=3 {
+        dir.put(&format!("in/p{pe}"), "text");
+    }
+    for line in [
+        "scatter -n 3 --size 1KiB",
+        "scatter --input @/in --output @/scattered",
+        "gather --input @/in --output @/gathered",
+    ] {
+        let report = dir.report(line);
+        assert_eq!(report.list("/pes").len(), 4, "{line}");
+        assert!(report.value("/choice/chosen").is_object(), "{line}");
+    }
+    let map = dir.run("map --input @/in --output @/mapped -- cat").ok();
+    assert!(
+        map.stdout
+            .starts_with("map complete:4 root 0 bfs: cat on 3 shards")
+    );
+    dir.run("broadcast --input @/in --output @/copies")
+        .fails(2, &["no PEs are given; use -n N"]);
+}
+
 /// A named tree runs the papers' algorithm, and a named algorithm its usual tree.
 #[test]
 fn what_is_named_is_not_chosen() {

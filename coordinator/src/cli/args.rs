@@ -34,13 +34,16 @@ fn after_help() -> String {
     text
 }
 
+const MORE_HELP: &str =
+    "`flitcast COMMAND -h` lists the usual options of a command, --help all of them.";
+
 const EXAMPLES: &str = "\
 Examples:
-  flitcast scatter --tree kary:2:8 --input shards --output out/scattered
-  flitcast scatter --tree kary:2:8 --input shards --output out/scattered --retry 2
+  flitcast scatter --input shards --output out/scattered
+  flitcast scatter -n 8 --input shards --output out/scattered --retry 2
   flitcast resume out/scattered/.flitcast-round-*.toml
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
-  flitcast map --tree kary:2:8 --input shards --output results -- wc -w
+  flitcast map --input shards --output results -- wc -w
   flitcast gather --tree star:8 --size 1MiB --rounds 30 --report star.html
   flitcast watch
   flitcast calibrate --tree kary:2:8 --output profile.toml
@@ -49,13 +52,12 @@ Examples:
   flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7
   flitcast bench gather --tree kary:2:8 --lengths ramp:64KiB --rounds 30";
 
-/// Scatter different messages to many processes, and gather them back, over a
-/// tree of TCP links.
+/// Scatter messages to many processes over a tree of links, and gather them back.
 #[derive(Debug, Parser)]
-#[command(name = "flitcast", version, max_term_width = 100, after_help = after_help())]
+#[command(name = "flitcast", version, max_term_width = 80, after_help = MORE_HELP, after_long_help = after_help())]
 pub struct Cli {
     /// Log more on stderr; twice, still more. RUST_LOG overrides it.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Logging")]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true, help_heading = "Logging")]
     pub verbose: u8,
     /// Format of log lines.
     #[arg(
@@ -63,6 +65,7 @@ pub struct Cli {
         global = true,
         value_enum,
         default_value_t = LogFormat::Text,
+        hide_short_help = true,
         help_heading = "Logging"
     )]
     pub log_format: LogFormat,
@@ -89,18 +92,28 @@ pub enum Command {
     Gather(Deferred<GatherArgs>),
     /// Send every PE a copy of one file or folder of P0.
     Broadcast(Deferred<BroadcastArgs>),
-    /// Bring every PE's message to all others.
+    /// Bring every PE's message to all others (or: allgather).
     #[command(visible_alias = "allgather")]
     Gossip(Deferred<GossipArgs>),
-    /// Send a different message from every PE to each other PE.
+    /// Send a message from every PE to each other PE (or: alltoall).
     #[command(visible_alias = "alltoall")]
     Exchange(Deferred<ExchangeArgs>),
-    /// Scatter shards, run a command on each where it arrives, and gather what it writes.
+    /// Scatter shards, run a command on each, and gather its results.
     Map(Deferred<MapArgs>),
-    /// Continue a scatter or gather that failed: send what is missing, without the dead PEs.
+    /// Continue a run that failed: send what is missing.
     Resume(Deferred<ResumeArgs>),
-    /// Measure a cluster, and write the results to a profile for --profile.
-    Calibrate(Deferred<CalibrateArgs>),
+    /// Check a cluster file, and show the cluster that it describes.
+    Check(Deferred<CheckArgs>),
+    /// Start the PEs of a cluster file, and keep them for later commands.
+    Up(Deferred<UpArgs>),
+    /// List the running clusters, and show the state of the PEs of one.
+    Status(Deferred<StatusArgs>),
+    /// Watch a running command: its tree, its traffic, its progress.
+    Watch(Deferred<WatchArgs>),
+    /// Stop a running cluster.
+    Down(Deferred<DownArgs>),
+    /// Make certificates, by which processes authenticate each other.
+    Ca(Deferred<CaArgs>),
     /// Work out a round step by step, without running it.
     #[command(after_help = TIMED_HELP)]
     Plan(Deferred<PlanArgs>),
@@ -113,20 +126,12 @@ pub enum Command {
     /// Predict all algorithms: `flitcast compare` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast compare")]
     TimedCompare(Deferred<TimedArgs>),
-    /// Time the algorithms and the baselines, and compare them with their predictions.
+    /// Time the algorithms and the baselines beside their predictions.
     Bench(Deferred<BenchArgs>),
-    /// Print a tree, or a spanning tree of a network, with the costs of its shape.
+    /// Measure a cluster, and write a profile for --profile.
+    Calibrate(Deferred<CalibrateArgs>),
+    /// Print a tree, or a spanning tree of a network.
     Tree(Deferred<PrintTreeArgs>),
-    /// Watch a running command: the tree, the traffic on its edges, the progress of each PE.
-    Watch(Deferred<WatchArgs>),
-    /// Check a cluster file, and show the cluster that it describes.
-    Check(Deferred<CheckArgs>),
-    /// Start the PEs of a cluster file, and keep them running for later commands.
-    Up(Deferred<UpArgs>),
-    /// List the running clusters, and show the state of the PEs of one.
-    Status(Deferred<StatusArgs>),
-    /// Stop a running cluster.
-    Down(Deferred<DownArgs>),
     /// Keep a cluster: `flitcast up` runs this in the background.
     #[command(hide = true)]
     Keep(Deferred<KeepArgs>),
@@ -136,10 +141,7 @@ pub enum Command {
     #[cfg(feature = "packaging")]
     /// Write the manual pages, one for each command.
     Man(Deferred<ManArgs>),
-    /// Make the certificates by which the processes of a cluster authenticate each other.
-    Ca(Deferred<CaArgs>),
-    /// Run one PE of a cluster: the other commands start these themselves, unless the cluster file says
-    /// that they join.
+    /// Run one PE of a cluster; other commands start these, unless they join.
     Node(Deferred<NodeArgs>),
     /// Print the hash of this program, to verify a copy of it on a host.
     #[command(hide = true)]

@@ -2,15 +2,14 @@
 
 mod args;
 mod deferred;
+mod help;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-#[cfg(feature = "packaging")]
-use clap::CommandFactory as _;
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -36,15 +35,18 @@ use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::retry::ResumableJob;
 use flitcast_cluster::text::stderr::{self, LogLines};
 use flitcast_cluster::text::stdout::unless_closed;
+use help::{if_asked, with_nearest, wrapped};
 
 /// Number of words that may contain the command: the program, the command, and options before it.
 const MOST_BEFORE: usize = 5;
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
-    let code = match Cli::try_parse_from(words()) {
+    let words = words();
+    let parsed = if_asked(Cli::command(), &words).try_get_matches_from(words);
+    let code = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => run(cli).unwrap_or_else(report_error),
-        Err(error) => not_parsed(&error),
+        Err(error) => not_parsed(error),
     };
     stderr::finish();
     code
@@ -70,7 +72,8 @@ fn words() -> Vec<OsString> {
 }
 
 /// Prints the requested help, or the error in the command line.
-fn not_parsed(error: &clap::Error) -> ExitCode {
+fn not_parsed(error: clap::Error) -> ExitCode {
+    let error = with_nearest(error, &Cli::command());
     let text = error.render().to_string();
     // A closed output has no reader.
     let _ = match error.use_stderr() {
@@ -81,7 +84,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
             return refuse(&[text.strip_prefix("error: ").unwrap_or(&text).trim_end()]);
         }
         true => write_help(io::stderr(), &text),
-        false => write_help(io::stdout(), &text),
+        false => write_help(io::stdout(), &wrapped(&text)),
     };
     ExitCode::from(error.exit_code() as u8)
 }

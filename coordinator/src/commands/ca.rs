@@ -29,8 +29,9 @@ Example: the key of P3 has got into other hands.
   flitcast ca revoke credentials p3
   flitcast ca issue credentials p3
 
-revoked.pem lists what is revoked, and belongs beside ca.pem on every host. It is read by each
-command, by each process when it is started, and by one that joins and stays each time it joins.";
+revoked.pem lists what is revoked, and belongs beside ca.pem on every host. It
+is read by each command, by each process when it is started, and by one that
+joins and stays each time it joins.";
 
 /// Arguments of `flitcast ca`.
 #[derive(Debug, Args)]

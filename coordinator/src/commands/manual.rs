@@ -86,13 +86,19 @@ fn collect(command: Command, pages: &mut Vec<(String, Vec<u8>)>) {
 }
 
 fn page(command: Command, name: &str) -> Vec<u8> {
-    let help = command.get_after_help().map(ToString::to_string);
+    let help = command.get_after_long_help().or(command.get_after_help());
+    let help = help.map(ToString::to_string);
     let version = env!("CARGO_PKG_VERSION");
     // The text after the help becomes separate sections.
-    let man = Man::new(command.version(version).after_help(None::<&str>))
-        .title(name)
-        .source(format!("flitcast {version}"))
-        .manual("Flitcast");
+    let man = Man::new(
+        command
+            .version(version)
+            .after_help(None::<&str>)
+            .after_long_help(None::<&str>),
+    )
+    .title(name)
+    .source(format!("flitcast {version}"))
+    .manual("Flitcast");
     let mut more = Roff::new();
     more.control("SH", ["EXIT STATUS"]);
     for (code, meaning) in EXIT_STATUS {

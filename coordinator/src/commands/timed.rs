@@ -27,9 +27,9 @@ use flitcast_cluster::text::words::counted;
 
 /// The last lines of the help of `flitcast plan` and `compare`.
 pub const TIMED_HELP: &str = "\
-With --profile, or lengths with a unit like 1MiB, all options are those of the real command (`flitcast
-gather --help`), and the answer is in seconds and in steps:
-  flitcast plan gather --network complete:16 --size 1KiB --link rate=100mbit,latency=10ms";
+With --profile, or lengths with a unit like 1MiB, all options are those of the
+real command (`flitcast gather --help`), and the answer is in seconds and steps:
+  flitcast plan gather -n 15 --size 1KiB --link rate=100mbit,latency=10ms";
 
 /// Arguments of a plan or a comparison in bytes and seconds.
 #[derive(Debug, Args)]

@@ -34,7 +34,7 @@ pub const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "130",
-        "Ctrl-C: the run was given up; what had arrived is kept, and can be gone on with",
+        "Ctrl-C: the run was given up; what had arrived is kept, to be continued",
     ),
     ("129", "SIGHUP, as when a terminal is closed: likewise"),
     ("131", "SIGQUIT: likewise"),

@@ -13,7 +13,13 @@ fn entries_that_belong_to_no_pe() {
     for operation in ["scatter", "gather"] {
         let dir = with_input();
         let line = format!("{operation} --tree path:3 {TO_OUTPUT}");
-        let told = ["input", "3 entries", "this tree has p1..p2"];
+        let told = [
+            "3 entries",
+            "p1..p2",
+            "P0 has no message, and there are 2 other PEs",
+        ];
+        refused_in(&dir, &line, &told);
+        let told = ["use -n 3 or --tree path:4"];
         refused_in(&dir, &line, &told);
         for name in ["p0", "p9", "p01", "P1", "q3", "notes.txt"] {
             fill(&dir.join("input").join(name), 1);

@@ -20,7 +20,7 @@ use crate::tuning::USUAL_FLIT_BYTES;
 /// The links for which a plan's time is computed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct LinkArgs {
-    /// Also compute how long the plan takes on links like this one, as a run emulates them: rate=RATE,
+    /// Also compute the time of the plan on links: like this one, as a run emulates them; rate=RATE,
     /// latency=TIME, setup=TIME, or several, separated by commas.
     #[arg(long, value_name = "LINK", value_parser = parse_link)]
     pub link: Option<LinkSpec>,

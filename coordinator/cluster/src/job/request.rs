@@ -33,7 +33,7 @@ pub use expected::{expected_model, steps};
 pub use flits::flit_size;
 pub use gather::gather_operation;
 pub use gossip_ways::{OF_NETWORKS, candidates_on};
-pub use input::measure_input;
+pub use input::{count_by_input, measure_input};
 pub use messages::Messages;
 pub use output::output_fault;
 pub use trees::{check_size, local_topology};

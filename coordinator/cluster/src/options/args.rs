@@ -34,7 +34,7 @@ pub struct ScatterArgs {
     /// measured links and hosts), or given:3,1,2 (every nonnull message once, by its PE).
     #[arg(long, value_name = "ORDER", default_value_t = MessageOrder::Tail)]
     pub order: MessageOrder,
-    /// Deal all files below the input over all other PEs, balanced by size.
+    /// Deal all files below the input over the PEs: over all others, balanced by size.
     #[arg(long)]
     pub spread: bool,
     /// The PE that holds the messages, as 3 or P3; the lengths are those of all other PEs [default:
@@ -85,7 +85,7 @@ pub struct GatherArgs {
 #[derive(Debug, Args)]
 #[command(
     mut_arg("input", |input| input.help("What all others get: a file or a folder").value_name("PATH")),
-    mut_arg("output", |output| output.help("Where the copies arrive: P3's becomes visible as p3, whole or not at all")),
+    mut_arg("output", |output| output.help("Folder for the copies, where p3 is P3's: each becomes visible whole or not at all")),
     mut_arg("lengths", |lengths| lengths.hide(true)),
 )]
 pub struct BroadcastArgs {
@@ -95,7 +95,7 @@ pub struct BroadcastArgs {
     /// How to broadcast.
     #[arg(long, help = broadcast_help())]
     pub algorithm: Option<BroadcastAlgorithm>,
-    /// The PE that has the message, 3 or P3 [default: P0].
+    /// The PE that has the message, as 3 or P3 [default: P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
 }
@@ -103,9 +103,9 @@ pub struct BroadcastArgs {
 /// Arguments of `flitcast gossip`.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("input", |input| input.help("Where the messages lie: entry p3, a file or a folder, is P3's for all others")),
-    mut_arg("output", |output| output.help("Where they arrive: P3's becomes visible at P5 as p5/p3, whole or not at all")),
-    mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a list for P0..Pn (64KiB,0,3MiB), or equal:MEAN, ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED")),
+    mut_arg("input", |input| input.help("Folder of the messages, where p3 is P3's for all: a file or a folder")),
+    mut_arg("output", |output| output.help("Folder for copies, where p5/p3 is P3's at P5: each becomes visible whole or not at all")),
+    mut_arg("lengths", |lengths| lengths.help("Synthetic messages, like 64KiB,0,3MiB: a list for P0..Pn, or equal:MEAN, ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED")),
     mut_arg("packets", |packets| packets.hide(true)),
     mut_arg("cover", |cover| cover.hide(true)),
 )]
@@ -130,9 +130,9 @@ pub struct GossipArgs {
 /// Arguments of `flitcast exchange`.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("input", |input| input.help("Where the messages lie: entry p2/p5, a file or a folder, is P2's for P5")),
-    mut_arg("output", |output| output.help("Where they arrive: P2's becomes visible at P5 as p5/p2, whole or not at all")),
-    mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a file with a row for each sender and a column for each receiver, or equal:MEAN").value_name("FILE")),
+    mut_arg("input", |input| input.help("Folder of messages, where p2/p5 is P2's for P5: a file or a folder")),
+    mut_arg("output", |output| output.help("Folder for messages, where p5/p2 is P2's at P5: each becomes visible whole or not at all")),
+    mut_arg("lengths", |lengths| lengths.help("Synthetic messages by a file or equal:MEAN: a row for each sender and a column for each receiver").value_name("FILE")),
     mut_arg("packets", |packets| packets.hide(true)),
     mut_arg("cover", |cover| cover.hide(true)),
 )]
@@ -190,19 +190,18 @@ pub struct TransferArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Synthetic messages of this size for every PE, like 1MiB.
+    /// Synthetic messages of this size, like 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
-    /// Synthetic messages: a list for P1..Pn (64KiB,0,3MiB), or equal:MEAN,
-    /// ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
+    /// Synthetic messages, like 64KiB,0,3MiB: a list for P1..Pn, or equal:MEAN, ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<String>,
     /// Payload of a flit, the unit that a relay holds [default: 64KiB, or another size that is
     /// predicted to be at least a fifth quicker].
     #[arg(long, value_name = "SIZE")]
     pub flit_size: Option<String>,
-    /// Emulate links: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us, ms, s) or both, as in
-    /// rate=200mbit,latency=1ms, and setup=TIME, for which each flit occupies the link in addition, or
+    /// Emulate links, like rate=200mbit,latency=1ms: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,
+    /// ms, s) or both, and setup=TIME, for which each flit occupies the link in addition, or
     /// each packet of a gossip or an exchange. A tree file may set these for single edges [default: as fast as the machine].
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
@@ -239,13 +238,13 @@ pub struct RoundArgs {
     /// separate emulated link (--link).
     #[arg(long)]
     pub cover: bool,
-    /// Folder of the messages: entry p3, a file or a folder, is P3's.
+    /// Folder of the messages, where p3 is P3's: a file or a folder.
     #[arg(long, value_name = "DIR")]
     pub input: Option<PathBuf>,
-    /// Folder for the messages: P3's becomes visible as p3, whole or not at all.
+    /// Folder for the messages, where p3 is P3's: each becomes visible whole or not at all.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Accept an output that holds files, and replace those that arrive again.
+    /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     pub force: bool,
     /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another
@@ -255,14 +254,14 @@ pub struct RoundArgs {
     /// Number of rounds; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
-    /// Connect, measure and predict as for a run, and report what would go where and how long it would
-    /// take; send no message, and write no file.
+    /// Connect, measure and predict, but send nothing: report what would go where and how long it would
+    /// take; write no file.
     #[arg(long, conflicts_with_all = ["rounds", "retry", "report", "trace"])]
     pub dry_run: bool,
     /// Whether every algorithm is predicted: `flitcast compare` sets this.
     #[arg(skip)]
     pub compares: bool,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
     /// Pictures to draw of the run.
@@ -276,7 +275,7 @@ pub struct ResumeArgs {
     /// The record that the failed round left in its output directory.
     #[arg(value_name = "ROUND")]
     pub record: PathBuf,
-    /// Include the PEs that were excluded as dead, for example because their hosts were repaired.
+    /// Include the PEs that were excluded as dead: their hosts may have been repaired.
     #[arg(long, help_heading = "Faults")]
     pub revive: bool,
     /// Continue without a PE that fails, N times at most (up to 16).
@@ -289,14 +288,14 @@ pub struct ResumeArgs {
     /// again.
     #[command(flatten)]
     pub guard: GuardArgs,
-    /// Replace existing files in the output where a message is missing.
+    /// Replace files in the output where a message is missing.
     #[arg(long)]
     pub force: bool,
     /// Serve Prometheus metrics at http://ADDR/metrics while the command runs, for example at
     /// 127.0.0.1:9464; unencrypted, without authentication.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }

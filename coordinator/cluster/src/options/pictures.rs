@@ -10,7 +10,7 @@ use crate::text::whole_file::{check_place, resolved};
 /// Pictures of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PictureArgs {
-    /// Write a page that shows the run beside its prediction: each PE's sends over time, when each
+    /// Write a page of the run beside its prediction: each PE's sends over time, when each
     /// message arrived, and how the rounds differ. Opens in any browser, from disk.
     #[arg(long, value_name = "FILE.html", help_heading = "Pictures")]
     pub report: Option<PathBuf>,

@@ -11,9 +11,13 @@ use crate::options::names::typed;
 use crate::options::values::joined;
 
 /// Arguments of every command that works on a tree.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct TreeArgs {
-    /// The tree: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
+    /// Number of PEs beside P0, on this machine: short for --network complete:N+1, whose tree is chosen
+    /// by its predicted time where a command can choose.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub workers: Option<u32>,
+    /// The tree, like kary:2:8: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
     /// file:PATH (TOML). N counts every PE, P0 included.
     #[arg(long, value_name = "TREE")]
     pub tree: Option<String>,
@@ -39,7 +43,7 @@ pub struct TreeArgs {
 /// Returns the help of `--network`.
 fn network_help() -> String {
     format!(
-        "A tree that spans this network, instead of --tree: {} (an edge `A B` on each line)",
+        "A network like mesh:4x4, instead of --tree: a tree spans {} (an edge `A B` on each line)",
         joined(NetworkSpec::forms(), "or")
     )
 }
@@ -62,10 +66,28 @@ pub struct ClusterArgs {
 impl TreeArgs {
     /// Leaves the tree of a network open, unless an option is about it.
     pub fn leave_open(&mut self) {
-        let has_network = self.network.is_some() || self.cluster.is_some();
+        let has_network = self.network().is_some() || self.cluster.is_some();
         if self.tree.is_none() && has_network && self.spanning.is_none() {
             self.tree = Some("auto".to_owned());
         }
+    }
+
+    /// Returns the network of `--network`, or the complete network of `-n`.
+    pub fn network(&self) -> Option<String> {
+        let complete = |workers: u32| format!("complete:{}", u64::from(workers) + 1);
+        self.network.clone().or(self.workers.map(complete))
+    }
+
+    /// Returns the given options that each define the PEs.
+    pub fn given(&self) -> Vec<&'static str> {
+        let options = [
+            ("-n", self.workers.is_some()),
+            ("--tree", self.tree.is_some()),
+            ("--network", self.network.is_some()),
+            ("--cluster", self.cluster.is_some()),
+        ];
+        let given = options.into_iter().filter(|(_, given)| *given);
+        given.map(|(option, _)| option).collect()
     }
 
     /// Returns the given options that do not apply to a network without a tree.
@@ -89,11 +111,10 @@ impl TreeArgs {
 impl From<ClusterArgs> for TreeArgs {
     fn from(args: ClusterArgs) -> TreeArgs {
         TreeArgs {
-            tree: None,
-            network: None,
             cluster: Some(args.file),
             root: args.root,
             spanning: args.spanning,
+            ..TreeArgs::default()
         }
     }
 }

@@ -55,9 +55,7 @@ mod tests {
         let args = TreeArgs {
             tree,
             network: network.map(str::to_owned),
-            cluster: None,
-            root: None,
-            spanning: None,
+            ..TreeArgs::default()
         };
         args.topology(SpanningArg::Bfs).expect("it is one")
     }

@@ -32,7 +32,7 @@ impl TreeArgs {
         if !self.is_auto() {
             return Ok(vec![self.topology(default)?]);
         }
-        if self.network.is_none() && self.cluster.is_none() {
+        if self.network().is_none() && self.cluster.is_none() {
             return Err(vec![anyhow!(
                 "--tree auto chooses among the trees over a network; \
                  add --network NETWORK (like complete:8) or --cluster FILE"
@@ -70,16 +70,18 @@ impl TreeArgs {
     /// tree if `--spanning` is given, else one of each kind in `kinds`.
     pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
         let mut faults = Vec::new();
-        if self.network.is_none() && self.cluster.is_none() {
+        let network = self.network();
+        if network.is_none() && self.cluster.is_none() {
             faults.extend(self.without_network());
         }
         let slurm = self.cluster.as_deref().and_then(Slurm::named);
-        let made = match (&self.tree, &self.network, &self.cluster, slurm) {
+        let made = match (&self.tree, &network, &self.cluster, slurm) {
+            _ if self.workers.is_some() && self.network.is_some() => Err(vec![self.several()]),
             (tree, None, Some(_), Some(slurm)) => {
                 of_job(slurm, tree.as_deref()).map_err(|fault| vec![fault])
             }
             (None, None, None, _) => Err(vec![anyhow!(
-                "no tree is given; use --tree TREE (like kary:2:8), \
+                "no PEs are given; use -n N (like -n 8), --tree TREE (like kary:2:8), \
                  --network NETWORK (like mesh:4x4) or --cluster FILE"
             )]),
             (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
@@ -93,21 +95,18 @@ impl TreeArgs {
                     (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
                 }
             }
-            (tree, network, cluster, _) => {
-                let given = [
-                    tree.as_ref().map(|_| "--tree"),
-                    network.as_ref().map(|_| "--network"),
-                    cluster.as_ref().map(|_| "--cluster"),
-                ];
-                let given: Vec<&str> = given.into_iter().flatten().collect();
-                Err(vec![anyhow!("{}: use one of them", given.join(" and "))])
-            }
+            _ => Err(vec![self.several()]),
         };
         match made {
             Ok(made) if faults.is_empty() => Ok(made),
             Ok(_) => Err(faults),
             Err(first) => Err(first.into_iter().chain(faults).collect()),
         }
+    }
+
+    /// Returns the error that several options define the PEs.
+    fn several(&self) -> TopologyError {
+        anyhow!("{}: use one of them", self.given().join(" and "))
     }
 
     /// Returns the typed kind of spanning trees, or else `kinds`.
@@ -134,9 +133,7 @@ mod tests {
         TreeArgs {
             tree: tree.map(str::to_owned),
             network: network.map(str::to_owned),
-            cluster: None,
-            root: None,
-            spanning: None,
+            ..TreeArgs::default()
         }
     }
 
@@ -161,7 +158,7 @@ mod tests {
 
     #[test]
     fn exactly_one_of_tree_network_and_cluster() {
-        assert!(messages(&args(None, None))[0].contains("--tree TREE"));
+        assert!(messages(&args(None, None))[0].contains("use -n N (like -n 8), --tree TREE"));
         let mut several = args(Some("path:3"), Some("ring:3"));
         let expected = ["--tree and --network: use one of them"];
         assert_eq!(messages(&several), expected);
@@ -169,6 +166,13 @@ mod tests {
         several.network = None;
         let expected = ["--tree and --cluster: use one of them"];
         assert_eq!(messages(&several), expected);
+        let mut workers = args(None, None);
+        workers.workers = Some(8);
+        let name = workers.topology(SpanningArg::Bfs).unwrap().name;
+        assert_eq!(name, "complete:9 root 0 bfs");
+        workers.network = Some("ring:3".to_owned());
+        let expected = ["-n and --network: use one of them"];
+        assert_eq!(messages(&workers), expected);
         let mut only_tree = args(Some("parents:7"), None);
         only_tree.root = Some("1".to_owned());
         only_tree.spanning = Some(SpanningArg::Bfs);

@@ -56,7 +56,7 @@ pub struct BenchRoundArgs {
     /// Messages and tree.
     #[command(flatten)]
     pub transfer: TransferArgs,
-    /// Number of timed rounds of each algorithm
+    /// Timed rounds of each algorithm
     #[arg(long, value_name = "K", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
     /// Number of rounds before them, untimed, on each cluster that is launched

@@ -101,7 +101,11 @@ impl Bench {
         let of_size = size.map(|size| format!("equal:{size}"));
         Ok(Bench {
             operation: asked.collective().name(),
-            tree: tree.tree.or(tree.network).unwrap_or(trees.schedules.name),
+            tree: tree
+                .tree
+                .clone()
+                .or(tree.network())
+                .unwrap_or(trees.schedules.name),
             lengths: lengths.or(of_size).unwrap_or_default(),
             pes: request.site.tree.len(),
             flit_bytes,

@@ -33,18 +33,18 @@ pub struct CalibrateArgs {
     /// Tree or cluster.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Measure the costs of processes on this machine instead of a cluster; every command without a
+    /// Measure the costs of processes on this machine; every command without a
     /// profile predicts with them. It takes a fifth of a second, and the first command on a machine
     /// does it anyway
     #[arg(long, conflicts_with_all = [
-        "tree", "network", "cluster", "root", "spanning", "output", "link", "flit_size", "seconds",
+        "workers", "tree", "network", "cluster", "root", "spanning", "output", "link", "flit_size", "seconds",
         "credentials", "insecure", "metrics",
     ])]
     pub host: bool,
     /// With --host: measure processes whose connections are encrypted
     #[arg(long, requires = "host")]
     pub encrypted: bool,
-    /// Write the profile to this file, for --profile of other commands
+    /// Write the profile to this file: for --profile of other commands
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Shape the links, as in rate=200mbit,latency=1ms [default: as fast as the machine]

@@ -68,10 +68,7 @@ pub async fn measure_host(
     let began = Instant::now();
     let tree = TreeArgs {
         tree: Some(TREE.to_owned()),
-        network: None,
-        cluster: None,
-        root: None,
-        spanning: None,
+        ..TreeArgs::default()
     };
     let topology = local_topology(&tree, SpanningArg::Broadcast);
     let topology = topology.map_err(|_| anyhow::anyhow!("{TREE} is a tree"))?;

@@ -20,7 +20,7 @@ use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::{is_for_trees, joined};
 
 pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Faults> {
-    let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
+    let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let mut faults = Faults::default();
     let trees = faults.take(spanning(&args.tree));
@@ -63,7 +63,7 @@ fn comparison(
             rows.extend(plan.map(|plan| Row::new(name, one.name(), &plan)));
         }
     }
-    let network = args.tree.network.as_deref().unwrap_or_default();
+    let network = args.tree.network().unwrap_or_default();
     for one in others {
         if let Ok((_, plan)) = among_all(*one, &trees[0].tree, from, flits) {
             rows.push(Row::new(&format!("{network}, its own"), one.name(), &plan));

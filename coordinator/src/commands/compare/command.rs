@@ -18,8 +18,8 @@ pub fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Fa
             scatter_gather::compared(Algorithm::CERTIFICATION_PIPELINED, args)
         }
         CompareOperation::Broadcast(args) => broadcast::compared(args),
-        CompareOperation::Gossip(args) => match &args.tree.network {
-            Some(network) => gossip::compared(args, network),
+        CompareOperation::Gossip(args) => match args.tree.network() {
+            Some(network) => gossip::compared(args, &network),
             None => gossip_on_tree::compared(args),
         },
         CompareOperation::Exchange(args) => exchange::compared(args),

@@ -13,7 +13,7 @@ use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::options::values::is_for_trees;
 
 pub fn compared(args: &CompareExchangeArgs) -> Result<String, Faults> {
-    let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
+    let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let mut faults = Faults::default();
     let trees = faults.take(spanning(&args.tree));
@@ -35,7 +35,7 @@ fn comparison(
 ) -> Result<Comparison, PlanTooLarge> {
     let (mut results, mut bounds, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     let flits = rows.concat();
-    let network = args.tree.network.as_deref().unwrap_or_default();
+    let network = &args.tree.network().unwrap_or_default();
     // A complete network has one comparison, whichever trees span it.
     let trees = &trees[..if reach_all { 1 } else { trees.len() }];
     for Named { name, tree } in trees {

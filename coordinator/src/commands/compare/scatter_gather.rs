@@ -48,7 +48,7 @@ pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Fau
         flits: &flits,
         links: &args.links,
     };
-    let rows = transport.rows(&trees, args.tree.network.as_deref().unwrap_or_default())?;
+    let rows = transport.rows(&trees, &args.tree.network().unwrap_or_default())?;
     // By time reversal no gather is faster than the best scatter: the same flits cross the same
     // edges to P0's single port.
     let bounds = trees

@@ -11,8 +11,9 @@ use anyhow::anyhow;
 use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
 use flitcast_plan::Algorithm;
+use flitcast_proto::ops::Layout;
 
-use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
+use flitcast_cluster::job::request::{Request, RequestError, Site, count_by_input, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -25,10 +26,10 @@ use flitcast_cluster::text::units::parse_time;
 
 const EXAMPLES: &str = "\
 Examples:
-  flitcast map --tree kary:2:8 --input shards --output results -- wc -w
-  flitcast map --tree star:5 --input texts --spread --output results -- sh -c 'cat * | wc -w'
-  flitcast map --cluster cluster.toml --work /scratch --retry 1 --input /data/shards \\
-      --output /data/results -- /opt/model/train --epochs 3";
+  flitcast map --input shards --output results -- wc -w
+  flitcast map -n 4 --spread --input texts --output out -- sh -c 'cat * | wc -w'
+  flitcast map --cluster cluster.toml --work /scratch --retry 1 \\
+      --input /data/shards --output /data/results -- /opt/train --epochs 3";
 
 /// Arguments of `flitcast map`.
 #[derive(Clone, Debug, Args)]
@@ -37,17 +38,17 @@ pub struct MapArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     tree: TreeArgs,
-    /// Folder of the shards: entry p3, a file or a folder, is P3's.
+    /// Folder of the shards, where p3 is P3's: a file or a folder.
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
-    /// Deal all files below the input over P1..Pn, balanced by size.
+    /// Deal all files below the input over the PEs: over P1..Pn, balanced by size.
     #[arg(long)]
     spread: bool,
-    /// Folder for the results: the standard output of P3's command becomes p3/stdout, and each file
+    /// Folder for the results, in p3 those of P3: the standard output of P3's command becomes p3/stdout, and each file
     /// that it writes in its current directory becomes p3/FILE.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Accept an output that holds files, and replace those that arrive again.
+    /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     force: bool,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
@@ -76,7 +77,7 @@ pub struct MapArgs {
     /// Serve metrics, as `flitcast scatter --metrics` does.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
     /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
@@ -89,7 +90,7 @@ pub struct MapArgs {
 /// Options for faults of commands and PEs.
 #[derive(Clone, Debug, Args)]
 struct FaultArgs {
-    /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and
+    /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
     #[arg(long, value_name = "N", help_heading = "Faults")]
     retry: Option<String>,
@@ -112,7 +113,10 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn understand(args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+    pub fn understand(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+        // The results may be those of fewer PEs.
+        let input = Some(&*args.input).filter(|_| !args.spread);
+        count_by_input(&mut args.tree, input, Layout::ByDestination);
         let mut faults: Vec<anyhow::Error> = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();

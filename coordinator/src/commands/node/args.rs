@@ -14,7 +14,7 @@ pub struct NodeArgs {
     /// The PE to run; in a Slurm job SLURM_PROCID defines it.
     #[arg(long, value_name = "I", required_unless_present = "join")]
     pub pe: Option<u32>,
-    /// Join the command that listens at this address, now or later: the `coordinator` of a cluster file
+    /// Join the command at this address, now or later: the `coordinator` of a cluster file
     /// with [launch] kind = "join". Or `slurm`, under srun: a command with --cluster slurm in the
     /// script of the job (slurm:PORT, if both use it).
     #[arg(
@@ -33,14 +33,14 @@ pub struct NodeArgs {
         conflicts_with = "stay"
     )]
     pub wait: Option<String>,
-    /// Join the next command when one has ended, until this process is stopped.
+    /// Join the next command when one has ended: until this process is stopped.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub stay: bool,
     /// Run the commands of `flitcast map`: a holder of the coordinator's certificate then has this
     /// user's rights on this host.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub commands: bool,
-    /// Read and write messages made of files below this folder, with this user's rights: a holder of
+    /// Read and write files below this folder, as this user: a holder of
     /// the coordinator's certificate can then read, write and replace its files. May be given several
     /// times [default: none, synthetic messages only].
     #[arg(long, value_name = "DIR", help_heading = "Joining", requires = "join")]
@@ -67,7 +67,7 @@ pub struct NodeArgs {
     /// input ends.
     #[arg(long, hide = true, requires = "stay", conflicts_with = "insecure")]
     pub kept: bool,
-    /// Write the PE's state to this file every second, for `flitcast health`.
+    /// File for `flitcast health`, to which the PE writes its state every second.
     #[arg(long, value_name = "FILE", help_heading = "Joining", requires = "join")]
     pub health: Option<PathBuf>,
     /// The address at which the PE's children reach it [default: the address that the cluster file

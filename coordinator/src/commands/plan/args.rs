@@ -47,7 +47,7 @@ pub enum PlanOperation {
     /// Plan a gossip: every PE sends its message to all others.
     #[command(visible_alias = "allgather")]
     Gossip(PlanGossipArgs),
-    /// Plan a total exchange: every PE sends a different message to every other.
+    /// Plan an exchange: every PE sends each other a different message.
     #[command(visible_alias = "alltoall")]
     Exchange(PlanExchangeArgs),
 }
@@ -58,7 +58,7 @@ pub struct PlanGossipArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// L_0..L_n in flits: a list (3,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
+    /// L_0..L_n in flits, like 3,0,4: a list, or equal:MEAN, ramp:MEAN, onebig:MEAN,
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
@@ -128,7 +128,8 @@ pub struct PrintArgs {
     /// Format of the plan on stdout.
     #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
-    /// Also run one state machine per PE step by step, under all rules of the model, and compare.
+    /// Also simulate the plan: run one state machine per PE step by step, under all rules of the model,
+    /// and compare.
     #[arg(long)]
     pub simulate: bool,
     /// Omit the crossings: print only the figures of the whole.
@@ -223,7 +224,7 @@ pub struct PlanRoundArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// L_1..L_n in flits: a list (0,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
+    /// L_1..L_n in flits, like 0,0,4: a list, or equal:MEAN, ramp:MEAN, onebig:MEAN,
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,

@@ -20,7 +20,7 @@ use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::is_for_trees;
 
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
-    let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
+    let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
     let mut faults = Faults::default();
@@ -96,5 +96,5 @@ fn shared(
         bound_steps: least_steps_of_complete(tree.len(), args.size),
         ..StaticPlan::listed(algorithm.operation(), &task, plan)
     };
-    Ok(planned.among_all(args.tree.network.as_ref()))
+    Ok(planned.among_all(args.tree.network()))
 }

@@ -18,7 +18,7 @@ pub fn run(args: &PlanArgs, out: &mut dyn Write) -> Printed {
     let (plan, print) = match &args.operation {
         PlanOperation::Scatter(args) => return scatter(args, out),
         PlanOperation::Gather(args) => return gather(args, out),
-        PlanOperation::Gossip(args) if args.tree.network.is_some() => {
+        PlanOperation::Gossip(args) if args.tree.network().is_some() => {
             return gossip_on_network::run(args, out);
         }
         PlanOperation::Gossip(args) => (gossip_on_tree::plan(args)?, args.print),

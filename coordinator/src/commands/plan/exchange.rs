@@ -14,7 +14,7 @@ use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::{AUTO, is_for_trees, joined, planned_names};
 
 pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
-    let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
+    let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let mut faults = Faults::default();
     let topology = faults.take(args.tree.topology(SpanningArg::Bfs).map_err(Faults::all));
@@ -40,7 +40,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
     let (algorithm, plan) = planned.map_err(|why| not_planned(&args.algorithm, why))?;
     let planned = StaticPlan::listed(algorithm, &task, plan);
     Ok(match reach_all {
-        true => planned.among_all(args.tree.network.as_ref()),
+        true => planned.among_all(args.tree.network()),
         false => planned.over(&topology, args.ports),
     })
 }

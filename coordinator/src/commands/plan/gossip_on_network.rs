@@ -40,7 +40,7 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
     let exact = |time| Fraction::new(time, prices.unit.into());
     let on_links = on_links(args, &gossip, &algorithm)?;
     let plan = GossipPlan {
-        network: args.tree.network.as_deref().unwrap_or_default(),
+        network: &args.tree.network().unwrap_or_default(),
         algorithm: algorithm.to_string(),
         typed: &typed,
         prices: &prices,
@@ -91,7 +91,7 @@ fn simulated(
 type Planned = (Gossip, GossipAlgorithm, PriceArgs, Prices);
 
 fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
-    let spec = args.tree.network.as_deref().unwrap_or_default();
+    let spec = &args.tree.network().unwrap_or_default();
     let mut faults = Faults(of_trees(args));
     let arena = faults.take(gossip_network(spec));
     let lengths = faults.take(lengths_in_flits(&args.lengths));

@@ -171,10 +171,10 @@ impl StaticPlan {
     }
 
     /// Returns the plan as one in a complete network.
-    pub fn among_all(self, network: Option<&String>) -> StaticPlan {
+    pub fn among_all(self, network: Option<String>) -> StaticPlan {
         StaticPlan {
             ports: "shared",
-            name: network.cloned().unwrap_or_default(),
+            name: network.unwrap_or_default(),
             ..self
         }
     }

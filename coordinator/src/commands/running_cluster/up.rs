@@ -60,8 +60,8 @@ Examples:
   flitcast status cluster.toml
   flitcast down cluster.toml
 
-Exit status: 0 when all PEs are there, also if the cluster was up before; 1 if it does not
-come up, and then nothing is left of it; 2 if the file is wrong.";
+Exit status: 0 when all PEs are there, also if the cluster was up before; 1 if
+it does not come up, and then nothing is left of it; 2 if the file is wrong.";
 
 /// Arguments of `flitcast up`.
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ use super::choose::choose_open;
 use super::crossings::check_any;
 use super::flits::{flit_size, packets_faults};
 use super::gather::unfit;
+use super::input::{count_by_input, count_fault};
 use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_faults;
@@ -48,6 +49,9 @@ pub fn check(
     mut asked: RequestSpec,
     operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>,
 ) -> Result<Request, Vec<RequestError>> {
+    let layout = asked.like.collective().layout();
+    let input = asked.round.input.as_deref().filter(|_| !asked.spread);
+    count_by_input(&mut asked.round.transfer.tree, input, layout);
     let ways = asked.ways.take();
     let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
     let mut checks = Checks {
@@ -338,7 +342,12 @@ impl Checks<'_> {
             apart: placement.is_some_and(Placement::is_apart)
                 && operation.collective().layout().can_be_apart(),
         };
-        let payload = messages.for_tree(&topology.tree, operation, files);
+        let mut payload = messages.for_tree(&topology.tree, operation, files);
+        let input = self.asked.round.input.as_deref().filter(|_| !files.spread);
+        if let (Err(faults), Some(input)) = (&mut payload, input) {
+            let count = count_fault(input, operation.collective().layout(), topology);
+            faults.extend(count.map(RequestError::from));
+        }
         self.keep_all(payload)
     }
 

@@ -1,6 +1,6 @@
 //! The lengths of messages made of files, as the PEs will read them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use flitcast_node::payload::{self, Others, PayloadError};
@@ -10,6 +10,8 @@ use flitcast_proto::ops::Layout;
 use flitcast_proto::{DeliveryId, Tree};
 
 use crate::job::fault::{RequestError, one};
+use crate::options::tree::TreeArgs;
+use crate::site::topology::Topology;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES};
 
 /// Reads the input as the PEs will: on one machine an error for them is an error here. Returns the
@@ -65,6 +67,61 @@ pub fn measure_input(
     Ok(bytes)
 }
 
+/// Returns the names of the entries of a folder, and the highest PE among these names.
+fn entries(folder: &Path) -> (Vec<PathBuf>, Option<u32>) {
+    let found = folder.read_dir().into_iter().flatten().flatten();
+    let paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
+    let named = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix('p')?.parse().ok();
+    let highest = paths.iter().filter_map(named).max();
+    (paths, highest)
+}
+
+/// Returns the highest PE that the input names, in the folders of an exchange as well.
+fn highest_pe(input: &Path, layout: Layout) -> Option<u32> {
+    let (paths, highest) = entries(input);
+    let below = match layout {
+        Layout::Whole => return None,
+        Layout::Pieces => &paths[..],
+        _ => &[],
+    };
+    let below = below.iter().filter_map(|folder| entries(folder).1);
+    below.chain(highest).max()
+}
+
+/// Takes the number of PEs from the input where no option gives it.
+pub fn count_by_input(tree: &mut TreeArgs, input: Option<&Path>, layout: Layout) {
+    if tree.given().is_empty() {
+        tree.workers = input.and_then(|input| highest_pe(input, layout));
+    }
+}
+
+/// Returns an error with the options that fit an input with messages for more PEs than there are; `None`
+/// if there are enough, or if a cluster file describes the PEs.
+pub fn count_fault(input: &Path, layout: Layout, topology: &Topology) -> Option<anyhow::Error> {
+    let (root, pes) = (topology.tree.root(), topology.tree.len());
+    let without_root = matches!(layout, Layout::ByDestination | Layout::BySource);
+    let (none, least) = match without_root {
+        true => (
+            format!("{root} has no message, and "),
+            entries(input).0.len(),
+        ),
+        false => (String::new(), 0),
+    };
+    let highest = highest_pe(input, layout).map_or(0, |pe| pe as usize);
+    let others = highest.max(least);
+    if others < pes || topology.placement.is_some() {
+        return None;
+    }
+    let shape = topology.name.strip_suffix(&format!(":{pes}"));
+    let shape = shape.filter(|shape| *shape != "random");
+    let tree = shape.map(|shape| format!(" or --tree {shape}:{}", others + 1));
+    Some(anyhow!(
+        "--input: {none}there are {} other PEs; use -n {others}{}",
+        pes - 1,
+        tree.unwrap_or_default()
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -111,6 +168,8 @@ mod tests {
         }
         let pieces = measure(EXCHANGE, &[3]).unwrap();
         assert_eq!(pieces, [0, 0, bytes, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(highest_pe(dir.path(), Layout::Pieces), Some(2));
+        assert_eq!(highest_pe(dir.path(), Layout::BySource), Some(1));
         std::fs::write(dir.path().join("p1/p1"), "").unwrap();
         let faults = measure(EXCHANGE, &[]).unwrap_err();
         assert!(faults[0].to_string().contains("p1/p1"), "{}", faults[0]);

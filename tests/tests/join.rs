@@ -178,8 +178,8 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
         1,
         &[
             "error: P1 is gone: its process has ended",
-            "where: P1, joined from 127.",
-            " on h1, child of P0",
+            "where: P1 h1, joined from 127.",
+            ", child of P0",
             "cut off with it: P3",
             "when: round 1 of the gather, ",
         ],

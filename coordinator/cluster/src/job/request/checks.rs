@@ -331,7 +331,9 @@ impl Checks<'_> {
             false => messages,
         };
         let operation = self.operation_or_like();
+        let names = placement.map(Placement::names).unwrap_or_default();
         let files = FilesAt {
+            names: &names,
             spread: self.asked.spread,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),

@@ -398,11 +398,14 @@ mod tests {
 
         fs::write(path.join("p2"), "")?;
         fs::write(path.join("delta"), "")?;
-        let twice = format!(
-            "`{0}/gamma` and `{0}/p2` are both the entry of P2; remove one of them",
-            path.display()
+        let dir = path.display();
+        let too_many = format!(
+            "`{dir}` has 6 entries for 4 PEs; this tree has p1..p4 (p2, gamma, .., epsilon)"
         );
+        let twice =
+            format!("`{dir}/gamma` and `{dir}/p2` are both the entry of P2; remove one of them");
         let expected = [
+            &too_many,
             "`alpha` is the root of the tree, which has no message; \
              this tree has p1..p4 (p2, gamma, .., epsilon)",
             "`delta` names no PE; this tree has p1..p4 (p2, gamma, .., epsilon)",

@@ -331,9 +331,8 @@ impl Checks<'_> {
             false => messages,
         };
         let operation = self.operation_or_like();
-        let names = placement.map(Placement::names).unwrap_or_default();
         let files = FilesAt {
-            names: &names,
+            names: &placement.map(Placement::names).unwrap_or_default(),
             spread: self.asked.spread,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),

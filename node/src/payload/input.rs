@@ -354,7 +354,8 @@ mod tests {
         assert_eq!((contents.len(), given(&contents)), (9, vec![1, 6, 7]));
         let entry = Content::Entry(dir.path().join("p2/p0"));
         assert_eq!(contents[6], Some(entry));
-        let row = pieces_of(&dir.path().join("p2"), PeId(2), Others::all(3)).expect("all names are PEs");
+        let row =
+            pieces_of(&dir.path().join("p2"), PeId(2), Others::all(3)).expect("all names are PEs");
         assert_eq!(row, contents[6..]);
         Ok(())
     }
@@ -380,18 +381,18 @@ mod tests {
         Ok(())
     }
 
-    /// The second PE is named like the number of the third, and the last one like a path.
+    /// P0 is named like its number, P1 like that of P2, and P3 like a path.
     #[test]
     fn entries_become_messages_by_names() -> io::Result<()> {
-        let names = ["alpha", "p2", "gamma", "..", "epsilon"].map(str::to_owned);
+        let names = ["p0", "p2", "gamma", "..", "epsilon"].map(str::to_owned);
         let all = Others::all(5).named(&names);
-        let dir = directory(&["alpha", "gamma", "p1", "epsilon/p0", "epsilon/gamma"])?;
+        let dir = directory(&["p0", "gamma", "p1", "epsilon/p0", "epsilon/gamma"])?;
         let path = dir.path();
         let contents = read_input_dir(path, all).expect("all names are PEs");
         assert_eq!(given(&contents), [0, 1, 2, 4]);
         assert_eq!(contents[2], Some(Content::Entry(path.join("gamma"))));
         let entry = |pe| all.entry(path, PeId(pe)).map_err(|fault| fault.to_string());
-        let expected = ["alpha", "p1", "gamma", "p3", "epsilon"].map(|name| Ok(path.join(name)));
+        let expected = ["p0", "p1", "gamma", "p3", "epsilon"].map(|name| Ok(path.join(name)));
         assert_eq!([0, 1, 2, 3, 4].map(entry), expected);
         let row = pieces_of(&path.join("epsilon"), PeId(4), all).expect("all names are PEs");
         assert_eq!(given(&row), [0, 2]);
@@ -406,7 +407,7 @@ mod tests {
             format!("`{dir}/gamma` and `{dir}/p2` are both the entry of P2; remove one of them");
         let expected = [
             &too_many,
-            "`alpha` is the root of the tree, which has no message; \
+            "`p0` is the root of the tree, which has no message; \
              this tree has p1..p4 (p2, gamma, .., epsilon)",
             "`delta` names no PE; this tree has p1..p4 (p2, gamma, .., epsilon)",
             &twice,

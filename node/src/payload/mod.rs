@@ -61,9 +61,7 @@ pub use pack::Packer;
 pub use receipt::{DestinationState, Receipt};
 pub use refusal::Refusal;
 pub use removal::remove;
-pub use stream::{
-    FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, output_fault,
-};
+pub use stream::{FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, output_fault};
 pub use synthetic::Synthetic;
 pub use target::{Target, above};
 pub use unpack::{Unpacker, prefix_bytes};

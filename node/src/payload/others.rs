@@ -20,7 +20,7 @@ pub struct Others<'a> {
     pub root: Option<PeId>,
     /// Number of PEs, the root included.
     pub pes: usize,
-    /// Names of the PEs by index, as far as they are known: an empty text is no name.
+    /// Names of the PEs by index; empty for a PE whose name is unknown.
     pub names: &'a [String],
 }
 
@@ -57,11 +57,10 @@ impl<'a> Others<'a> {
     /// Returns the possible entries of a PE in a folder: that of its number, and that of its name.
     pub fn entries(self, folder: &Path, pe: PeId) -> impl Iterator<Item = PathBuf> {
         let name = self.names.get(pe.index()).map(OsStr::new);
-        // A name can look like another PE's number, or like a path.
-        let name = name.filter(|name| {
-            self.pe_of(name) == Some(pe.index()) && Path::new(name).file_name() == Some(name)
-        });
-        let named = name.map(|name| folder.join(name));
+        // A name can look like a number, which takes precedence, or like a path.
+        let is_entry =
+            |name: &&OsStr| pe_of(name).is_none() && Path::new(name).file_name() == Some(name);
+        let named = name.filter(is_entry).map(|name| folder.join(name));
         [destination(folder, pe)].into_iter().chain(named)
     }
 

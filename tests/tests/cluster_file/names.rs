@@ -28,7 +28,7 @@ fn entries_of_inputs_have_names_or_numbers() {
         .ok();
     assert_same_below(&cluster.path("gathered"), &cluster.path("again"));
     assert_numbered(["again/p1", "again/p2", "again/p3"]);
-    let mut words = cluster.words("map --input @/named --output @/mapped");
+    let mut words = cluster.words("map --work @/work --input @/named --output @/mapped");
     words.extend(["--", "cat"].map(str::to_owned));
     run(words).ok();
     assert_numbered(["mapped/p1/stdout", "mapped/p2/stdout", "mapped/p3/stdout"]);

@@ -7,7 +7,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{Assignment, Payload};
 
-use crate::payload::destination;
+use crate::payload::Others;
 use crate::permissions::{FileAccess, Permissions};
 use crate::system::lent::{self, LentFolder};
 
@@ -27,8 +27,10 @@ pub fn confined(
     };
     let sends = collective.messages(&tree).any(|it| it.source == pe);
     let takes = !collective.taken_by(&tree, pe).is_empty();
-    files.input = reached(pe, &folders, &files.input, sends)?;
-    files.output = reached(pe, &folders, &files.output, takes)?;
+    let others = Others::of(&tree);
+    let named = others.named(&files.names);
+    files.input = reached(pe, named, &folders, &files.input, sends)?;
+    files.output = reached(pe, others, &folders, &files.output, takes)?;
     // A copy replaces an existing entry, which a lent folder must not be.
     let is_copy = files.apart && collective.layout() == Layout::Whole;
     if is_copy && takes && files.output.as_os_str().as_bytes().ends_with(b"/.") {
@@ -39,15 +41,25 @@ pub fn confined(
         ));
     }
     if let Some(later) = &mut assignment.job.later_output {
-        *later = reached(pe, &folders, later, true)?;
+        *later = reached(pe, others, &folders, later, true)?;
     }
     Ok(assignment)
 }
 
-/// Returns a path below the folders, unless the path or the PE's own entry in it leads out. A path that
-/// the PE does not use may be one of another host.
-fn reached(pe: PeId, folders: &[LentFolder], path: &Path, used: bool) -> Result<PathBuf, String> {
-    let own = |found| lent::below(folders, &destination(path, pe)).map(|_| found);
+/// Returns a path below the folders, unless the path or an own entry of the PE in it leads out. A path
+/// that the PE does not use may be one of another host.
+fn reached(
+    pe: PeId,
+    others: Others,
+    folders: &[LentFolder],
+    path: &Path,
+    used: bool,
+) -> Result<PathBuf, String> {
+    let own = |found| {
+        let mut entries = others.entries(path, pe);
+        entries.try_for_each(|entry| lent::below(folders, &entry).map(drop))?;
+        Ok(found)
+    };
     match lent::below(folders, path).and_then(own) {
         Err(_) if !used => Ok(std::env::temp_dir()),
         found => found,
@@ -83,6 +95,7 @@ mod tests {
                 output: output.to_owned(),
                 replace: true,
                 apart: true,
+                names: Vec::new(),
             }),
             links: Vec::new(),
             record_spans: false,

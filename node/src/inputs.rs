@@ -19,33 +19,42 @@ pub struct Inputs {
     pub sent: Vec<Sent>,
     pub pe: PeId,
     pub layout: Layout,
-    pub others: Others,
+    pub others: Others<'static>,
     pub files: FilePayload,
 }
 
 impl Inputs {
+    /// Returns the PEs with their names.
+    fn others(&self) -> Others<'_> {
+        self.others.named(&self.files.names)
+    }
+
     /// Returns the PE's own part of the requested path.
-    fn own(&self) -> PathBuf {
+    fn own(&self) -> Result<PathBuf, PayloadError> {
         match self.files.apart {
-            true => self.files.input.clone(),
-            false => payload::destination(&self.files.input, self.pe),
+            true => Ok(self.files.input.clone()),
+            false => self.others().entry(&self.files.input, self.pe),
         }
     }
 
     /// Returns the content of each message, `None` where the input has nothing for it.
     fn contents(&self) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-        let (input, own) = (self.files.input.clone(), self.own());
+        let (input, own) = (self.files.input.clone(), || self.own().map_err(one));
         Ok(match self.layout {
             _ if self.sent.is_empty() => Vec::new(),
             Layout::ByDestination => {
                 let spread = self.files.spread;
-                let mut contents = payload::scatter_input(&input, spread, self.others)?;
+                let mut contents = payload::scatter_input(&input, spread, self.others())?;
                 contents.remove(self.others.root.unwrap_or(PeId::ROOT).index());
                 contents
             }
-            Layout::BySource | Layout::Shards => vec![payload::own_input(own).map_err(one)?],
+            Layout::BySource | Layout::Shards => vec![payload::own_input(own()?).map_err(one)?],
             Layout::Pieces => {
-                let mut contents = payload::pieces_of(&own, self.pe, self.others.pes)?;
+                let all = Others {
+                    root: None,
+                    ..self.others()
+                };
+                let mut contents = payload::pieces_of(&own()?, self.pe, all)?;
                 contents.remove(self.pe.index());
                 contents
             }
@@ -126,11 +135,12 @@ impl Inputs {
             Destination::Others => folder,
         };
         let input = self.files.input.clone();
+        let own = || self.own().unwrap_or_else(|_| input.clone());
         match self.layout {
             _ if self.files.spread => input,
             Layout::ByDestination => named(input),
-            Layout::Pieces => named(self.own()),
-            Layout::BySource | Layout::Shards => self.own(),
+            Layout::Pieces => named(own()),
+            Layout::BySource | Layout::Shards => own(),
             Layout::Whole => input,
         }
     }

@@ -51,10 +51,10 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
         fill(&cluster.path(older), 10);
     }
     let nodes = cluster.nodes("--stay");
-    let in_scatter = ["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"];
+    let in_scatter = ["/out/p1 at P1 h1\n", "/out/p2 at P2 h2\n"];
     for (operation, output, stands) in [
         ("scatter", "out", &in_scatter[..]),
-        ("gather", "back", &["/back/p3 at P0 on h0\n"]),
+        ("gather", "back", &["/back/p3 at P0 h0\n"]),
     ] {
         let outputs = || ["out", "back"].map(|output| snapshot(&cluster.path(output)));
         let before = outputs();
@@ -178,8 +178,8 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
         1,
         &[
             "error: P1 is gone: its process has ended",
-            "where: P1, joined from 127.",
-            " on h1, child of P0",
+            "where: P1 h1, joined from 127.",
+            ", child of P0",
             "cut off with it: P3",
             "when: round 1 of the gather, ",
         ],
@@ -206,7 +206,7 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     let finished = running.finish();
     // The message of the dead PE is lost.
     finished.fails(1, &["P1 is dead (gone: its ", "P3 moves to P0"]);
-    finished.prints(&["P3  P0 "]);
+    finished.prints(&["P3 h3  P0 "]);
     assert_eq!(victim.finish().code, None);
     dismiss(nodes);
 }

@@ -250,8 +250,8 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
     victim.signal(Signal::KILL);
     let told = [
         "error: P3 was killed by signal 9 (SIGKILL)",
-        &format!("where: P3, process {} at ", victim.pid),
-        " on fc3, child of P2",
+        &format!("where: P3 fc3, process {} at ", victim.pid),
+        ", child of P2",
         "delivered: 1 message, and kept: P2",
     ];
     endless.running.finish().fails(1, &told);

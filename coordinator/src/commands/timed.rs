@@ -259,7 +259,7 @@ impl TimedPlan {
         for pe in tree.pes() {
             let parent = tree.parent(pe);
             rows.add_row([
-                pe.to_string(),
+                request.site.placement.called(pe),
                 parent.map_or("-".to_owned(), |parent| parent.to_string()),
                 tree.depth(pe).to_string(),
                 Bytes(bytes[pe.index()]).to_string(),
@@ -288,6 +288,7 @@ impl TimedPlan {
         let pes = tree.pes().map(|pe| {
             json!({
                 "pe": pe.0,
+                "name": request.site.placement.places[pe.index()].name,
                 "parent": tree.parent(pe).map(|parent| parent.0),
                 "depth": tree.depth(pe),
                 "bytes": bytes[pe.index()],

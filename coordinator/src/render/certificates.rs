@@ -24,13 +24,14 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
         "lag",
         "took",
     ]);
+    let called = |pe| request.site.placement.called(pe);
     let mut is_empty = true;
     for (pe, certificate) in tree.ids().zip(&certificates.pes) {
         let Some(certificate) = certificate else {
             continue;
         };
         is_empty = false;
-        table.add_row(row(pe.to_string(), "planned", &certificate.planned));
+        table.add_row(row(called(pe), "planned", &certificate.planned));
         if let Some(received) = &certificate.received {
             table.add_row(row(String::new(), "received", received));
         }

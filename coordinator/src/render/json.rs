@@ -46,7 +46,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "security": request.site.guard.name(),
         "rounds": request.rounds,
         "dry_run": request.is_dry_run(),
-        "pes": pes(tree, outcome, &certificates),
+        "pes": pes(request, outcome, &certificates),
         "edges": edges(request, outcome),
         "round": round(outcome, certificates_of_round),
         "phases": outcome.phases,
@@ -57,11 +57,13 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     })
 }
 
-fn pes(tree: &Tree, outcome: &Outcome, certificates: &Certificates) -> Value {
+fn pes(request: &Request, outcome: &Outcome, certificates: &Certificates) -> Value {
+    let tree = &request.site.tree;
     let pes = outcome.pes.iter().map(|pe| {
         let certificate = certificates.pes[pe.pe.index()];
         json!({
             "pe": pe.pe.0,
+            "name": request.site.placement.places[pe.pe.index()].name,
             "parent": tree.parent(pe.pe).map(|parent| parent.0),
             "depth": tree.depth(pe.pe),
             "bytes": pe.bytes,

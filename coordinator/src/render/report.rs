@@ -21,7 +21,8 @@ use flitcast_cluster::text::words::counted;
 /// Returns the table and the summary below it.
 pub fn table(request: &Request, outcome: &Outcome) -> String {
     let mut header = vec!["PE", "parent", "depth", "bytes", "predicted"];
-    if request.site.nodes.is_some() {
+    let has_nodes = nodes(request).is_some();
+    if has_nodes {
         header.insert(1, "node");
     }
     header.extend(match request.rounds {
@@ -33,7 +34,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     for pe in &outcome.pes {
         table.add_row(row(request, pe));
     }
-    let names = if request.site.nodes.is_some() { 1 } else { 2 };
+    let names = if has_nodes { 1 } else { 2 };
     let mut out = heading(request, outcome);
     if let Some(choice) = &outcome.rounds.decisions.choice {
         out.push_str(&format!("  chosen: {choice}\n\n"));
@@ -77,12 +78,18 @@ pub fn uses_all_ports(request: &Request) -> bool {
     operation.has_all_ports() && request.site.own_links || operation == Algorithm::EXCHANGE_AT_ONCE
 }
 
+/// Returns the network's node of each PE, unless PEs have names.
+fn nodes(request: &Request) -> Option<&Vec<u32>> {
+    let nodes = request.site.nodes.as_ref();
+    nodes.filter(|_| request.site.placement.names().is_empty())
+}
+
 fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
     let spread = |pick: fn(MedianMinMax) -> u64| nanos(pe.measured.map(pick));
     let parent = request.site.tree.parent(pe.pe);
     let mut row = vec![
-        pe.pe.to_string(),
+        request.site.placement.called(pe.pe),
         parent.map_or("-".to_owned(), |parent| parent.to_string()),
         request.site.tree.depth(pe.pe).to_string(),
         match parent.is_some() || request.way.operation.collective().is_of_pairs() {
@@ -91,9 +98,8 @@ fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
         },
         nanos(pe.predicted_ns),
     ];
-    if let Some(nodes) = &request.site.nodes {
-        let name = request.site.placement.places[pe.pe.index()].name.clone();
-        row.insert(1, name.unwrap_or_else(|| nodes[pe.pe.index()].to_string()));
+    if let Some(nodes) = nodes(request) {
+        row.insert(1, nodes[pe.pe.index()].to_string());
     }
     if !request.is_dry_run() {
         row.push(spread(|s| s.median));

@@ -1,5 +1,5 @@
-//! Assignment of input files to messages: an input directory with entries `p1`, `p2`, .., or a
-//! directory whose files are dealt to the PEs.
+//! Assignment of input files to messages: an input directory with an entry for each PE, by its
+//! number (`p1`, `p2`, ..) or by its name, or a directory whose files are dealt to the PEs.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -11,9 +11,9 @@ use flitcast_proto::PeId;
 use super::content::Content;
 use super::entry::EntryKind;
 use super::error::PayloadError;
-use super::hidden::{HiddenName, pe_of};
+use super::hidden::HiddenName;
 use super::measured::Measured;
-use super::others::Others;
+use super::others::{Others, two_entries};
 use super::refusal::shown;
 use super::scan::{FoundEntry, Walk, examine};
 
@@ -68,7 +68,7 @@ fn whole<T>(all: T, faults: Vec<PayloadError>) -> Result<T, Vec<PayloadError>> {
     }
 }
 
-/// Reads an input directory: its entry `p3`, a file or a directory, is M_3. Returns the content of
+/// Reads an input directory: the entry of P3, a file or a directory, is M_3. Returns the content of
 /// M_i at index `i`; the root has none.
 ///
 /// On failure returns all errors, so that the user can correct them at once.
@@ -86,29 +86,35 @@ pub fn read_input_dir(
     }
     let place = |name: &Path, pe: Option<usize>| match pe {
         Some(pe) if others.root.is_some_and(|root| root.index() == pe) => Err(format!(
-            "`p{pe}` is the root of the tree, which has no message; {others}"
+            "{} is the root of the tree, which has no message; {others}",
+            shown(name)
         )),
         Some(pe) if pe < others.pes => Ok(pe),
         _ => Err(names_no_pe(name, others)),
     };
-    by_pe(dir, names, others.pes, faults, place)
+    by_pe(dir, names, others, faults, place)
 }
 
 /// Returns the entries of a directory with these names as messages, each at the index that `place`
-/// returns for the name and the PE of that name, if no fault is found.
+/// returns for the name and its PE, if no fault is found.
 fn by_pe(
     dir: &Path,
     names: Vec<PathBuf>,
-    pes: usize,
+    others: Others,
     mut faults: Vec<PayloadError>,
     place: impl Fn(&Path, Option<usize>) -> Result<usize, String>,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    let mut contents = vec![None; pes];
+    let mut contents: Vec<Option<Content>> = vec![None; others.pes];
     for name in names {
-        let place = place(&name, pe_of(name.as_os_str())).map_err(PayloadError::Unusable);
+        let place = place(&name, others.pe_of(name.as_os_str())).map_err(PayloadError::Unusable);
         let found = place.and_then(|pe| Ok((pe, whole_input(dir.join(&name))?)));
         match found {
-            Ok((pe, content)) => contents[pe] = Some(content),
+            Ok((pe, content)) => match &contents[pe] {
+                None => contents[pe] = Some(content),
+                Some(first) => {
+                    faults.push(two_entries(PeId(pe as u32), first.path(), content.path()));
+                }
+            },
             Err(fault) => faults.push(fault),
         }
     }
@@ -119,15 +125,19 @@ fn names_no_pe(name: &Path, others: Others) -> String {
     format!("{} names no PE; {others}", shown(name))
 }
 
-/// Reads the input directory of an exchange among `pes` PEs: the message of P2 for P5 is the entry
-/// `p5` of the folder `p2`. Returns the contents at the indices `source * pes + destination`.
+/// Reads the input directory of an exchange among all PEs: the message of P2 for P5 is the entry of
+/// P5 in the folder of P2. Returns the contents at the indices `source * pes + destination`.
 ///
 /// On failure returns the errors of all folders.
-pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    let faults = read_input_dir(dir, Others::all(pes)).err();
+pub fn pieces_input(dir: &Path, all: Others) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let faults = read_input_dir(dir, all).err();
     let (mut faults, mut contents) = (faults.unwrap_or_default(), Vec::new());
-    for source in (0..pes as u32).map(PeId) {
-        match pieces_of(&dir.join(format!("p{}", source.0)), source, pes) {
+    for source in (0..all.pes as u32).map(PeId) {
+        // The fault of two folders for one PE was found above.
+        let Ok(folder) = all.entry(dir, source) else {
+            continue;
+        };
+        match pieces_of(&folder, source, all) {
             Ok(row) => contents.extend(row),
             Err(all) => faults.extend(all),
         }
@@ -135,18 +145,18 @@ pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<
     whole(contents, faults)
 }
 
-/// Reads the folder of one source in an exchange among `pes` PEs. Returns the contents of its
-/// messages by destination; it has none if the folder does not exist.
+/// Reads the folder of one source in an exchange among all PEs. Returns the contents of its messages
+/// by destination; it has none if the folder does not exist.
 ///
 /// On failure returns all errors of the folder.
 pub fn pieces_of(
     folder: &Path,
     source: PeId,
-    pes: usize,
+    all: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let names = match list(folder) {
         Err(PayloadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(vec![None; pes]);
+            return Ok(vec![None; all.pes]);
         }
         Err(PayloadError::Io { source: why, .. }) if why.kind() == io::ErrorKind::NotADirectory => {
             return Err(vec![PayloadError::Unusable(format!(
@@ -163,10 +173,10 @@ pub fn pieces_of(
             let name = shown(&at(name));
             Err(format!("{name}: a PE has no message for itself"))
         }
-        Some(pe) if pe < pes => Ok(pe),
-        _ => Err(names_no_pe(&at(name), Others::all(pes))),
+        Some(pe) if pe < all.pes => Ok(pe),
+        _ => Err(names_no_pe(&at(name), all)),
     };
-    by_pe(folder, names, pes, Vec::new(), place)
+    by_pe(folder, names, all, Vec::new(), place)
 }
 
 /// Deals all regular files, symlinks and empty directories below a directory to all PEs but the
@@ -247,9 +257,16 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    fn among(pes: usize) -> Others {
-        let root = Some(PeId::ROOT);
-        Others { root, pes }
+    fn with_root(root: u32, pes: usize) -> Others<'static> {
+        let root = Some(PeId(root));
+        Others {
+            root,
+            ..Others::all(pes)
+        }
+    }
+
+    fn among(pes: usize) -> Others<'static> {
+        with_root(0, pes)
     }
 
     fn messages(faults: &[PayloadError]) -> Vec<String> {
@@ -303,10 +320,6 @@ mod tests {
         let dir = directory(&["p0", "p3"])?;
         let path = dir.path();
         fs::create_dir(path.join("p12"))?;
-        let with_root = |root, pes| Others {
-            root: Some(PeId(root)),
-            pes,
-        };
         let contents = read_input_dir(path, with_root(2, 13)).expect("all names are PEs");
         assert_eq!((contents.len(), given(&contents)), (13, vec![0, 3, 12]));
         assert_eq!(contents[3], Some(Content::Entry(path.join("p3"))));
@@ -337,11 +350,12 @@ mod tests {
     #[test]
     fn every_pe_may_have_an_entry_for_each_other_one() -> io::Result<()> {
         let dir = directory(&["p0/p1", "p2/p0", "p2/p1"])?;
-        let contents = pieces_input(dir.path(), 3).expect("all names are PEs");
+        let contents = pieces_input(dir.path(), Others::all(3)).expect("all names are PEs");
         assert_eq!((contents.len(), given(&contents)), (9, vec![1, 6, 7]));
         let entry = Content::Entry(dir.path().join("p2/p0"));
         assert_eq!(contents[6], Some(entry));
-        let row = pieces_of(&dir.path().join("p2"), PeId(2), 3).expect("all names are PEs");
+        let row =
+            pieces_of(&dir.path().join("p2"), PeId(2), Others::all(3)).expect("all names are PEs");
         assert_eq!(row, contents[6..]);
         Ok(())
     }
@@ -349,7 +363,7 @@ mod tests {
     #[test]
     fn all_faults_of_all_folders_are_told_at_once() -> io::Result<()> {
         let dir = directory(&["p9/p1", "p1/p1", "p1/p9", "p2/x", "p2/p0", "y/z", "p0"])?;
-        let faults = pieces_input(dir.path(), 3).expect_err("most names are no PEs");
+        let faults = pieces_input(dir.path(), Others::all(3)).expect_err("most names are no PEs");
         let no_pe = |name| format!("`{name}` names no PE; this tree has p0..p2");
         let expected = [
             no_pe("p9"),
@@ -364,6 +378,47 @@ mod tests {
             no_pe("p2/x"),
         ];
         assert_eq!(messages(&faults)[1..], expected);
+        Ok(())
+    }
+
+    /// P0 is named like its number, P1 like that of P2, and P3 like a path.
+    #[test]
+    fn entries_become_messages_by_names() -> io::Result<()> {
+        let names = ["p0", "p2", "gamma", "..", "epsilon"].map(str::to_owned);
+        let all = Others::all(5).named(&names);
+        let dir = directory(&["p0", "gamma", "p1", "epsilon/p0", "epsilon/gamma"])?;
+        let path = dir.path();
+        let contents = read_input_dir(path, all).expect("all names are PEs");
+        assert_eq!(given(&contents), [0, 1, 2, 4]);
+        assert_eq!(contents[2], Some(Content::Entry(path.join("gamma"))));
+        let entry = |pe| all.entry(path, PeId(pe)).map_err(|fault| fault.to_string());
+        let expected = ["p0", "p1", "gamma", "p3", "epsilon"].map(|name| Ok(path.join(name)));
+        assert_eq!([0, 1, 2, 3, 4].map(entry), expected);
+        let row = pieces_of(&path.join("epsilon"), PeId(4), all).expect("all names are PEs");
+        assert_eq!(given(&row), [0, 2]);
+
+        fs::write(path.join("p2"), "")?;
+        fs::write(path.join("delta"), "")?;
+        let dir = path.display();
+        let too_many = format!(
+            "`{dir}` has 6 entries for 4 PEs; this tree has p1..p4 (p2, gamma, .., epsilon)"
+        );
+        let twice =
+            format!("`{dir}/gamma` and `{dir}/p2` are both the entry of P2; remove one of them");
+        let expected = [
+            &too_many,
+            "`p0` is the root of the tree, which has no message; \
+             this tree has p1..p4 (p2, gamma, .., epsilon)",
+            "`delta` names no PE; this tree has p1..p4 (p2, gamma, .., epsilon)",
+            &twice,
+        ];
+        let faults = read_input_dir(path, among(5).named(&names)).expect_err("three are wrong");
+        assert_eq!(messages(&faults), expected);
+        assert_eq!(entry(2).map_err(|_| ()), Err(()));
+        let many: Vec<String> = (0..9).map(|pe| format!("host{pe}")).collect();
+        let told = among(9).named(&many).to_string();
+        let expected = "p1..p8 (host1, host2, host3, host4, host5, host6 and 2 more)";
+        assert_eq!(told, format!("this tree has {expected}"));
         Ok(())
     }
 

@@ -55,15 +55,13 @@ pub use leftovers::{
     OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,
 };
 pub use measured::Measured;
-pub use others::Others;
+pub use others::{Others, destination};
 pub use outgoing::Outgoing;
 pub use pack::Packer;
 pub use receipt::{DestinationState, Receipt};
 pub use refusal::Refusal;
 pub use removal::remove;
-pub use stream::{
-    FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, destination, output_fault,
-};
+pub use stream::{FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, output_fault};
 pub use synthetic::Synthetic;
 pub use target::{Target, above};
 pub use unpack::{Unpacker, prefix_bytes};

@@ -1,30 +1,81 @@
-//! The set of PEs that have a separate message.
+//! The set of PEs that have a separate message, and their entries in an input.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use flitcast_proto::{PeId, Tree};
 
+use super::error::PayloadError;
+use super::hidden::pe_of;
+use super::refusal::shown;
+
+/// Maximum number of names that a message lists; the rest are counted.
+const LISTED: usize = 6;
+
 /// The PEs that have a message: all of them, or all but the root at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Others {
+pub struct Others<'a> {
     /// The PE without a message, if there is one.
     pub root: Option<PeId>,
     /// Number of PEs, the root included.
     pub pes: usize,
+    /// Names of the PEs by index; empty for a PE whose name is unknown.
+    pub names: &'a [String],
 }
 
-impl Others {
+impl<'a> Others<'a> {
     /// Returns all PEs of a tree but its root, absent ones included.
-    pub fn of(tree: &Tree) -> Others {
+    pub fn of(tree: &Tree) -> Others<'a> {
         Others {
             root: Some(tree.root()),
-            pes: tree.len(),
+            ..Others::all(tree.len())
         }
     }
 
     /// Returns all of `pes` PEs.
-    pub fn all(pes: usize) -> Others {
-        Others { root: None, pes }
+    pub fn all(pes: usize) -> Others<'a> {
+        Others {
+            root: None,
+            pes,
+            names: &[],
+        }
+    }
+
+    /// Returns the same PEs with these names.
+    pub fn named<'b>(self, names: &'b [String]) -> Others<'b> {
+        let Others { root, pes, .. } = self;
+        Others { root, pes, names }
+    }
+
+    /// Returns the PE of an entry: the one with this number, as in `p3`, or else with this name.
+    pub fn pe_of(self, entry: &OsStr) -> Option<usize> {
+        let named = || self.names.iter().position(|name| entry == name.as_str());
+        pe_of(entry).or_else(named)
+    }
+
+    /// Returns the possible entries of a PE in a folder: that of its number, and that of its name.
+    pub fn entries(self, folder: &Path, pe: PeId) -> impl Iterator<Item = PathBuf> {
+        let name = self.names.get(pe.index()).map(OsStr::new);
+        // A name can look like a number, which takes precedence, or like a path.
+        let is_entry =
+            |name: &&OsStr| pe_of(name).is_none() && Path::new(name).file_name() == Some(name);
+        let named = name.filter(is_entry).map(|name| folder.join(name));
+        [destination(folder, pe)].into_iter().chain(named)
+    }
+
+    /// Returns the entry of a PE in a folder; that of its number if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are two.
+    pub fn entry(self, folder: &Path, pe: PeId) -> Result<PathBuf, PayloadError> {
+        let all = self.entries(folder, pe);
+        let mut found = all.filter(|path| path.symlink_metadata().is_ok());
+        match (found.next(), found.next()) {
+            (Some(one), Some(other)) => Err(two_entries(pe, &one, &other)),
+            (one, _) => Ok(one.unwrap_or_else(|| destination(folder, pe))),
+        }
     }
 
     /// Returns the number of PEs that have a message.
@@ -39,8 +90,21 @@ impl Others {
     }
 }
 
-/// Formats the PEs as in "this tree has p1..p7".
-impl fmt::Display for Others {
+/// Returns the destination of a PE's message in an output.
+pub fn destination(output: &Path, pe: PeId) -> PathBuf {
+    output.join(format!("p{}", pe.0))
+}
+
+/// Returns the error for two entries of one PE.
+pub fn two_entries(pe: PeId, one: &Path, other: &Path) -> PayloadError {
+    let [one, other] = [one, other].map(shown);
+    PayloadError::Unusable(format!(
+        "{one} and {other} are both the entry of {pe}; remove one of them"
+    ))
+}
+
+/// Formats the PEs as in "this tree has p1..p7" or "this tree has p1..p2 (beta, gamma)".
+impl fmt::Display for Others<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let root = self.root.unwrap_or(PeId::ROOT);
         let mut all = self.iter();
@@ -51,6 +115,18 @@ impl fmt::Display for Others {
                 write!(f, "this tree has p{first}..p{last} but p{}", root.0)
             }
             (Some(first), Some(last)) => write!(f, "this tree has p{first}..p{last}"),
+        }?;
+        let names: Vec<&str> = self
+            .iter()
+            .filter_map(|pe| self.names.get(pe))
+            .map(String::as_str)
+            .collect();
+        match names.split_at_checked(LISTED) {
+            _ if names.is_empty() => Ok(()),
+            Some((listed, rest @ [_, ..])) => {
+                write!(f, " ({} and {} more)", listed.join(", "), rest.len())
+            }
+            _ => write!(f, " ({})", names.join(", ")),
         }
     }
 }

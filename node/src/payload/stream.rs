@@ -9,6 +9,7 @@ use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryName, PeId};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::others::destination;
 use super::refusal::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
@@ -221,11 +222,6 @@ impl FileSink {
         });
         joined(committed.await)
     }
-}
-
-/// Returns the destination of a PE's message in an output.
-pub fn destination(output: &Path, pe: PeId) -> PathBuf {
-    output.join(format!("p{}", pe.0))
 }
 
 /// Returns the destination of a delivery: `p3` in the output, or `p5/p2` for the message of P2 at

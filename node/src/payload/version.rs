@@ -54,7 +54,16 @@ pub fn version_at(path: &Path, is_dealt: bool, tell: &dyn Fn()) -> Option<(u64, 
     let content = match is_dealt {
         true => {
             let root = Some(PeId::ROOT);
-            deal(path, Others { root, pes: 2 }).ok()?.pop().flatten()?
+            deal(
+                path,
+                Others {
+                    root,
+                    ..Others::all(2)
+                },
+            )
+            .ok()?
+            .pop()
+            .flatten()?
         }
         false => Content::Entry(path.to_owned()),
     };

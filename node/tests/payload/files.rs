@@ -18,10 +18,10 @@ use flitcast_node::payload::{
 use flitcast_proto::PeId;
 use proptest::prelude::*;
 
-fn among(pes: usize) -> Others {
+fn among(pes: usize) -> Others<'static> {
     Others {
         root: Some(PeId::ROOT),
-        pes,
+        ..Others::all(pes)
     }
 }
 

@@ -633,6 +633,10 @@ pub struct FilePayload {
     /// they are folders with an entry for each PE.
     #[prost(bool, tag = "5")]
     pub apart: bool,
+    /// Names of PEs, by index, by which entries of `input` can be called, beside p1, p2, ..;
+    /// empty for a PE without a name, or of which the receiver reads no entry.
+    #[prost(string, repeated, tag = "6")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

@@ -98,6 +98,7 @@ fn files() -> Payload {
         output: "/out".into(),
         replace: true,
         apart: true,
+        names: vec!["alpha".to_owned(), String::new(), "gamma".to_owned()],
     })
 }
 
@@ -114,8 +115,8 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 /// The text of a payload made of files.
-pub const FILES: &str =
-    r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true }"#;
+pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
+    names: "alpha" names: "" names: "gamma" }"#;
 
 /// Returns all messages of the coordinator.
 pub fn to_pe() -> Vec<(ToPe, String)> {

@@ -2,6 +2,7 @@
 //! tests cluster files of the network lab.
 
 mod ipv6;
+mod names;
 
 use std::path::PathBuf;
 

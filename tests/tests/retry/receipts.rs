@@ -111,7 +111,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     fs::rename(&arrived, &away).expect("it is there");
     fill(&arrived.join("file"), 50_000);
     let other = identity(&arrived);
-    resume(&record, "--revive").fails(2, &["/out/p3 at P3 on h3\n"]);
+    resume(&record, "--revive").fails(2, &["/out/p3 at P3 h3\n"]);
     assert_eq!(identity(&arrived), other);
 
     fs::remove_dir_all(&arrived).expect("it is there");

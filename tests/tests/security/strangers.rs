@@ -96,6 +96,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
                 output: at("written"),
                 replace: true,
                 apart: false,
+                names: Vec::new(),
             }),
             ..assignment(&[None, Some(0)], listen, collective)
         }));

@@ -283,7 +283,7 @@ fn a_death_on_a_host_is_named() {
         let running = endless(&cluster, operation);
         hosts.pe(pe).signal(Signal::KILL);
         let cause = format!("error: P{pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
-        let place = format!("where: P{pe} at 10.118.0.{}:", pe + 1);
+        let place = format!("where: P{pe} pe {pe} at 10.118.0.{}:", pe + 1);
         running.finish().fails(1, &[&cause, &place]);
         hosts.are_quiet();
     }

@@ -1,6 +1,8 @@
 //! The end of a job: whether another run follows, the record that is left, and the missing messages.
 
-use flitcast_node::payload::destination;
+use std::path::Path;
+
+use flitcast_node::payload::{Others, destination};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{FilePayload, Payload};
 use flitcast_proto::{DeliveryId, PeId};
@@ -140,17 +142,23 @@ impl ResumableJob {
                 apart,
                 ..
             }) => {
+                let names = self.whole.site.placement.names();
+                let others = Others::of(&self.whole.site.tree).named(&names);
+                let entry = |input: &Path, pe| {
+                    let entry = others.entry(input, pe);
+                    entry.unwrap_or_else(|_| destination(input, pe))
+                };
                 let own = match apart {
                     true => input.clone(),
-                    false => destination(input, source),
+                    false => entry(input, source),
                 };
                 match self.whole.way.operation.collective().layout() {
                     _ if *spread => (Some(input.clone()), None),
                     Layout::Whole => (Some(input.clone()), None),
-                    Layout::ByDestination => (Some(destination(input, row)), None),
-                    Layout::BySource => (Some(destination(input, row)), Some(row)),
+                    Layout::ByDestination => (Some(entry(input, row)), None),
+                    Layout::BySource => (Some(entry(input, row)), Some(row)),
                     Layout::Shards => (Some(own), Some(source)),
-                    Layout::Pieces => (Some(destination(&own, row)), Some(source)),
+                    Layout::Pieces => (Some(entry(&own, row)), Some(source)),
                 }
             }
         };

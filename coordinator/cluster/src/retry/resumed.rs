@@ -70,7 +70,8 @@ pub fn request(
             let fault = output_fault(&output, entries, Some(&files.input), true);
             faults.extend(fault);
             let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
-            measure_input(&files.input, operation, files.spread, tree, left_out)
+            let names = &record.site.pes;
+            measure_input(&files.input, operation, files.spread, tree, names, left_out)
         }
     };
     let bytes = bytes.map_err(|all| faults.extend(all));

@@ -115,6 +115,20 @@ impl Placement {
         }
     }
 
+    /// Returns the names of all PEs, by index; empty if they have none.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.places.iter().map(|place| place.name.clone());
+        names.collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// Returns a PE's number with its name, if it has one: `P1 beta`.
+    pub fn called(&self, pe: PeId) -> String {
+        match &self.places[pe.index()].name {
+            Some(name) => format!("{pe} {name}"),
+            None => pe.to_string(),
+        }
+    }
+
     /// Returns the address at which `from` reaches `pe`: on their separate link, or else on a rail.
     pub fn address_for(&self, pe: PeId, from: PeId, rail: usize) -> IpAddr {
         let place = &self.places[pe.index()];

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_node::system::regular;
-use flitcast_proto::PeId;
 
 use super::{CheckedClusterFile, Wrong};
 use crate::render::tree::draw;
@@ -102,11 +101,12 @@ fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result
     if cluster.shown.is_empty() {
         return Ok(());
     }
+    let places = cluster.topology.places();
     let names = |are_here: bool| {
         let all = cluster.shown.iter().filter(|one| one.is_here == are_here);
         let names = all.map(|one| match one.name {
             Name::Coordinator => "the coordinator".to_owned(),
-            Name::Pe(pe) => called(&cluster.topology, pe),
+            Name::Pe(pe) => places.called(pe),
         });
         names.collect::<Vec<_>>()
     };
@@ -124,18 +124,6 @@ fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result
         writeln!(out, "              revoked: {all} by {REVOKED_FILE}")?;
     }
     Ok(())
-}
-
-/// Returns the number and the name of a PE, such as `P1 b`.
-fn called(topology: &Topology, pe: PeId) -> String {
-    let place = topology
-        .placement
-        .as_ref()
-        .map(|all| &all.places[pe.index()]);
-    match place.and_then(|place| place.name.as_deref()) {
-        Some(name) => format!("{pe} {}", printable(name)),
-        None => pe.to_string(),
-    }
 }
 
 fn listed(names: &[String]) -> String {
@@ -160,9 +148,9 @@ fn differing(topology: &Topology) -> String {
 }
 
 fn links(topology: &Topology) -> Option<String> {
-    let single = topology.links.iter();
+    let (single, places) = (topology.links.iter(), topology.places());
     let single: Vec<String> = single
-        .map(|(pe, link)| format!("to {} {link}", called(topology, *pe)))
+        .map(|(pe, link)| format!("to {} {link}", places.called(*pe)))
         .collect();
     let all = topology.settings.link.map(EdgeSpec::alike);
     match (all, single.is_empty()) {

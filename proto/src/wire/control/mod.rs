@@ -306,6 +306,9 @@ pub struct FilePayload {
     /// Whether PEs have separate files: `input` is the PE's own entry, and `output` all that it
     /// receives. Otherwise these are entries named after the PE.
     pub apart: bool,
+    /// Names by which entries of `input` can be called, beside `p1`, `p2` and so on: by PE, empty
+    /// for a PE without one or of which the receiver reads no entry.
+    pub names: Vec<String>,
 }
 
 impl Payload {

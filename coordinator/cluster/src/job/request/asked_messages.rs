@@ -40,7 +40,9 @@ pub enum AskedMessages {
 
 /// Placement of files, and how the output is treated.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FilesAt {
+pub struct FilesAt<'a> {
+    /// Names of the PEs, by index; empty if they have none.
+    pub names: &'a [String],
     /// Whether all files are distributed over the PEs.
     pub spread: bool,
     /// Whether existing files in the output are replaced.
@@ -170,7 +172,10 @@ impl AskedMessages {
                 }
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],
-                    false => measure_input(&input, operation, files.spread, tree, |_| false)?,
+                    false => {
+                        let (spread, names) = (files.spread, files.names);
+                        measure_input(&input, operation, spread, tree, names, |_| false)?
+                    }
                 };
                 let payload = Payload::Files(FilePayload {
                     input,
@@ -178,6 +183,7 @@ impl AskedMessages {
                     output,
                     replace: files.replace,
                     apart: files.apart,
+                    names: Vec::new(),
                 });
                 return Ok((payload, bytes));
             }

@@ -75,7 +75,7 @@ impl Request {
         Decisions::new(tree, self.way.clone(), choice, self.pacing())
     }
 
-    /// Names the place where a message is to become visible at a PE: its path, the PE and its host.
+    /// Names the place where a message is to become visible at a PE: its path and the PE.
     pub fn place_of(&self, of: DeliveryId, at: PeId) -> String {
         let (operation, tree) = (self.way.operation, &self.site.tree);
         // A delivery that does not end at the PE means the output of the gather that follows.
@@ -92,9 +92,7 @@ impl Request {
             operation.collective().delivery_name(tree, of),
             self.messages.payload.is_apart(),
         );
-        let host = self.site.placement.places[at.index()].name.as_ref();
-        let host = host.map_or(String::new(), |host| format!(" on {host}"));
-        format!("{} at {at}{host}", path.display())
+        format!("{} at {}", path.display(), self.site.placement.called(at))
     }
 
     /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms. `bytes[i]` is

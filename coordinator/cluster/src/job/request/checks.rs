@@ -336,6 +336,7 @@ impl Checks<'_> {
         };
         let operation = self.operation_or_like();
         let files = FilesAt {
+            names: &placement.map(Placement::names).unwrap_or_default(),
             spread: self.asked.spread,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),

@@ -15,27 +15,30 @@ use crate::site::topology::Topology;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES};
 
 /// Reads the input as the PEs will: on one machine an error for them is an error here. Returns the
-/// lengths by delivery, without those that are left out. The distribution of files only repeats if none
+/// lengths by delivery, without those that are left out. Entries can be called by the
+/// `names` of PEs, if there are any. The distribution of files only repeats if none
 /// has changed, so all are checked.
 pub fn measure_input(
     input: &Path,
     operation: Algorithm,
     spread: bool,
     tree: &Tree,
+    names: &[String],
     left_out: impl Fn(DeliveryId) -> bool,
 ) -> Result<Vec<u64>, Vec<RequestError>> {
     let of_input = |fault: PayloadError| RequestError::from(anyhow!("--input: {fault}"));
     let all = |faults: Vec<PayloadError>| faults.into_iter().map(of_input).collect::<Vec<_>>();
+    let all_pes = Others::all(tree.len()).named(names);
     // By id.
     let contents = match operation.collective().layout() {
         Layout::ByDestination | Layout::BySource => {
-            payload::scatter_input(input, spread, Others::of(tree))
+            payload::scatter_input(input, spread, Others::of(tree).named(names))
         }
         Layout::Whole => payload::whole_input(input.to_owned())
             .map(|whole| vec![Some(whole)])
             .map_err(|fault| vec![fault]),
-        Layout::Shards => payload::read_input_dir(input, Others::all(tree.len())),
-        Layout::Pieces => payload::pieces_input(input, tree.len()),
+        Layout::Shards => payload::read_input_dir(input, all_pes),
+        Layout::Pieces => payload::pieces_input(input, all_pes),
     };
     let mut contents = contents.map_err(all)?;
     let owed = |it: &DeliveryId| {
@@ -139,7 +142,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let measure = |operation, left_out: &[u32]| {
             let left_out = |it: DeliveryId| left_out.contains(&it.0);
-            measure_input(dir.path(), operation, false, &tree("star:3"), left_out)
+            measure_input(dir.path(), operation, false, &tree("star:3"), &[], left_out)
         };
         // All with one modification time, which is a part of a message: another time could change its
         // length.

@@ -85,9 +85,6 @@ impl Record {
             _ => None,
         };
         let profile = request.profile.as_ref();
-        let is_named = request.site.cluster.is_some();
-        let places = request.site.placement.places.iter().filter(|_| is_named);
-        let pes: Option<Vec<String>> = places.map(|place| place.name.clone()).collect();
         Ok(Record {
             job_id: request.messages.job_id,
             way: Method {
@@ -102,7 +99,10 @@ impl Record {
                     Some(job) if Slurm::named(job).is_some() => Some(job.to_owned()),
                     file => file.map(absolute).transpose()?,
                 },
-                pes: pes.unwrap_or_default(),
+                pes: match request.site.cluster {
+                    Some(_) => request.site.placement.names(),
+                    None => Vec::new(),
+                },
                 credentials: request.site.guard.folder().map(absolute).transpose()?,
                 links: request.site.links.clone(),
                 own_links: request.site.own_links,
@@ -111,7 +111,7 @@ impl Record {
             files: FilePayload {
                 input: absolute(&files.input)?,
                 output: absolute(&files.output)?,
-                ..*files
+                ..files.clone()
             },
             bytes: request.messages.bytes.clone(),
             delivered: delivered.clone(),

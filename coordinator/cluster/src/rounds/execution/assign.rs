@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use flitcast_proto::wire::control::{Assignment, FromPe, Job, Lane, Peer, Version};
+use flitcast_proto::ops::Layout;
+use flitcast_proto::wire::control::{Assignment, FromPe, Job, Lane, Payload, Peer, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::negotiate;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
@@ -37,7 +38,7 @@ impl Driver<'_> {
                 peers: self.peers(pe)?,
                 collective: decisions.way.operation.collective(),
                 flit_bytes: decisions.flit_bytes,
-                payload: request.messages.payload.clone(),
+                payload: self.payload_for(pe),
                 links: request.site.links_of(pe),
                 record_spans: request.pictures.wanted(),
                 left_out: left_out.clone(),
@@ -109,6 +110,24 @@ impl Driver<'_> {
             true => FailureCause::Holds(held),
             false => FailureCause::OutputStands(others),
         }
+    }
+
+    /// Returns the payload, with the names by which a PE may find entries of its input: those of all
+    /// PEs if it has a message for each, else its own.
+    fn payload_for(&self, pe: PeId) -> Payload {
+        let mut payload = self.request.messages.payload.clone();
+        let site = &self.request.site;
+        if let Payload::Files(files) = &mut payload {
+            let reads_all = match self.request.way.operation.collective().layout() {
+                Layout::ByDestination => pe == site.tree.root(),
+                layout => layout == Layout::Pieces,
+            };
+            files.names = site.placement.names();
+            let named = files.names.iter_mut().zip(site.tree.ids());
+            let unread = named.filter(|(_, of)| !reads_all && *of != pe);
+            unread.for_each(|(name, _)| name.clear());
+        }
+        payload
     }
 
     /// Returns the known versions of the messages that a PE sends or receives.

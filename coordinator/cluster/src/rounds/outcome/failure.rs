@@ -256,6 +256,9 @@ impl fmt::Display for PeLocation {
             return Ok(());
         }
         write!(f, "\n  where: {}", self.pe)?;
+        if let Some(name) = &self.host {
+            write!(f, " {name}")?;
+        }
         if let Some(pid) = self.pid {
             write!(f, ", process {pid}")?;
         }
@@ -264,9 +267,6 @@ impl fmt::Display for PeLocation {
         }
         if let Some(address) = &self.address {
             write!(f, " at {address}")?;
-        }
-        if let Some(host) = &self.host {
-            write!(f, " on {host}")?;
         }
         if let Some(parent) = self.parent {
             write!(f, ", child of {parent}")?;

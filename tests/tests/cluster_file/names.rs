@@ -1,0 +1,130 @@
+//! Names of PEs: entries of inputs, options, reports and errors.
+
+use flitcast_tests::files::{assert_same_below, fill, names, record, wait_for_partial};
+use flitcast_tests::{Report, reported, resume, run, start};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{ClusterFile, PER_EDGE};
+
+#[test]
+fn entries_of_inputs_have_names_or_numbers() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    for (name, number) in [("relay", "p1"), ("p2", "p2"), ("beside", "p3")] {
+        cluster.0.put(&format!("named/{name}"), number);
+    }
+    let assert_numbered = |files: [&str; 3]| {
+        assert_eq!(files.map(|file| cluster.0.read(file)), ["p1", "p2", "p3"]);
+    };
+    cluster
+        .run("scatter --input @/named --output @/scattered")
+        .ok();
+    assert_numbered(["scattered/p1", "scattered/p2", "scattered/p3"]);
+    cluster
+        .run("gather --input @/named --output @/gathered")
+        .ok();
+    cluster
+        .run("scatter --input @/gathered --output @/again")
+        .ok();
+    assert_same_below(&cluster.path("gathered"), &cluster.path("again"));
+    assert_numbered(["again/p1", "again/p2", "again/p3"]);
+    let mut words = cluster.words("map --work @/work --input @/named --output @/mapped");
+    words.extend(["--", "cat"].map(str::to_owned));
+    run(words).ok();
+    assert_numbered(["mapped/p1/stdout", "mapped/p2/stdout", "mapped/p3/stdout"]);
+}
+
+#[test]
+fn folders_of_an_exchange_and_their_entries_have_names() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    for path in ["root/leaf", "p1/beside", "leaf/p0"] {
+        fill(&cluster.path(&format!("in/{path}")), 5);
+    }
+    cluster.run("exchange --input @/in --output @/out").ok();
+    for (arrived, sent) in [
+        ("p2/p0", "root/leaf"),
+        ("p3/p1", "p1/beside"),
+        ("p0/p2", "leaf/p0"),
+    ] {
+        let of = |path: &str| std::fs::read(cluster.path(path)).expect("it is there");
+        assert_eq!(of(&format!("out/{arrived}")), of(&format!("in/{sent}")));
+    }
+    fill(&cluster.path("in/p2/p0"), 5);
+    fill(&cluster.path("in/p1/nobody"), 5);
+    cluster.run("exchange --input @/in --output @/other").fails(
+        2,
+        &[
+            "in/leaf` and `",
+            "in/p2` are both the entry of P2; remove one of them",
+            "`p1/nobody` names no PE; this tree has p0..p3 (root, relay, leaf, beside)",
+        ],
+    );
+}
+
+#[test]
+fn a_shard_of_a_gossip_has_a_name() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    fill(&cluster.path("in/leaf"), 70_000);
+    cluster.run("gossip --input @/in --output @/out").ok();
+    for pe in ["p0", "p1", "p3"] {
+        assert_eq!(names(&cluster.path(&format!("out/{pe}"))), ["p2"]);
+    }
+}
+
+#[test]
+fn entries_that_do_not_fit_are_refused() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    for name in ["root", "relay", "p1", "other"] {
+        fill(&cluster.path(&format!("in/{name}")), 1);
+    }
+    for line in ["scatter", "gather"] {
+        let refused = cluster.run(&format!("{line} --input @/in --output @/out"));
+        refused.fails(
+            2,
+            &[
+                "`root` is the root of the tree, which has no message",
+                "in/p1` and `",
+                "in/relay` are both the entry of P1; remove one of them",
+                "`other` names no PE; this tree has p1..p3 (relay, leaf, beside)",
+            ],
+        );
+    }
+}
+
+#[test]
+fn reports_have_names() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    let done = cluster.run("gather --size 1KiB").ok();
+    done.prints(&["\n  P0 root ", "\n  P1 relay ", "\n  P3 beside  P0 "]);
+    let report = cluster.report("gather --size 1KiB");
+    let of = |report: &Report| -> Vec<_> {
+        let pes = report.list("/pes").iter();
+        pes.map(|pe| pe["name"].clone()).collect()
+    };
+    assert_eq!(of(&report), ["root", "relay", "leaf", "beside"]);
+    let report = reported("gather --size 1KiB --tree star:2");
+    assert_eq!(of(&report), [json!(null), json!(null)]);
+}
+
+#[test]
+fn a_dead_pe_is_named_and_its_message_is_sent_later() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    for name in ["relay", "leaf", "beside"] {
+        fill(&cluster.path(&format!("in/{name}")), 3 << 20);
+    }
+    let line = "scatter --link rate=20mbit --input @/in --output @/out";
+    let running = start(cluster.words(line));
+    let output = cluster.path("out");
+    wait_for_partial(&output);
+    running.pe(2).signal(Signal::KILL);
+    let told = [
+        "error: P2 was killed by signal 9",
+        "where: P2 leaf, process ",
+    ];
+    running.finish().fails(1, &told);
+    resume(&record(&output), "--revive").ok();
+    for (name, number) in [("relay", "p1"), ("leaf", "p2"), ("beside", "p3")] {
+        let of = |path: String| std::fs::read(cluster.path(&path)).expect("it is there");
+        assert_eq!(of(format!("in/{name}")), of(format!("out/{number}")));
+    }
+}

@@ -407,9 +407,9 @@ mod tests {
             format!("`{dir}/gamma` and `{dir}/p2` are both the entry of P2; remove one of them");
         let expected = [
             &too_many,
+            "`delta` names no PE; this tree has p1..p4 (p2, gamma, .., epsilon)",
             "`p0` is the root of the tree, which has no message; \
              this tree has p1..p4 (p2, gamma, .., epsilon)",
-            "`delta` names no PE; this tree has p1..p4 (p2, gamma, .., epsilon)",
             &twice,
         ];
         let faults = read_input_dir(path, among(5).named(&names)).expect_err("three are wrong");

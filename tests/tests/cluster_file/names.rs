@@ -92,6 +92,30 @@ fn entries_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn options_take_names() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    for line in [
+        "scatter --from leaf",
+        "gather --to leaf",
+        "broadcast --from leaf",
+    ] {
+        let done = cluster.run(&format!("{line} --size 1KiB")).ok();
+        done.prints(&[" seen from P2", "\n  P2 leaf    -  "]);
+        let refused = cluster.run(&format!("{} --size 1", line.replace("leaf", "nobody")));
+        refused.fails(2, &["`nobody` is not a PE: write 3, P3, or its name"]);
+    }
+    for line in [
+        "plan scatter --lengths equal:1",
+        "plan broadcast --size 1",
+        "compare broadcast --size 1",
+    ] {
+        let [by_name, by_number] =
+            ["leaf", "2"].map(|pe| cluster.run(&format!("{line} --from {pe}")).ok().stdout);
+        assert_eq!(by_name, by_number);
+    }
+}
+
+#[test]
 fn reports_have_names() {
     let cluster = ClusterFile::of(PER_EDGE);
     let done = cluster.run("gather --size 1KiB").ok();

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -13,7 +12,6 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::order::{GivenOrder, MessageOrder};
-use crate::options::pes::parse_pe;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
@@ -37,10 +35,10 @@ pub struct ScatterArgs {
     /// Deal all files below the input over the PEs: over all others, balanced by size.
     #[arg(long)]
     pub spread: bool,
-    /// The PE that holds the messages, as 3 or P3; the lengths are those of all other PEs [default:
-    /// P0].
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub from: Option<PeId>,
+    /// The PE that holds the messages, as 3 or P3 or by its name in a cluster file; the lengths are those
+    /// of all other PEs [default: P0].
+    #[arg(long, value_name = "P")]
+    pub from: Option<String>,
     /// Whether the sender sends to all its neighbours at once (multi) or to one at a time (single); with
     /// --link, also whether the links of a PE share their rate [default: multi where a cluster file
     /// gives each neighbour its own link, else single].
@@ -70,10 +68,10 @@ pub struct GatherArgs {
     /// below it, and those of a subtree one after the other [default: each as early as it can come].
     #[arg(long, value_name = "ORDER")]
     pub order: Option<GivenOrder>,
-    /// The PE that receives the messages, as 3 or P3; the lengths are those of all other PEs [default:
-    /// P0].
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub to: Option<PeId>,
+    /// The PE that receives the messages, as 3 or P3 or by its name in a cluster file; the lengths are
+    /// those of all other PEs [default: P0].
+    #[arg(long, value_name = "P")]
+    pub to: Option<String>,
     /// Whether the receiver receives from all its neighbours at once (multi) or from one at a time
     /// (single); with --link, also whether the links of a PE share their rate [default: multi where a
     /// cluster file gives each neighbour its own link, else single].
@@ -95,9 +93,9 @@ pub struct BroadcastArgs {
     /// How to broadcast.
     #[arg(long, help = broadcast_help())]
     pub algorithm: Option<BroadcastAlgorithm>,
-    /// The PE that has the message, as 3 or P3 [default: P0].
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub from: Option<PeId>,
+    /// The PE that has the message, as 3 or P3 or by its name in a cluster file [default: P0].
+    #[arg(long, value_name = "P")]
+    pub from: Option<String>,
 }
 
 /// Arguments of `flitcast gossip`.

@@ -1,6 +1,6 @@
 //! Parsing of PE numbers, the limit of PEs on one machine, and the descriptors that they need.
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use flitcast_proto::{PeId, Tree};
 
 /// Limit of PEs on one machine. Each takes some 8 MiB and a dozen descriptors; a machine runs a
@@ -23,28 +23,35 @@ pub fn needed_descriptors(pes: usize) -> u64 {
 /// Parses a PE, typed as 3 or P3.
 pub fn parse_pe(text: &str) -> Result<PeId, String> {
     let number = text.strip_prefix('P').unwrap_or(text).parse();
-    let told = |_| format!("`{text}` is no PE: 3 or P3, say");
+    let told = |_| format!("`{text}` is not a PE: write 3, P3, or its name in the cluster file");
     number.map(PeId).map_err(told)
 }
 
-/// Checks that a tree has the PE that an option names.
-pub fn check_pe(option: &str, pe: PeId, tree: &Tree) -> anyhow::Result<()> {
+/// Returns the PE that an option names: by one of the `names`, which are by PE, or by its number.
+///
+/// # Errors
+///
+/// Returns an error if the tree has no such PE.
+pub fn find_pe(option: &str, text: &str, names: &[String], tree: &Tree) -> anyhow::Result<PeId> {
+    let named = names.iter().position(|name| name == text);
+    let pe = match named {
+        Some(pe) => PeId(pe as u32),
+        None => parse_pe(text).map_err(|fault| anyhow!("{option}: {fault}"))?,
+    };
     let pes = tree.len();
     ensure!(
         tree.contains(pe),
         "{option}: there is no {pe} among {pes} PEs, P0 to P{}",
         pes - 1
     );
-    Ok(())
+    Ok(pe)
 }
 
-/// Returns the requested source, or P0.
+/// Returns the requested source, or P0. The `names` are by PE.
 ///
 /// # Errors
 ///
 /// Returns an error if the tree has no such PE.
-pub fn source(from: Option<PeId>, tree: &Tree) -> anyhow::Result<PeId> {
-    let from = from.unwrap_or(PeId::ROOT);
-    check_pe("--from", from, tree)?;
-    Ok(from)
+pub fn source(from: Option<&str>, names: &[String], tree: &Tree) -> anyhow::Result<PeId> {
+    from.map_or(Ok(PeId::ROOT), |text| find_pe("--from", text, names, tree))
 }

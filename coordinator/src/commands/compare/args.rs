@@ -1,13 +1,11 @@
 //! The command line of `flitcast compare`.
 
 use clap::{Args, Subcommand};
-use flitcast_proto::PeId;
 
 use flitcast_cluster::algorithms::plan_limits::MAX_FLITS;
 use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
 use flitcast_cluster::job::on_links::LinkArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
-use flitcast_cluster::options::pes::parse_pe;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::TreeArgs;
@@ -63,9 +61,9 @@ pub struct CompareBroadcastArgs {
     /// The length of the message in flits.
     #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
     pub size: u64,
-    /// The PE that holds the message, as 3 or P3.
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub from: Option<PeId>,
+    /// The PE that holds the message, as 3 or P3 or by its name in a cluster file.
+    #[arg(long, value_name = "P")]
+    pub from: Option<String>,
     /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,

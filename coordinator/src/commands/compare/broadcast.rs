@@ -28,7 +28,7 @@ pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Faults> {
     let (Some(trees), Some(())) = (trees, ports) else {
         return Err(faults);
     };
-    let from = source(args.from, &trees[0].tree)?;
+    let from = source(args.from.as_deref(), &trees[0].names, &trees[0].tree)?;
     let kind = network.and_then(Result::ok).map(|it| it.to_string());
     // The algorithms whose edges the network has, beside those over the given trees.
     let others = BroadcastAlgorithm::among_all().filter(|one| {
@@ -49,7 +49,7 @@ fn comparison(
 ) -> Comparison {
     let (pes, flits) = (trees[0].tree.len(), args.size);
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
-    for Named { name, tree } in trees {
+    for Named { name, tree, .. } in trees {
         let task = ListTask {
             tree,
             source: from,

@@ -38,7 +38,7 @@ fn comparison(
     let network = &args.tree.network().unwrap_or_default();
     // A complete network has one comparison, whichever trees span it.
     let trees = &trees[..if reach_all { 1 } else { trees.len() }];
-    for Named { name, tree } in trees {
+    for Named { name, tree, .. } in trees {
         let task = ListTask {
             tree,
             source: tree.root(),

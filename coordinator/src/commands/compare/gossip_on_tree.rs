@@ -39,7 +39,7 @@ fn comparison(
     check_pes(flits.len())?;
     let total = check_flits("--lengths", flits)?;
     let (mut rows, mut bounds, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for Named { name, tree } in trees {
+    for Named { name, tree, .. } in trees {
         let task = ListTask {
             tree,
             source: tree.root(),

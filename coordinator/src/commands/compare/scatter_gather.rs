@@ -75,7 +75,7 @@ impl Transport<'_> {
         // In a complete network the combining algorithms use their own trees.
         let complete = network.starts_with("complete:");
         let mut rows = Vec::new();
-        for Named { name, tree } in trees {
+        for Named { name, tree, .. } in trees {
             rows.extend(self.scheduled(name, tree)?);
             rows.extend(self.linear(name, tree)?);
             if !complete {

@@ -12,6 +12,8 @@ pub struct Named {
     /// `kary:2:8`, or `mesh:4x4 root 0 bfs`.
     pub name: String,
     pub tree: Arc<Tree>,
+    /// Names of the PEs, by index; empty if they have none.
+    pub names: Vec<String>,
 }
 
 /// Returns the text that limits a bound to these trees, because it does not hold for all trees of the
@@ -34,6 +36,7 @@ pub fn spanning(args: &TreeArgs) -> Result<Vec<Named>, Faults> {
             // A tree is not compared with itself under another name.
             Some(named) => named.name.push_str(" (and broadcast)"),
             None => trees.push(Named {
+                names: topology.places().names(),
                 name: topology.name,
                 tree: Arc::new(topology.tree),
             }),

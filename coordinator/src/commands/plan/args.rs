@@ -7,7 +7,6 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::CycleGossip;
 use flitcast_plan::gossip::COMPLETE_FORMS;
 use flitcast_plan::packets::search::{DEFAULT_NODES, MOST_NODES};
-use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 
 use super::packet_args::{ControlArg, PacketArgs};
@@ -19,7 +18,6 @@ use flitcast_cluster::options::args::SyncArg;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::format::{Format, Formats};
 use flitcast_cluster::options::order::GivenOrder;
-use flitcast_cluster::options::pes::parse_pe;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::TreeArgs;
@@ -105,9 +103,9 @@ pub struct PlanBroadcastArgs {
     /// The length of the message in flits.
     #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
     pub size: u64,
-    /// The PE that holds the message, as 3 or P3.
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub from: Option<PeId>,
+    /// The PE that holds the message, as 3 or P3 or by its name in a cluster file.
+    #[arg(long, value_name = "P")]
+    pub from: Option<String>,
     /// How to broadcast.
     #[arg(long, default_value = AUTO, help = BroadcastAlgorithm::forms("kary:K"))]
     pub algorithm: BroadcastAlgorithm,
@@ -152,9 +150,10 @@ pub struct PlanScatterArgs {
     /// [default: fdf; with --setup search].
     #[arg(long, value_name = "ORDER")]
     pub order: Option<Order>,
-    /// The PE that holds the messages, as 3 or P3; the lengths are those of all other PEs.
-    #[arg(long, value_name = "P", value_parser = parse_pe)]
-    pub from: Option<PeId>,
+    /// The PE that holds the messages, as 3 or P3 or by its name in a cluster file; the lengths are those
+    /// of all other PEs.
+    #[arg(long, value_name = "P")]
+    pub from: Option<String>,
     /// How to scatter [default: fdf].
     #[arg(
         long,

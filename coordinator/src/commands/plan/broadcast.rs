@@ -34,7 +34,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
         return Err(faults);
     };
     let tree = &topology.tree;
-    let from = source(args.from, tree)?;
+    let from = source(args.from.as_deref(), &topology.places().names(), tree)?;
     let unfit = |why: &str| Err(unfit(args.algorithm.name(), why).into());
     let has_edges = network.is_some_and(|network| {
         let operation = args.algorithm.operation();

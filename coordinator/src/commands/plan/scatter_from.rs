@@ -7,6 +7,7 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
 use flitcast_plan::schedule::scatter::farthest_first;
+use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 
 use super::args::{Order, PlanScatterArgs};
@@ -18,6 +19,7 @@ use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::site::topology::Topology;
 
 /// Plans a scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
@@ -26,7 +28,7 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
         return Err(anyhow!("--order {why}").into());
     }
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
-    let from = source(args.from, &topology.tree)?;
+    let from = source_of(args, &topology)?;
     let tree = Arc::new(topology.tree.rerooted(from));
     let flits = deal_flits(&lengths, &tree)?;
     let plans = match args.ports {
@@ -57,6 +59,11 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
     Ok(planned.over(&topology, args.ports))
 }
 
+fn source_of(args: &PlanScatterArgs, topology: &Topology) -> anyhow::Result<PeId> {
+    let names = topology.places().names();
+    source(args.from.as_deref(), &names, &topology.tree)
+}
+
 /// Returns the requested algorithm, if it has a static schedule.
 pub fn listed(args: &PlanScatterArgs) -> Option<Algorithm> {
     let mut all = Algorithm::listed(Collective::Scatter);
@@ -67,7 +74,7 @@ pub fn listed(args: &PlanScatterArgs) -> Option<Algorithm> {
 pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticPlan, Faults> {
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
     let tree = &topology.tree;
-    let from = source(args.from, tree)?;
+    let from = source_of(args, &topology)?;
     let flits = deal_flits(&lengths, &tree.rerooted(from))?;
     let task = ListTask {
         tree,

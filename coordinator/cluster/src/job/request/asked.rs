@@ -1,7 +1,6 @@
 //! A command line of any operation, before it is checked.
 
 use flitcast_plan::Algorithm;
-use flitcast_proto::PeId;
 
 use super::open_choices::OpenChoices;
 use crate::options::args::RoundArgs;
@@ -15,8 +14,8 @@ use crate::options::tree::SpanningArg;
 pub struct RequestSpec {
     /// The options that all operations have.
     pub round: RoundArgs,
-    /// The option that names the root, and the root.
-    pub root: Option<(&'static str, PeId)>,
+    /// The option that names the root, and its value.
+    pub root: Option<(&'static str, String)>,
     /// Whether all files are distributed over the PEs.
     pub spread: bool,
     /// The way to span a network.

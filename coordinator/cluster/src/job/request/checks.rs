@@ -166,8 +166,7 @@ impl Checks<'_> {
 
     /// Returns whether the PEs run on other hosts, which have their files.
     fn is_elsewhere(&self) -> bool {
-        let placement = self.placement.as_ref();
-        placement.is_some_and(Placement::is_elsewhere)
+        self.placement.as_ref().is_some_and(Placement::is_elsewhere)
     }
 
     fn settings(&self) -> Settings {
@@ -181,7 +180,7 @@ impl Checks<'_> {
         let described = self.keep_all(described(&asked.round, asked.spanning, ways));
         let (described, ways) = described.unzip();
         self.ways = ways.flatten();
-        if let (Some((option, _)), Some(baseline)) = (asked.root, asked.baseline) {
+        if let (Some((option, _)), Some(baseline)) = (&asked.root, asked.baseline) {
             self.add(anyhow!(
                 "{option} is not for --algorithm {}: what is there to measure against has P0 as its \
                  root",
@@ -194,8 +193,8 @@ impl Checks<'_> {
             _ => one,
         });
         let offered = described.map(|offered| match lays {
-            Some(algorithm) => laid(algorithm, asked.root, offered),
-            None => seen_from(asked.root, offered),
+            Some(algorithm) => laid(algorithm, asked.root.as_ref(), offered),
+            None => seen_from(asked.root.as_ref(), offered),
         });
         self.offered = offered.and_then(|offered| self.keep(offered));
         let offered = self.offered.as_ref();
@@ -407,8 +406,9 @@ impl Checks<'_> {
         let measured = tree.filter(|_| !any_tree);
         let profile = Profile::load(path, measured).map_err(of_option("--profile"));
         let profile = self.keep(profile)?;
-        let profile = match (self.asked.root, measured) {
-            (Some((_, root)), Some(tree)) if tree.contains(root) => profile.rerooted(tree, root),
+        let root = self.topology.as_ref().map(|it| it.tree.root());
+        let profile = match (root, measured) {
+            (Some(root), Some(tree)) => profile.rerooted(tree, root),
             _ => profile,
         };
         let pes = profile.edges.len();

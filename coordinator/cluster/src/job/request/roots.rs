@@ -4,20 +4,20 @@ use anyhow::{anyhow, bail};
 use flitcast_proto::PeId;
 
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::pes::check_pe;
+use crate::options::pes::find_pe;
 use crate::site::topology::Topology;
 
 /// Returns the possible trees of a broadcast by this algorithm, rooted at the PE that an option names.
 pub fn laid(
     algorithm: BroadcastAlgorithm,
-    root: Option<(&'static str, PeId)>,
+    root: Option<&(&'static str, String)>,
     offered: Vec<Topology>,
 ) -> anyhow::Result<Vec<Topology>> {
     let given = offered[0].clone();
     let name = algorithm.name();
     let unfit = |why: String| anyhow!("--algorithm {name}: {why}");
     let mut trees = seen_from(root, offered)?;
-    let from = root.map_or(PeId::ROOT, |(_, pe)| pe);
+    let from = trees[0].tree.root();
     let own = |one: BroadcastAlgorithm| {
         let shape = one.tree(given.tree.len())?;
         Some(given.with_shape(&shape, from).map_err(unfit))
@@ -53,13 +53,17 @@ pub fn laid(
 
 /// Returns the trees, rooted at the PE that an option names.
 pub fn seen_from(
-    root: Option<(&'static str, PeId)>,
+    root: Option<&(&'static str, String)>,
     offered: Vec<Topology>,
 ) -> anyhow::Result<Vec<Topology>> {
-    let Some((option, root)) = root.filter(|(_, root)| *root != PeId::ROOT) else {
+    let Some((option, text)) = root else {
         return Ok(offered);
     };
-    check_pe(option, root, &offered[0].tree)?;
+    let first = &offered[0];
+    let root = find_pe(option, text, &first.places().names(), &first.tree)?;
+    if root == PeId::ROOT {
+        return Ok(offered);
+    }
     let seen = offered.into_iter().map(|topology| topology.rerooted(root));
     Ok(seen.collect())
 }

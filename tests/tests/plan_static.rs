@@ -81,7 +81,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         --network ring:5 --size 1 --algorithm hypercube | --network complete:N
         --network complete:6 --size 1 --algorithm hypercube | 6 is not a power of 2
         --tree path:3 --size 1 --from P3 | there is no P3 among 3 PEs, P0 to P2
-        --tree path:3 --size 1 --from Q | 3 or P3, say
+        --tree path:3 --size 1 --from Q | is not a PE: write 3, P3, or its name
         --tree path:3 --size 1 --algorithm kary:0 | auto, rounds, urgent
         --tree path:3 --size 1 --ports multi --algorithm urgent | to all its children at once
         --network complete:6 --size 5 --ports multi | a PE has one port for all others

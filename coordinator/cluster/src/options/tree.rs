@@ -79,7 +79,7 @@ impl TreeArgs {
     }
 
     /// Returns the given options that each define the PEs.
-    pub fn given(&self) -> Vec<&'static str> {
+    pub fn pe_options(&self) -> Vec<&'static str> {
         let options = [
             ("-n", self.workers.is_some()),
             ("--tree", self.tree.is_some()),

@@ -106,7 +106,7 @@ impl TreeArgs {
 
     /// Returns the error that several options define the PEs.
     fn several(&self) -> TopologyError {
-        anyhow!("{}: use one of them", self.given().join(" and "))
+        anyhow!("{}: use one of them", self.pe_options().join(" and "))
     }
 
     /// Returns the typed kind of spanning trees, or else `kinds`.

@@ -93,7 +93,7 @@ fn highest_pe(input: &Path, layout: Layout) -> Option<u32> {
 
 /// Takes the number of PEs from the input where no option gives it.
 pub fn count_by_input(tree: &mut TreeArgs, input: Option<&Path>, layout: Layout) {
-    if tree.given().is_empty() {
+    if tree.pe_options().is_empty() {
         tree.workers = input.and_then(|input| highest_pe(input, layout));
     }
 }

@@ -38,7 +38,12 @@ fn row_04_a_host_vanishes() {
                 within("fc2", "ip", &format!("link set dev {interface} down"));
             }
         });
-        finished.says(&["error: P2 ", " for 3.", "on fc2", "cut off with it: P3"]);
+        finished.says(&[
+            "error: P2 ",
+            " for 3.",
+            "where: P2 fc2, ",
+            "cut off with it: P3",
+        ]);
     }
 }
 

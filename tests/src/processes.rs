@@ -62,6 +62,24 @@ impl Process {
         let pid = Pid::from_raw(self.pid).expect("process ids are above 0");
         let _ = kill_process(pid, signal);
     }
+
+    /// Stops the process, and waits until no thread of it runs: a signal only requests that.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it takes too long.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let is_stopped = |thread: fs::DirEntry| {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            let state = stat.rsplit_once(") ").map_or("", |(_, state)| state);
+            !["R", "S", "D"].iter().any(|runs| state.starts_with(runs))
+        };
+        until("every thread is stopped", || {
+            let threads = fs::read_dir(format!("/proc/{}/task", self.pid));
+            threads.into_iter().flatten().flatten().all(is_stopped)
+        });
+    }
 }
 
 /// Returns the processes with a run's mark, except those that have ended and only wait for their

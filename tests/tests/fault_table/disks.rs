@@ -77,7 +77,7 @@ fn row_13_the_output_directory_goes_away() {
     wait_for_partial(&output);
     // The message must not be complete before.
     let victim = running.pe(1);
-    victim.signal(Signal::STOP);
+    victim.stop();
     fs::remove_dir_all(&output).expect("nobody writes");
     let finished = failing("13", "output directory removed", Some(1.0), running, |_| {
         victim.signal(Signal::CONT);

@@ -2,6 +2,7 @@
 
 use flitcast_plan::Algorithm;
 
+use super::input;
 use super::open_choices::OpenChoices;
 use crate::options::args::RoundArgs;
 use crate::options::baseline::Baseline;
@@ -9,6 +10,7 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
+use crate::site::topology::Topology;
 
 /// The parts of a request that each command computes itself.
 pub struct RequestSpec {
@@ -50,5 +52,18 @@ impl RequestSpec {
             order: Ok(MessageOrder::Tail),
             like,
         }
+    }
+
+    /// Takes the number of PEs from the entries of the input where no option gives it.
+    pub fn count_by_input(&mut self) {
+        let input = self.round.input.as_deref().filter(|_| !self.spread);
+        let layout = self.like.collective().layout();
+        input::count_by_input(&mut self.round.transfer.tree, input, layout);
+    }
+
+    /// Returns an error with the options that fit the entries of the input, if these are too many.
+    pub fn count_fault(&self, topology: &Topology) -> Option<anyhow::Error> {
+        let input = self.round.input.as_deref().filter(|_| !self.spread)?;
+        input::count_fault(input, self.like.collective().layout(), topology)
     }
 }

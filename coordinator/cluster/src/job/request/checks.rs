@@ -15,11 +15,10 @@ use super::choose::choose_open;
 use super::crossings::check_any;
 use super::flits::{flit_size, packets_faults};
 use super::gather::unfit;
-use super::input::{count_by_input, count_fault};
 use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_faults;
-use super::output::output_fault;
+use super::output::{create_output, output_fault};
 use super::roots::{laid, seen_from};
 use super::trees::{described, emulates_own_links};
 use crate::algorithms::method::Method;
@@ -49,9 +48,7 @@ pub fn check(
     mut asked: RequestSpec,
     operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>,
 ) -> Result<Request, Vec<RequestError>> {
-    let layout = asked.like.collective().layout();
-    let input = asked.round.input.as_deref().filter(|_| !asked.spread);
-    count_by_input(&mut asked.round.transfer.tree, input, layout);
+    asked.count_by_input();
     let ways = asked.ways.take();
     let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
     let mut checks = Checks {
@@ -84,7 +81,10 @@ pub fn check(
     checks.tree_of_baseline(bytes);
     let profile = checks.profile(tree.as_ref(), link);
     let guard = checks.guard(profile.as_ref());
-    checks.create_output();
+    // Last of all, as the first thing that is written.
+    if checks.faults.is_empty() && !checks.is_elsewhere() {
+        checks.faults.extend(create_output(&asked.round));
+    }
     if !checks.faults.is_empty() {
         return Err(checks.faults);
     }
@@ -343,10 +343,8 @@ impl Checks<'_> {
                 && operation.collective().layout().can_be_apart(),
         };
         let mut payload = messages.for_tree(&topology.tree, operation, files);
-        let input = self.asked.round.input.as_deref().filter(|_| !files.spread);
-        if let (Err(faults), Some(input)) = (&mut payload, input) {
-            let count = count_fault(input, operation.collective().layout(), topology);
-            faults.extend(count.map(RequestError::from));
+        if let Err(faults) = &mut payload {
+            faults.extend(self.asked.count_fault(topology).map(RequestError::from));
         }
         self.keep_all(payload)
     }
@@ -458,18 +456,6 @@ impl Checks<'_> {
             ));
         }
         Some(guard)
-    }
-
-    /// Creates the output, last of all, as the first thing that is written.
-    fn create_output(&mut self) {
-        let args = &self.asked.round;
-        let writes_here = !self.is_elsewhere() && !args.dry_run;
-        if let (true, Some(output)) = (self.faults.is_empty() && writes_here, &args.output)
-            && let Err(error) = flitcast_node::payload::create_durable(output)
-        {
-            let (path, why) = (output.clone(), format!("cannot be created: {error}"));
-            self.add(RequestError::Output { path, why });
-        }
     }
 
     /// Returns the algorithm and its settings.

@@ -1,4 +1,4 @@
-//! The errors in an output directory that are found before anything is written.
+//! The output directory: the errors that are found before anything is written, and its creation.
 
 use std::path::Path;
 
@@ -6,7 +6,16 @@ use anyhow::{anyhow, bail, ensure};
 use flitcast_node::payload::{self, OutputLock};
 
 use crate::job::fault::RequestError;
+use crate::options::args::RoundArgs;
 use crate::system::folder;
+
+/// Creates the output directory, unless nothing is written to it; returns the error if that fails.
+pub fn create_output(args: &RoundArgs) -> Option<RequestError> {
+    let output = args.output.as_ref().filter(|_| !args.dry_run)?;
+    let error = payload::create_durable(output).err()?;
+    let (path, why) = (output.clone(), format!("cannot be created: {error}"));
+    Some(RequestError::Output { path, why })
+}
 
 /// Returns the error in an output directory, without writing to it; with `has_rows` it has a folder of
 /// messages for each PE. Entries named after `pes` PEs may exist: PEs compare them later.

@@ -102,7 +102,7 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     fs::remove_dir_all(hosts.home(1).join("copies")).expect("it is there");
     fill(&weights.join("more"), 1);
     let refused = run(arguments(&cluster, line)).with_code(2);
-    for place in ["/root/copies at P0 on ", "/root/copies at P3 on "] {
+    for place in ["/root/copies at P0 pe 0\n", "/root/copies at P3 pe 3\n"] {
         refused.says(&[place]);
     }
     assert!(!hosts.home(1).join("copies").exists());

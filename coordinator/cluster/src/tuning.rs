@@ -174,11 +174,11 @@ pub const FILES_OFF_BESIDE_OTHERS: f64 = 0.5;
 /// and the time before a round is short; on an idle machine no thread waits at all.
 pub const BUSY_DISK_SHARE: f64 = 0.02;
 
-/// Number of times that busy threads are counted, as long as there is one: some thread works for a moment on
-/// every machine, and a single one doubles a prediction.
+/// Maximum number of counts of busy threads in a row, which end when none is found: on every machine some
+/// thread works for a moment, and a single busy one can double a prediction.
 pub const BUSY_COUNTS: u32 = 6;
 
-/// Time between two counts of busy threads, longer than the tail of a process's work.
+/// Time between two counts of busy threads, in which a thread that has done its work falls asleep.
 pub const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Least number of busy threads of other programs per core that makes the costs of files others: the

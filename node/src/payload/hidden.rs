@@ -136,7 +136,7 @@ pub fn record_name(job: u64) -> String {
 }
 
 /// Returns the PE with exactly this name: `p12`, not `p012`, `P12` or `p+12`.
-pub(super) fn pe_of(name: &OsStr) -> Option<usize> {
+pub fn pe_of(name: &OsStr) -> Option<usize> {
     let name = name.to_str()?;
     let pe = name.strip_prefix('p')?.parse().ok()?;
     (name == format!("p{pe}")).then_some(pe)

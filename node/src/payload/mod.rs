@@ -46,7 +46,9 @@ pub use entry::Entry;
 pub use error::PayloadError;
 pub use folders::create_durable;
 pub use gauge::{file_system, measure_files};
-pub use hidden::{HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, record_name};
+pub use hidden::{
+    HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
+};
 pub use input::{
     deal, measure_all, own_input, pieces_input, pieces_of, read_input_dir, scatter_input,
     whole_input,

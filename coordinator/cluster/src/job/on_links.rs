@@ -20,8 +20,8 @@ use crate::tuning::USUAL_FLIT_BYTES;
 /// The links for which a plan's time is computed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct LinkArgs {
-    /// Also compute the time of the plan on links: like this one, as a run emulates them; rate=RATE,
-    /// latency=TIME, setup=TIME, or several, separated by commas.
+    /// Also compute the time of the plan on such links: rate=RATE, latency=TIME, setup=TIME, or several,
+    /// separated by commas. A run emulates them in the same way.
     #[arg(long, value_name = "LINK", value_parser = parse_link)]
     pub link: Option<LinkSpec>,
     /// Payload of a flit on these links [default: 64KiB].

@@ -32,7 +32,7 @@ pub struct ScatterArgs {
     /// measured links and hosts), or given:3,1,2 (every nonnull message once, by its PE).
     #[arg(long, value_name = "ORDER", default_value_t = MessageOrder::Tail)]
     pub order: MessageOrder,
-    /// Deal all files below the input over the PEs: over all others, balanced by size.
+    /// Deal all files below the input over the other PEs, balanced by size.
     #[arg(long)]
     pub spread: bool,
     /// The PE that holds the messages, as 3 or P3 or by its name in a cluster file; the lengths are those
@@ -130,7 +130,7 @@ pub struct GossipArgs {
 #[command(
     mut_arg("input", |input| input.help("Folder of messages, where p2/p5 is P2's for P5: a file or a folder")),
     mut_arg("output", |output| output.help("Folder for messages, where p5/p2 is P2's at P5: each becomes visible whole or not at all")),
-    mut_arg("lengths", |lengths| lengths.help("Synthetic messages by a file or equal:MEAN: a row for each sender and a column for each receiver").value_name("FILE")),
+    mut_arg("lengths", |lengths| lengths.help("Synthetic messages, by a file or equal:MEAN. The file has a row for each sender and a column for each receiver").value_name("FILE")),
     mut_arg("packets", |packets| packets.hide(true)),
     mut_arg("cover", |cover| cover.hide(true)),
 )]

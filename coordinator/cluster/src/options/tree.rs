@@ -43,7 +43,7 @@ pub struct TreeArgs {
 /// Returns the help of `--network`.
 fn network_help() -> String {
     format!(
-        "A network like mesh:4x4, instead of --tree: a tree spans {} (an edge `A B` on each line)",
+        "A network like mesh:4x4, instead of --tree: one of {} (an edge `A B` on each line)",
         joined(NetworkSpec::forms(), "or")
     )
 }
@@ -86,8 +86,7 @@ impl TreeArgs {
             ("--network", self.network.is_some()),
             ("--cluster", self.cluster.is_some()),
         ];
-        let given = options.into_iter().filter(|(_, given)| *given);
-        given.map(|(option, _)| option).collect()
+        present(options).collect()
     }
 
     /// Returns the given options that do not apply to a network without a tree.
@@ -98,14 +97,21 @@ impl TreeArgs {
             ("--root", self.root.is_some()),
             ("--spanning", self.spanning.is_some()),
         ];
-        let given = options.into_iter().filter(|(_, given)| *given);
-        given.map(|(option, _)| option)
+        present(options)
     }
 
     /// Returns whether the tree is to be chosen.
     pub fn is_auto(&self) -> bool {
         self.tree.as_deref() == Some("auto")
     }
+}
+
+/// Returns the names of the options that are given.
+fn present<const N: usize>(
+    options: [(&'static str, bool); N],
+) -> impl Iterator<Item = &'static str> {
+    let given = options.into_iter().filter(|(_, given)| *given);
+    given.map(|(option, _)| option)
 }
 
 impl From<ClusterArgs> for TreeArgs {

@@ -36,13 +36,19 @@ impl BusyThreads {
     /// moment: while a thread is counted, the count is repeated a few times, and between the counts this
     /// thread sleeps, since the runtime's other thread may just have woken it and still run.
     pub fn count(&mut self) {
-        for _ in 0..BUSY_COUNTS {
-            let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-            self.0 = self.0.into_iter().chain(running(&text)).min();
+        self.count_in(|| std::fs::read_to_string("/proc/loadavg").unwrap_or_default());
+    }
+
+    /// Counts the threads in texts like that of `/proc/loadavg`.
+    fn count_in(&mut self, mut load: impl FnMut() -> String) {
+        for place in 0..BUSY_COUNTS {
+            if place > 0 {
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            self.0 = self.0.into_iter().chain(running(&load())).min();
             if self.0.unwrap_or(0) == 0 {
                 return;
             }
-            std::thread::sleep(BUSY_PAUSE);
         }
     }
 
@@ -114,6 +120,20 @@ mod tests {
         let mut here = BusyThreads::default();
         here.count();
         assert!(here.0.is_some(), "this is Linux");
+    }
+
+    #[test]
+    fn a_thread_that_runs_for_a_moment_is_not_busy() {
+        // Each reading includes the thread that reads.
+        let counted = |readings: &[u32]| {
+            let mut readings = readings.iter().cycle();
+            let mut threads = BusyThreads::default();
+            threads.count_in(|| format!("0 0 0 {}/241 5011", readings.next().unwrap()));
+            threads.0
+        };
+        assert_eq!(counted(&[2, 2, 1]), Some(0));
+        assert_eq!(counted(&[3, 2]), Some(1));
+        assert_eq!(counted(&[3]), Some(2));
     }
 
     #[test]

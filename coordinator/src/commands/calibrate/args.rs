@@ -44,7 +44,7 @@ pub struct CalibrateArgs {
     /// With --host: measure processes whose connections are encrypted
     #[arg(long, requires = "host")]
     pub encrypted: bool,
-    /// Write the profile to this file: for --profile of other commands
+    /// Write the profile to this file. Other commands use it with --profile
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Shape the links, as in rate=200mbit,latency=1ms [default: as fast as the machine]

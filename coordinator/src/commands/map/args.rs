@@ -41,7 +41,7 @@ pub struct MapArgs {
     /// Folder of the shards, where p3 is P3's: a file or a folder.
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
-    /// Deal all files below the input over the PEs: over P1..Pn, balanced by size.
+    /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
     spread: bool,
     /// Folder for the results, in p3 those of P3: the standard output of P3's command becomes p3/stdout, and each file

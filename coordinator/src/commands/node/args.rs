@@ -33,7 +33,7 @@ pub struct NodeArgs {
         conflicts_with = "stay"
     )]
     pub wait: Option<String>,
-    /// Join the next command when one has ended: until this process is stopped.
+    /// Join the next command when one has ended. The process runs until it is stopped.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub stay: bool,
     /// Run the commands of `flitcast map`: a holder of the coordinator's certificate then has this

@@ -74,7 +74,7 @@ pub fn measure_input(
 fn entries(folder: &Path) -> (Vec<PathBuf>, Option<u32>) {
     let found = folder.read_dir().into_iter().flatten().flatten();
     let paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
-    let named = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix('p')?.parse().ok();
+    let named = |path: &PathBuf| payload::pe_of(path.file_name()?)?.try_into().ok();
     let highest = paths.iter().filter_map(named).max();
     (paths, highest)
 }

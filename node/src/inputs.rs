@@ -8,7 +8,7 @@ use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{FilePayload, Ready, Version};
 use flitcast_proto::{MessageId, PeId};
 
-use crate::payload::{self, Content, Others, Outgoing, PayloadError};
+use crate::payload::{self, Content, Others, Outgoing, Pattern, PayloadError};
 
 /// A message that a PE sends, whether it is still to be delivered, and its version, if known from
 /// earlier runs.
@@ -48,7 +48,13 @@ impl Inputs {
                 contents.remove(self.others.root.unwrap_or(PeId::ROOT).index());
                 contents
             }
-            Layout::BySource | Layout::Shards => vec![payload::own_input(own()?).map_err(one)?],
+            Layout::BySource | Layout::Shards => vec![match Pattern::of(&input) {
+                Some(pattern) => {
+                    let own = pattern.of_pe(self.others(), self.pe);
+                    own.and_then(|own| own.content()).map_err(one)?
+                }
+                None => payload::own_input(own()?).map_err(one)?,
+            }],
             Layout::Pieces => {
                 let all = Others {
                     root: None,

@@ -84,7 +84,7 @@ fn a_round_is_shown_while_it_runs() {
     assert_eq!(mode(&place.directory()), 0o700);
 
     let table = place.run("watch --once").ok().stdout;
-    let title = "gather path:4: 4 PEs, shoulder-tap; process ";
+    let title = "gather path:4: 4 PEs, shoulder-tap, process ";
     assert!(table.starts_with(title), "{table}");
     for part in ["round 1 of 1", " of 15 MiB", "predicted ", "└─ P3", "MB/s"] {
         assert!(table.contains(part), "no `{part}` in\n{table}");

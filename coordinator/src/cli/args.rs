@@ -25,6 +25,7 @@ use crate::render::exit::EXIT_STATUS;
 use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, ResumeArgs, ScatterArgs,
 };
+use flitcast_cluster::text::screen::{Colors, Detail};
 
 fn after_help() -> String {
     let mut text = format!("{EXAMPLES}\n\nExit status:\n");
@@ -56,9 +57,31 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "flitcast", version, max_term_width = 80, after_help = MORE_HELP, after_long_help = after_help())]
 pub struct Cli {
-    /// Log more on stderr; twice, still more. RUST_LOG overrides it.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true, help_heading = "Logging")]
+    /// Print the whole report, and log on stderr: twice and three times, more. RUST_LOG overrides what is
+    /// logged.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Output")]
     pub verbose: u8,
+    /// Print no report and no progress: errors and warnings alone, and JSON if it is requested.
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Output"
+    )]
+    pub quiet: bool,
+    /// Colour text [default: on a terminal, unless NO_COLOR is set].
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = ColorWhen::Auto,
+        hide_default_value = true,
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
+    pub color: ColorWhen,
     /// Format of log lines.
     #[arg(
         long,
@@ -66,7 +89,7 @@ pub struct Cli {
         value_enum,
         default_value_t = LogFormat::Text,
         hide_short_help = true,
-        help_heading = "Logging"
+        help_heading = "Output"
     )]
     pub log_format: LogFormat,
     /// The command.
@@ -81,6 +104,34 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// When text is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Cli {
+    /// Returns how much a run prints, and when text is coloured.
+    pub fn appearance(&self) -> (Detail, Colors) {
+        let detail = match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (false, 0) => Detail::Short,
+            (false, _) => Detail::Full,
+        };
+        let colors = match self.color {
+            ColorWhen::Auto => Colors::Auto,
+            ColorWhen::Always => Colors::Always,
+            ColorWhen::Never => Colors::Never,
+        };
+        (detail, colors)
+    }
 }
 
 /// The commands.

@@ -5,7 +5,7 @@ mod deferred;
 mod help;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -33,6 +33,7 @@ use flitcast_cluster::observe::event::Event;
 use flitcast_cluster::observe::live::publish::publish;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::retry::ResumableJob;
+use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
 use flitcast_cluster::text::stderr::{self, LogLines};
 use flitcast_cluster::text::stdout::unless_closed;
 use help::{if_asked, with_nearest, wrapped};
@@ -73,53 +74,68 @@ fn words() -> Vec<OsString> {
 
 /// Prints the requested help, or the error in the command line.
 fn not_parsed(error: clap::Error) -> ExitCode {
+    let colors = match given_value("--color").as_deref() {
+        Some("never") => Colors::Never,
+        Some("always") => Colors::Always,
+        _ => Colors::Auto,
+    };
+    screen::choose(Detail::default(), colors);
     let error = with_nearest(error, &Cli::command());
     let text = error.render().to_string();
     // A closed output has no reader.
     let _ = match error.use_stderr() {
-        true if names_json(std::env::args_os()) => {
+        true if given_value("--log-format").is_some_and(|format| format == "json") => {
             if let Err(fault) = start_logging(LogFormat::Json, 0) {
                 stderr::error(fault);
             }
             return refuse(&[text.strip_prefix("error: ").unwrap_or(&text).trim_end()]);
         }
-        true => write_help(io::stderr(), &text),
-        false => write_help(io::stdout(), &wrapped(&text)),
+        true => io::stderr().write_all(styled(&text, screen::on_stderr).as_bytes()),
+        false => io::stdout().write_all(styled(&wrapped(&text), screen::on_stdout).as_bytes()),
     };
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// Writes help or an error, on a terminal with bold headings. (The feature of clap that does so links
-/// six more crates.)
-fn write_help(mut out: impl io::Write + IsTerminal, text: &str) -> io::Result<()> {
-    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
-    if is_plain || !out.is_terminal() {
-        return out.write_all(text.as_bytes());
-    }
+/// Emphasises the headings in a help text or an error. (The feature of clap that does so links six more
+/// crates.)
+fn styled(text: &str, style: fn(Style, &str) -> String) -> String {
+    let mut out = String::new();
     for line in text.split_inclusive('\n') {
-        let begin = ["error:", "Usage:"]
-            .into_iter()
-            .find(|&word| line.starts_with(word));
-        let heading =
-            || Some(line.trim_end()).filter(|it| it.ends_with(':') && !it.starts_with(' '));
-        let bold = begin.or_else(heading).unwrap_or_default();
-        match bold.is_empty() {
-            true => out.write_all(line.as_bytes())?,
-            false => write!(out, "\x1b[1m{bold}\x1b[0m{}", &line[bold.len()..])?,
+        let is_heading = line.trim_end().ends_with(':') && !line.starts_with(' ');
+        let (head, kind) = match line {
+            line if line.starts_with("error:") => ("error:", Style::Red),
+            line if line.starts_with("Usage:") => ("Usage:", Style::Bold),
+            line if is_heading => (line.trim_end(), Style::Bold),
+            _ => ("", Style::Bold),
+        };
+        if !head.is_empty() {
+            out.push_str(&style(kind, head));
         }
+        out.push_str(&line[head.len()..]);
     }
-    out.flush()
+    out
 }
 
-/// Returns whether a command line that cannot be parsed asks for `--log-format json`.
-fn names_json(args: impl Iterator<Item = OsString>) -> bool {
+/// Returns the value of an option in a command line that cannot be parsed.
+fn given_value(option: &str) -> Option<String> {
     // The rest is a command of the user.
-    let args: Vec<OsString> = args.take_while(|arg| arg != "--").collect();
-    let is_pair = |pair: &[OsString]| pair[0] == "--log-format" && pair[1] == "json";
-    args.windows(2).any(is_pair) || args.iter().any(|arg| arg == "--log-format=json")
+    let words = std::env::args_os().take_while(|word| word != "--");
+    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    let beside = words
+        .iter()
+        .find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+    let after = || {
+        words
+            .windows(2)
+            .find(|pair| pair[0] == option)
+            .map(|pair| &*pair[1])
+    };
+    beside.or_else(after).map(str::to_owned)
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let (detail, colors) = cli.appearance();
+    screen::choose(detail, colors);
     start_logging(cli.log_format, cli.verbose).map_err(|fault| refused([fault]))?;
     let logs = log_args(&cli);
     let seen = cli.command.observed();
@@ -200,7 +216,7 @@ fn start_logging(format: LogFormat, verbose: u8) -> Result<(), String> {
     let lines = fmt::layer().with_writer(LogLines);
     match format {
         LogFormat::Text => {
-            let lines = lines.with_ansi(std::io::stderr().is_terminal());
+            let lines = lines.with_ansi(screen::is_stderr_colored());
             registry().with(filter).with(lines).init();
         }
         LogFormat::Json => {

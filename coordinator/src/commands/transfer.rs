@@ -9,6 +9,7 @@ use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::{self, ResumableJob};
 use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 
 /// Runs the job and prints the result.
@@ -31,9 +32,11 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
         let mut printed = match request.format {
             Format::Json => json(request, outcome, &story),
             _ => {
-                let is_verbose = logs.args.iter().any(|arg| arg == "-v");
-                let more = is_verbose.then(|| certificates::table(request, outcome));
-                report::table(request, outcome) + &more.unwrap_or_default() + &story.lines()
+                let (detail, columns) = (screen::detail(), screen::columns());
+                let more = (detail == Detail::Full).then(|| certificates::table(request, outcome));
+                report::table(request, outcome, detail, columns)
+                    + &more.unwrap_or_default()
+                    + &story.lines()
             }
         };
         let code = match drawn {

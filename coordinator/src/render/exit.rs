@@ -11,6 +11,7 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::outcome::AftermathOf;
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
+use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::{self, unless_closed};
 
@@ -76,7 +77,9 @@ pub fn report_end<T>(
     for line in story.final_message() {
         stderr::note(line);
     }
-    write_out(printed.as_bytes())?;
+    if format == Format::Json || screen::detail() != Detail::Quiet {
+        write_out(printed.as_bytes())?;
+    }
     Ok(code)
 }
 

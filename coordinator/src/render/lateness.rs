@@ -7,16 +7,20 @@ use flitcast_proto::PeId;
 
 use flitcast_cluster::text::words::counted;
 
-/// Returns the end of the line with a round's times, and a line below it if there is more to
-/// report. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is
-/// the number of packets that TCP retransmitted at each PE.
-pub fn lateness(times: Option<f64>, resent: impl Iterator<Item = (PeId, u64)> + Clone) -> String {
-    match (times, retransmissions(resent)) {
-        (None, None) => String::new(),
-        (None, Some(told)) => format!("\n  resent       {told}"),
-        (Some(times), told) => {
-            let why = told.as_deref().unwrap_or("slow");
-            format!("; {why}, x {times:.1} against the prediction")
+/// Returns the end of the line with a round's times, and what was retransmitted if that line does not
+/// say it. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is the
+/// number of packets that TCP retransmitted at each PE.
+pub fn lateness(
+    times: Option<f64>,
+    resent: impl Iterator<Item = (PeId, u64)> + Clone,
+) -> (Option<String>, Option<String>) {
+    let resent = retransmissions(resent);
+    match times {
+        None => (None, resent),
+        Some(times) => {
+            let why = resent.as_deref().unwrap_or("slow");
+            let end = format!("; {why}, x {times:.1} against the prediction");
+            (Some(end), None)
         }
     }
 }
@@ -40,7 +44,7 @@ fn retransmissions(resent: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<
 mod tests {
     use super::*;
 
-    fn told(times: Option<f64>, resent: &[u64]) -> String {
+    fn told(times: Option<f64>, resent: &[u64]) -> (Option<String>, Option<String>) {
         lateness(times, (0..).map(PeId).zip(resent.iter().copied()))
     }
 
@@ -55,17 +59,18 @@ mod tests {
             ),
             (&[0, 2, 2], "TCP retransmitted 4 packets, most (2) at P1"),
         ] {
-            assert_eq!(told(None, resent), format!("\n  resent       {line}"));
+            assert_eq!(told(None, resent), (None, Some(line.to_owned())));
         }
-        assert_eq!(told(None, &[0, 0, 0]), "");
-        assert_eq!(told(None, &[]), "");
+        assert_eq!(told(None, &[0, 0, 0]), (None, None));
+        assert_eq!(told(None, &[]), (None, None));
     }
 
     #[test]
     fn a_late_round_is_slow_only_if_nothing_was_lost() {
         let slow = "; slow, x 4.1 against the prediction";
-        assert_eq!(told(Some(4.09), &[0, 0]), slow);
+        let end = |text: &str| (Some(text.to_owned()), None);
+        assert_eq!(told(Some(4.09), &[0, 0]), end(slow));
         let lost = "; TCP retransmitted 3 packets, most (2) at P1, x 4.1 against the prediction";
-        assert_eq!(told(Some(4.09), &[1, 2]), lost);
+        assert_eq!(told(Some(4.09), &[1, 2]), end(lost));
     }
 }

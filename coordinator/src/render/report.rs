@@ -1,5 +1,6 @@
 //! The result on stdout as a human-readable table.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,12 +15,48 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
-use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::figures::{self, beside, fitted};
+use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 use flitcast_cluster::text::words::counted;
 
-/// Returns the table and the summary below it.
-pub fn table(request: &Request, outcome: &Outcome) -> String {
+/// Maximum number of PEs that a short report lists.
+const SHORT_ROWS: usize = 16;
+
+/// Characters before the text of a summary's line.
+const INDENT: usize = 13;
+
+/// The columns of the table from the least important one on.
+const LEAST: [&str; 8] = [
+    "depth",
+    "node",
+    "min",
+    "max",
+    "parent",
+    "peak memory",
+    "bytes",
+    "predicted",
+];
+
+/// Returns the table and the summary below it: as much as `detail` demands, and at most `width`
+/// characters wide.
+pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option<usize>) -> String {
+    let is_full = detail == Detail::Full;
+    let mut out = format!("{}\n\n", on_stdout(Style::Bold, &heading(request, outcome)));
+    let choice = &outcome.rounds.decisions.choice;
+    if let Some(choice) = choice.as_ref().filter(|_| is_full) {
+        out.push_str(&format!("  chosen: {choice}\n\n"));
+    }
+    out.push_str(&rows(request, outcome, is_full, width));
+    out.push('\n');
+    for (label, text) in summary(request, outcome, is_full) {
+        out.push_str(&beside(&label, INDENT, &text, width));
+    }
+    out
+}
+
+/// Returns the table of the PEs: of all, or of the slowest and those with most bytes.
+fn rows(request: &Request, outcome: &Outcome, is_full: bool, width: Option<usize>) -> String {
     let mut header = vec!["PE", "parent", "depth", "bytes", "predicted"];
     let has_nodes = nodes(request).is_some();
     if has_nodes {
@@ -31,20 +68,39 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
         _ => &["measured", "min", "max", "peak memory"],
     });
     let mut table = figures::table(header);
-    for pe in &outcome.pes {
+    let most = if is_full { usize::MAX } else { SHORT_ROWS };
+    let shown = notable(&outcome.pes, most);
+    for pe in &shown {
         table.add_row(row(request, pe));
     }
     let names = if has_nodes { 1 } else { 2 };
-    let mut out = heading(request, outcome);
-    if let Some(choice) = &outcome.rounds.decisions.choice {
-        out.push_str(&format!("  chosen: {choice}\n\n"));
-    }
-    out.push_str(&lines(table, names));
-    out.push_str(&summary(request, outcome));
-    if request.is_dry_run() {
-        out.push_str("  dry run      nothing was sent (--dry-run)\n");
+    let mut out = fitted(table, names, &LEAST, width);
+    if let others @ 1.. = outcome.pes.len() - shown.len() {
+        let others = counted(others as u64, "other PE", "other PEs");
+        out.push_str(&format!("  and {others}: -v lists all\n"));
     }
     out
+}
+
+/// Returns at most `most` PEs in their order: if there are more, the slowest ones and those with most
+/// bytes.
+fn notable(pes: &[PeOutcome], most: usize) -> Vec<&PeOutcome> {
+    let time = |pe: &PeOutcome| {
+        pe.measured
+            .map_or(pe.predicted_ns, |took| Some(took.median))
+    };
+    let mut slowest: Vec<&PeOutcome> = pes.iter().collect();
+    slowest.sort_by_key(|pe| Reverse((time(pe), pe.bytes)));
+    let mut largest = slowest.clone();
+    largest.sort_by_key(|pe| Reverse((pe.bytes, time(pe))));
+    let mut chosen: Vec<&PeOutcome> = Vec::new();
+    for pe in slowest.into_iter().zip(largest).flat_map(<[_; 2]>::from) {
+        if chosen.len() < most && !chosen.iter().any(|other| other.pe == pe.pe) {
+            chosen.push(pe);
+        }
+    }
+    chosen.sort_by_key(|pe| pe.pe);
+    chosen
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
@@ -56,7 +112,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
         links.push_str("; over all links of a PE at once");
     }
     format!(
-        "{} {}: {}, {way}; {}, {} in flits of {}{links}\n\n",
+        "{} {}: {}, {way}; {}, {} in flits of {}{links}",
         decisions.way.operation.collective().name(),
         decisions.tree,
         counted(request.site.tree.count() as u64, "PE", "PEs"),
@@ -78,10 +134,12 @@ pub fn uses_all_ports(request: &Request) -> bool {
     operation.has_all_ports() && request.site.own_links || operation == Algorithm::EXCHANGE_AT_ONCE
 }
 
-/// Returns the network's node of each PE, unless PEs have names.
+/// Returns the network's node of each PE, unless PEs have names or the numbers of their nodes.
 fn nodes(request: &Request) -> Option<&Vec<u32>> {
     let nodes = request.site.nodes.as_ref();
-    nodes.filter(|_| request.site.placement.names().is_empty())
+    let is_told = |nodes: &&Vec<u32>| !(0..).zip(*nodes).all(|(pe, node)| pe == *node);
+    let has_names = !request.site.placement.names().is_empty();
+    nodes.filter(|nodes| !has_names && is_told(nodes))
 }
 
 fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
@@ -111,46 +169,57 @@ fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
     row
 }
 
-fn summary(request: &Request, outcome: &Outcome) -> String {
+/// A line of the summary: its label and its text.
+type Line = (String, String);
+
+fn line(label: &str, text: impl Into<String>) -> Line {
+    (label.to_owned(), text.into())
+}
+
+fn summary(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
     if outcome.messages == 0 {
-        return "\n  round        nothing to send: every message is null\n".to_owned();
+        return vec![line("round", "nothing to send: every message is null")];
     }
-    let mut out = format!("\n{}", times(request, outcome));
-    for (label, reason) in outcome.rounds.decisions.reasons() {
-        out.push_str(&format!("  {label:<12} {reason}\n"));
-    }
-    if request.is_dry_run() {
-        out.push_str(&preparation(request, outcome));
-        return out;
-    }
-    out.push_str(&waiting(request, outcome));
-    out.push_str(&preparation(request, outcome));
-    out.push_str(&match &request.messages.payload {
-        Payload::Files(files) => {
-            format!(
-                "  verified     every digest matched; files are in {}\n",
-                files.output.display()
-            )
+    let mut out = times(request, outcome, is_full);
+    if is_full {
+        let reasons = outcome.rounds.decisions.reasons().into_iter();
+        out.extend(reasons.map(|(label, reason)| line(label, reason)));
+        if !request.is_dry_run() {
+            out.extend(waiting(request, outcome));
         }
-        Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),
+        out.extend(preparation(request, outcome));
+    }
+    let security = request.site.guard.told();
+    out.extend(security.map(|security| line("security", security)));
+    out.push(match &request.messages.payload {
+        _ if request.is_dry_run() => line("dry run", "nothing was sent (--dry-run)"),
+        Payload::Files(files) => {
+            let matched = on_stdout(Style::Green, "every digest matched");
+            let output = files.output.display();
+            line("verified", format!("{matched}; files are in {output}"))
+        }
+        Payload::Synthetic { .. } => {
+            let matched = on_stdout(Style::Green, "every byte and digest matched");
+            line("verified", matched)
+        }
     });
     out
 }
 
 /// Returns the lines with the times of a round, predicted and measured.
-fn times(request: &Request, outcome: &Outcome) -> String {
-    let mut out = format!("  round        {}", whole_round(request, outcome));
+fn times(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
     let resent = outcome.pes.iter();
     let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
-    out.push_str(&lateness(outcome.slowdown(), resent));
-    if let Some(phases) = &outcome.phases {
-        out.push_str(&phases_of_files(phases));
-    }
-    if let Some(within) = outcome.begun_within {
-        out.push_str(&format!(
-            "\n  begin        all PEs at one time, the last one {} late",
-            Nanos(within.median)
-        ));
+    let (late, resent) = lateness(outcome.slowdown(), resent);
+    let whole = whole_round(request, outcome);
+    let mut out = vec![line("round", whole + &late.unwrap_or_default())];
+    out.extend(resent.map(|resent| line("resent", resent)));
+    let phases = outcome.phases.as_ref().filter(|_| is_full);
+    out.extend(phases.into_iter().flat_map(phases_of_files));
+    if let Some(within) = outcome.begun_within.filter(|_| is_full) {
+        let late = Nanos(within.median);
+        let text = format!("all PEs at one time, the last one {late} late");
+        out.push(line("begin", text));
     }
     let dropped = [
         (
@@ -167,18 +236,15 @@ fn times(request: &Request, outcome: &Outcome) -> String {
         ),
     ];
     for (label, frames, one, many) in dropped.into_iter().filter(|(_, frames, ..)| *frames > 0) {
-        out.push_str(&format!("\n  {label:<12} {}", counted(frames, one, many)));
+        out.push(line(label, counted(frames, one, many)));
     }
-    if let Some(measured) = outcome.measured {
-        out.push_str(&format!(
-            "\n  goodput      {}",
-            Rate {
-                bytes: outcome.bytes,
-                nanos: measured.median
-            },
-        ));
+    if let Some(measured) = outcome.measured.filter(|_| is_full) {
+        let rate = Rate {
+            bytes: outcome.bytes,
+            nanos: measured.median,
+        };
+        out.push(line("goodput", rate.to_string()));
     }
-    out.push('\n');
     out
 }
 
@@ -194,7 +260,7 @@ fn whole_round(request: &Request, outcome: &Outcome) -> String {
             "",
         ),
     };
-    let mut out = format!("{}{what}", beside(&round));
+    let mut out = format!("{}{what}", compared(&round));
     if let Some(took) = round.measured {
         if request.rounds > 1 {
             let (min, max) = (Nanos(took.min), Nanos(took.max));
@@ -202,33 +268,37 @@ fn whole_round(request: &Request, outcome: &Outcome) -> String {
         }
         if took.median > 0 {
             let error = error_pct(round.predicted_ns, took.median);
-            let side = if error < 0.0 { "low" } else { "high" };
-            out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
+            out.push_str(&match error.abs().round() {
+                0.0 => "; the prediction is right within 1 %".to_owned(),
+                percent if error < 0.0 => format!("; the prediction is {percent} % low"),
+                percent => format!("; the prediction is {percent} % high"),
+            });
         }
     }
     out
 }
 
-/// Returns the lines about the phases of a round with files, each after a line break.
-fn phases_of_files(phases: &Phases) -> String {
-    let lines = [
-        ("transfer", phases.transfer, "until the last byte had come"),
+/// Returns the lines about the phases of a round with files.
+fn phases_of_files(phases: &Phases) -> impl Iterator<Item = Line> {
+    [
+        ("transfer", phases.transfer, "until the last byte arrived"),
         (
             "disk",
             phases.disk,
-            "of that, the longest that a PE waited for its files",
+            "of that, the longest wait of a PE for its files",
         ),
         (
             "commit",
             phases.commit,
-            "more, until all was durable and visible",
+            "more, until all files were durable and visible",
         ),
-    ];
-    let line = |(label, phase, what)| format!("\n  {label:<12} {} {what}", beside(&phase));
-    lines.into_iter().map(line).collect()
+    ]
+    .into_iter()
+    .filter(|(_, phase, _)| phase.predicted_ns > 0 || phase.measured.is_some_and(|it| it.max > 0))
+    .map(|(label, phase, what)| line(label, format!("{} {what}", compared(&phase))))
 }
 
-fn beside(both: &PredictedVsMeasured) -> String {
+fn compared(both: &PredictedVsMeasured) -> String {
     let predicted = format!("predicted {}", Nanos(both.predicted_ns));
     match both.measured {
         Some(took) => format!("{predicted}, measured {}", Nanos(took.median)),
@@ -237,45 +307,46 @@ fn beside(both: &PredictedVsMeasured) -> String {
 }
 
 /// Returns the lines about flits that waited in a PE or for a port.
-fn waiting(request: &Request, outcome: &Outcome) -> String {
+fn waiting(request: &Request, outcome: &Outcome) -> Vec<Line> {
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
-    match request.way.operation.is_static() {
-        // In duplex operations, one stream waits in memory while another one is received.
-        true => format!("  held         at most {buffered} of others' messages in a PE\n"),
-        false => format!(
-            "  collisions   {}\n  buffered     at most {buffered} of a passing message in a PE\n",
-            counted(
-                outcome.collisions,
-                "flit that waited for a busy port",
-                "flits that waited for a busy port"
-            ),
-        ),
+    if request.way.operation.is_static() {
+        // One stream waits in memory while another one is received.
+        let held = format!("at most {buffered} of others' messages in a PE");
+        return vec![line("held", held)];
     }
+    let collisions = counted(
+        outcome.collisions,
+        "flit that waited for a busy port",
+        "flits that waited for a busy port",
+    );
+    let buffered = format!("at most {buffered} of a passing message in a PE");
+    vec![line("collisions", collisions), line("buffered", buffered)]
 }
 
 /// Returns the lines about the time before the round, and the inputs of the prediction.
-fn preparation(request: &Request, outcome: &Outcome) -> String {
+fn preparation(request: &Request, outcome: &Outcome) -> Vec<Line> {
     let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
-    let mut out = format!(
-        "  before it    {} up in {}, edges {}\n",
-        counted(request.site.tree.count() as u64, "process", "processes"),
-        Nanos(outcome.launching.as_nanos() as u64),
-        match probing {
-            Some(time) => format!("measured in {}", Nanos(time)),
-            None => "as the profile has them".to_owned(),
-        },
-    );
+    let mut out = vec![line(
+        "start-up",
+        format!(
+            "{} started in {}, edges {}",
+            counted(request.site.tree.count() as u64, "process", "processes"),
+            Nanos(outcome.launching.as_nanos() as u64),
+            match probing {
+                Some(time) => format!("measured in {}", Nanos(time)),
+                None => "as in the profile".to_owned(),
+            },
+        ),
+    )];
     let alike = || outcome.rounds.measured.alike.iter().flatten();
     if let Some(first) = alike().next() {
         let edges = request.site.tree.count() - 1;
-        out.push_str(&format!(
-            "               {} of {edges} edges whole; {}\n",
-            edges - alike().count(),
-            match first.asked {
-                true => "of the others the latencies, their rates are taken to be alike",
-                false => "on one machine, the others are taken to be alike",
-            }
-        ));
+        let whole = edges - alike().count();
+        let why = match first.asked {
+            true => "of the others the latencies, their rates are taken to be alike",
+            false => "on one machine, the others are taken to be alike",
+        };
+        out.push(line("", format!("{whole} of {edges} edges whole; {why}")));
     }
     let costs = &outcome.rounds.costs;
     let machines = match (costs.keys.len(), request.site.placement.is_spread()) {
@@ -283,43 +354,41 @@ fn preparation(request: &Request, outcome: &Outcome) -> String {
         (1, true) => "of the machine of all PEs".to_owned(),
         (count, true) => format!("of {count} machines"),
     };
-    out.push_str(&format!(
-        "  costs        {}\n",
-        costs_line(costs.source(), &machines)
-    ));
+    out.push(line("costs", costs_line(costs.source(), &machines)));
     if let threads @ 1.. = outcome.rounds.busy_threads {
         let busy = counted(threads.into(), "busy thread", "busy threads");
-        out.push_str(&format!("               beside {busy} of other programs\n"));
+        out.push(line("", format!("beside {busy} of other programs")));
     }
     if let Some(files) = &outcome.rounds.files {
-        let line = costs_line(files.source, "of its files");
-        out.push_str(&format!("               {line}\n"));
+        out.push(line("", costs_line(files.source, "of its files")));
     }
-    if let Some(told) = request.site.guard.told() {
-        out.push_str(&format!("  security     {told}\n"));
-    }
-    if outcome.clock_uncertainty_ns > 0 {
-        out.push_str(&format!(
-            "  clocks       of several hosts, compared to within {}\n",
-            Nanos(outcome.clock_uncertainty_ns)
-        ));
+    if let uncertainty @ 1.. = outcome.clock_uncertainty_ns {
+        let within = Nanos(uncertainty);
+        let text = format!("of several hosts, compared to within {within}");
+        out.push(line("clocks", text));
     }
     out
 }
 
 /// Describes where the costs in the prediction come from.
 fn costs_line(source: CostSource, of_what: &str) -> String {
-    let ago = |age: Duration| humantime::format_duration(Duration::from_secs(age.as_secs()));
+    let ago = |age: Duration| match age.as_secs() {
+        0 => "just now".to_owned(),
+        seconds => {
+            let age = humantime::format_duration(Duration::from_secs(seconds));
+            format!("{age} ago")
+        }
+    };
     match source {
         CostSource::Measured => format!("{of_what}, measured just now"),
-        CostSource::Cached { rounds: 0, age } => format!("{of_what}, measured {} ago", ago(age)),
+        CostSource::Cached { rounds: 0, age } => format!("{of_what}, measured {}", ago(age)),
         CostSource::Cached { rounds, age } => format!(
-            "{of_what}, from {}, the first {} ago",
+            "{of_what}, learned from {} since the measurement {}",
             counted(rounds, "round", "rounds"),
             ago(age),
         ),
-        CostSource::Profile => "as the profile has them".to_owned(),
-        CostSource::Assumed => format!("{of_what} assumed: nobody has measured them"),
+        CostSource::Profile => "as in the profile".to_owned(),
+        CostSource::Assumed => format!("{of_what}, assumed: they have not been measured"),
     }
 }
 

@@ -14,6 +14,7 @@ use super::error::PayloadError;
 use super::hidden::HiddenName;
 use super::measured::Measured;
 use super::others::{Others, two_entries};
+use super::pattern::Pattern;
 use super::refusal::shown;
 use super::scan::{FoundEntry, Walk, examine};
 
@@ -39,8 +40,40 @@ pub fn own_input(own: PathBuf) -> Result<Option<Content>, PayloadError> {
     }
 }
 
-/// Returns the input, a file or a directory, as the message of the root to all others.
+/// Returns the messages of all PEs that send the files which match a pattern.
+///
+/// # Errors
+///
+/// Returns an error if nothing matches, or if each PE would send the same files.
+pub fn pattern_input(
+    pattern: &Pattern,
+    others: Others,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    if !pattern.is_by_pe() {
+        let why = "matches the same files for each PE, as all are on this host; \
+                   write p* for the entry of each PE, as in `DIR/p*/*.log`";
+        return Err(vec![PayloadError::Unusable(format!("{pattern} {why}"))]);
+    }
+    let mut contents = vec![None; others.pes];
+    for pe in others.iter() {
+        let own = pattern.clone().of_pe(others, PeId(pe as u32));
+        contents[pe] = own.and_then(|own| own.content()).map_err(|it| vec![it])?;
+    }
+    match contents.iter().all(Option::is_none) {
+        true => Err(vec![PayloadError::Unusable(format!(
+            "nothing matches {pattern}; {others}"
+        ))]),
+        false => Ok(contents),
+    }
+}
+
+/// Returns the input, a file or a directory, as the message of the root to all others; with wildcards, all
+/// that matches.
 pub fn whole_input(input: PathBuf) -> Result<Content, PayloadError> {
+    if let Some(pattern) = Pattern::of(&input) {
+        let none = || PayloadError::Unusable(format!("nothing matches {pattern}"));
+        return pattern.content()?.ok_or_else(none);
+    }
     let found = examine(input, PathBuf::new())?;
     Ok(Content::Entry(found.source))
 }
@@ -186,26 +219,7 @@ pub fn pieces_of(
 pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadError> {
     // With a slash at its end the path means a directory, or a symlink to one.
     let dir = dir.join("");
-    let mut files = Vec::new();
-    // The directory found last, until an entry in it is found.
-    let mut empty = None;
-    for found in Walk::of(&Content::Entry(dir.clone())) {
-        let FoundEntry { entry, .. } = found?;
-        let is_left = |empty: &PathBuf| !entry.path.starts_with(empty);
-        files.extend(
-            empty
-                .take()
-                .filter(is_left)
-                .map(|empty| (Reverse(0), empty)),
-        );
-        match entry.kind {
-            EntryKind::Directory => empty = (!entry.is_root()).then_some(entry.path),
-            EntryKind::File { .. } | EntryKind::Symlink { .. } => {
-                files.push((Reverse(entry.size()), entry.path))
-            }
-        }
-    }
-    files.extend(empty.map(|empty| (Reverse(0), empty)));
+    let mut files = files_below(&dir)?;
     files.sort();
 
     // The total length in bytes of the files dealt to each PE so far, and the files.
@@ -240,9 +254,41 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
     Ok(contents)
 }
 
+/// Returns all regular files, symlinks and empty directories below a directory, with their lengths as
+/// sort keys: the largest first.
+pub fn files_below(dir: &Path) -> Result<Vec<(Reverse<u64>, PathBuf)>, PayloadError> {
+    let mut files = Vec::new();
+    // The directory found last, until an entry in it is found.
+    let mut empty = None;
+    for found in Walk::of(&Content::Entry(dir.to_owned())) {
+        let FoundEntry { entry, .. } = found?;
+        let is_left = |empty: &PathBuf| !entry.path.starts_with(empty);
+        files.extend(
+            empty
+                .take()
+                .filter(is_left)
+                .map(|empty| (Reverse(0), empty)),
+        );
+        match entry.kind {
+            EntryKind::Directory => empty = (!entry.is_root()).then_some(entry.path),
+            EntryKind::File { .. } | EntryKind::Symlink { .. } => {
+                files.push((Reverse(entry.size()), entry.path))
+            }
+        }
+    }
+    files.extend(empty.map(|empty| (Reverse(0), empty)));
+    Ok(files)
+}
+
 /// Returns the names in an input in order, without the hidden files of Flitcast.
-fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
-    let names = fs::read_dir(dir).and_then(|entries| {
+pub fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
+    // An empty path is the current directory.
+    let names = fs::read_dir(if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    })
+    .and_then(|entries| {
         let names = entries.map(|entry| Ok(PathBuf::from(entry?.file_name())));
         names.collect::<io::Result<Vec<_>>>()
     });

@@ -30,6 +30,7 @@ mod measured;
 mod others;
 mod outgoing;
 mod pack;
+mod pattern;
 mod receipt;
 mod refusal;
 mod removal;
@@ -50,8 +51,8 @@ pub use hidden::{
     HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
 };
 pub use input::{
-    deal, measure_all, own_input, pieces_input, pieces_of, read_input_dir, scatter_input,
-    whole_input,
+    deal, measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir,
+    scatter_input, whole_input,
 };
 pub use leftovers::{
     OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,
@@ -60,6 +61,7 @@ pub use measured::Measured;
 pub use others::{Others, destination};
 pub use outgoing::Outgoing;
 pub use pack::Packer;
+pub use pattern::Pattern;
 pub use receipt::{DestinationState, Receipt};
 pub use refusal::Refusal;
 pub use removal::remove;

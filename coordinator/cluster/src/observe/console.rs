@@ -9,8 +9,9 @@ use flitcast_proto::{PeId, RoundId};
 
 use crate::observe::phase::Phase;
 use crate::system::terminal;
+use crate::text::screen::{self, Detail};
 use crate::text::stderr::{self, LogLine};
-use crate::text::units::{Bytes, Nanos};
+use crate::text::units::{Bytes, Nanos, Rate};
 
 /// Estimates the remaining time of a round in nanoseconds, given the bytes moved so far and in
 /// total. The weight moves from the predicted duration to the measured rate as the round proceeds.
@@ -33,7 +34,9 @@ impl Console {
     /// Creates a console; it shows a progress bar if stderr is a terminal.
     pub fn of_stderr() -> Console {
         let bar = Bar {
-            is_shown: !stderr::is_json() && terminal::size(io::stderr()).is_some(),
+            is_shown: !stderr::is_json()
+                && screen::detail() != Detail::Quiet
+                && terminal::size(io::stderr()).is_some(),
             ..Bar::default()
         };
         let bar = Arc::new(Mutex::new(bar));
@@ -60,29 +63,44 @@ impl Console {
             self.begin("measuring".to_owned(), of as u64);
         }
         let edge = (edges + 1).min(of);
-        self.bar()
-            .show(edges as u64, format!("edge {edge} of {of}"));
+        let fact = format!("edge {edge} of {of}");
+        self.bar().show(edges as u64, vec![fact]);
     }
 
     /// Starts the progress bar of a round of `bytes` bytes.
     pub fn begin(&self, name: String, bytes: u64) {
         let mut bar = self.bar();
         (bar.name, bar.total) = (name, bytes.max(1));
-        bar.show(0, String::new());
+        bar.show(0, Vec::new());
     }
 
-    /// Shows that `moved` bytes have moved after `elapsed`, and the estimated remaining time.
+    /// Shows that `moved` bytes have moved after `elapsed`: the remaining time, the rate, the bytes, and
+    /// the expected time of the whole round beside the prediction.
     pub fn moved(&self, moved: u64, elapsed: Duration, predicted_ns: u64) {
         let mut bar = self.bar();
         let total = bar.total;
         let left = left_ns(moved, total, elapsed, predicted_ns);
-        let text = format!("{} of {}, {} left", Bytes(moved), Bytes(total), Nanos(left));
-        bar.show(moved, text);
+        let nanos = elapsed.as_nanos() as u64;
+        let rate = Rate {
+            bytes: moved,
+            nanos: nanos.max(1),
+        };
+        let (whole, predicted) = (Nanos(nanos + left), Nanos(predicted_ns));
+        bar.show(
+            moved,
+            vec![
+                format!("{} left", Nanos(left)),
+                rate.to_string(),
+                format!("{} of {}", Bytes(moved), Bytes(total)),
+                format!("{whole} in all, predicted {predicted}"),
+            ],
+        );
     }
 
     /// Shows that `done` of `of` commands have ended successfully.
     pub fn done(&self, done: usize, of: usize) {
-        self.bar().show(done as u64, format!("{done} of {of} done"));
+        let fact = format!("{done} of {of} done");
+        self.bar().show(done as u64, vec![fact]);
     }
 
     /// Prints that a round has taken `times` times as long as predicted so far.
@@ -101,7 +119,10 @@ impl Console {
 }
 
 /// Number of characters between the brackets of the progress bar.
-const CELLS: u64 = 30;
+const CELLS: usize = 30;
+
+/// Number of characters between the brackets where other figures need the room.
+const FEW_CELLS: usize = 10;
 
 /// Minimum time from one drawing of the progress bar to the next.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -116,15 +137,16 @@ struct Bar {
     name: String,
     done: u64,
     total: u64,
-    text: String,
+    /// What is known beside the percentage, the most important first.
+    facts: Vec<String>,
     /// When it was drawn, while it is on the terminal.
     drawn: Option<Instant>,
 }
 
 impl Bar {
     /// Changes the bar; draws it if it was not drawn a moment ago.
-    fn show(&mut self, done: u64, text: String) {
-        (self.done, self.text) = (done, text);
+    fn show(&mut self, done: u64, facts: Vec<String>) {
+        (self.done, self.facts) = (done, facts);
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW);
         if self.is_shown && is_due {
             self.draw();
@@ -155,16 +177,34 @@ impl Bar {
         }
     }
 
-    /// Returns the bar as text that is narrower than the terminal, so that it is one line.
+    /// Returns the bar as text that is narrower than the terminal, so that it is one line. Facts that do
+    /// not fit are left out, the least important first.
     fn line(&self, columns: usize) -> String {
-        let share = u128::from(self.done.min(self.total)) * u128::from(CELLS);
-        let filled = (share / u128::from(self.total.max(1))) as usize;
-        let mut cells = "=".repeat(filled);
-        if filled < CELLS as usize {
-            cells.push('>');
-        }
-        let line = format!("{} [{cells:30}] {}", self.name, self.text);
-        line.chars().take(columns.saturating_sub(1)).collect()
+        let share = |whole: u128| {
+            let done = u128::from(self.done.min(self.total));
+            (done * whole / u128::from(self.total.max(1))) as usize
+        };
+        let percent = format!("{:>3} %", share(100));
+        let room = columns.saturating_sub(1);
+        let fits = |text: &String| text.chars().count() <= room;
+        let bar = |cells: usize| {
+            let filled = "=".repeat(share(cells as u128));
+            let head = if filled.len() < cells { ">" } else { "" };
+            format!("{} [{:cells$}] {percent}", self.name, filled + head)
+        };
+        let plain = format!("{} {percent}", self.name);
+        let few = self.facts.iter().take(1).fold(bar(FEW_CELLS), with_fact);
+        let begin = match self.facts.iter().fold(bar(CELLS), with_fact) {
+            all if fits(&all) => return all,
+            _ if fits(&few) => bar(FEW_CELLS),
+            _ => plain,
+        };
+        let more = self.facts.iter().scan(begin.clone(), |line, fact| {
+            *line = with_fact(line.clone(), fact);
+            Some(line.clone())
+        });
+        let line = more.take_while(fits).last().unwrap_or(begin);
+        line.chars().take(room).collect()
     }
 
     fn put(&self, text: &str) {
@@ -172,6 +212,10 @@ impl Bar {
         // The writer puts it into a queue, which does not fail.
         let _ = terminal.write_all(text.as_bytes());
     }
+}
+
+fn with_fact(line: String, fact: &String) -> String {
+    format!("{line}  {fact}")
 }
 
 #[cfg(test)]
@@ -184,7 +228,7 @@ mod tests {
         for of in [1, 2, 7] {
             for (edges, edge) in (0..).zip((1..=of).chain([of])) {
                 console.measured(edges, of);
-                assert_eq!(console.bar().text, format!("edge {edge} of {of}"));
+                assert_eq!(console.bar().facts, [format!("edge {edge} of {of}")]);
             }
         }
     }
@@ -195,13 +239,20 @@ mod tests {
             name: "round 1".to_owned(),
             total: 1 << 60,
             done,
-            text: "half".to_owned(),
+            facts: ["1.5 s left", "12 MB/s"].map(str::to_owned).to_vec(),
             ..Bar::default()
         };
-        let half = format!("round 1 [{}>{}] half", "=".repeat(15), " ".repeat(14));
-        assert_eq!(bar(1 << 59).line(80), half);
-        assert_eq!(bar(1 << 59).line(20), half[..19]);
-        let full = format!("round 1 [{}] half", "=".repeat(30));
-        assert_eq!(bar(u64::MAX).line(80), full);
+        let cells = format!("{}>{}", "=".repeat(15), " ".repeat(14));
+        let all = format!("round 1 [{cells}]  50 %  1.5 s left  12 MB/s");
+        assert_eq!(bar(1 << 59).line(80), all);
+        assert_eq!(bar(1 << 59).line(all.len() + 1), all);
+        let shorter = "round 1 [=====>    ]  50 %  1.5 s left";
+        assert_eq!(bar(1 << 59).line(all.len()), format!("{shorter}  12 MB/s"));
+        assert_eq!(bar(1 << 59).line(shorter.len() + 8), shorter);
+        assert_eq!(bar(1 << 59).line(30), "round 1  50 %  1.5 s left");
+        assert_eq!(bar(1 << 59).line(20), "round 1  50 %");
+        assert_eq!(bar(1 << 59).line(8), "round 1");
+        let full = format!("round 1 [{}] 100 %", "=".repeat(30));
+        assert!(bar(u64::MAX).line(80).starts_with(&full));
     }
 }

@@ -31,6 +31,10 @@ impl Table {
 /// Formats a table as text: its first `names` columns are aligned left, the others, which are
 /// figures, right.
 pub fn lines(table: Table, names: usize) -> String {
+    fitted(table, names, &[], None)
+}
+
+fn formatted(table: &Table, names: usize) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for row in &table.rows {
         widths.resize(widths.len().max(row.len()), 0);
@@ -49,20 +53,50 @@ pub fn lines(table: Table, names: usize) -> String {
     table.rows.iter().map(line).collect()
 }
 
+/// Formats a table like [`lines`], without the columns of the first headings in `least`, as few of them
+/// as let the rows fit into `width` characters. No cell is cut.
+pub fn fitted(mut table: Table, names: usize, least: &[&str], width: Option<usize>) -> String {
+    let mut names = names;
+    let mut text = formatted(&table, names);
+    for heading in least {
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        if longest.unwrap_or(0) <= width.unwrap_or(usize::MAX) {
+            break;
+        }
+        let header = table.rows.first().into_iter().flatten();
+        let Some(column) = header.clone().position(|cell| cell == heading) else {
+            continue;
+        };
+        for row in table.rows.iter_mut().filter(|row| row.len() > column) {
+            row.remove(column);
+        }
+        names -= usize::from(column < names);
+        text = formatted(&table, names);
+    }
+    text
+}
+
 /// Formats explained words, each with its text beside it, in lines of at most `width` characters.
 pub fn explained(words: &[(&str, String)], width: Option<usize>) -> String {
     let longest = words.iter().map(|(word, _)| word.chars().count());
     let indent = longest.max().unwrap_or(0) + GAP;
+    let words = words.iter();
+    words
+        .map(|(word, text)| beside(word, indent, text, width))
+        .collect()
+}
+
+/// Formats a text beside its label, which takes `indent` characters, in lines of at most `width`
+/// characters.
+pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| {
         width.saturating_sub(indent + GAP).max(1)
     });
+    let mut label = label;
     let mut out = String::new();
-    for (word, text) in words {
-        let mut beside = *word;
-        for line in wrapped(text, room) {
-            out.push_str(&format!("  {beside:indent$}{line}\n"));
-            beside = "";
-        }
+    for line in wrapped(text, room) {
+        out.push_str(&format!("  {label:indent$}{line}\n"));
+        label = "";
     }
     out
 }
@@ -134,6 +168,25 @@ mod tests {
             lines(rows, 2),
             "  PE   host     bytes\n  P1   é     12345678\n  P10               9\n"
         );
+    }
+
+    #[test]
+    fn columns_are_left_out_until_a_table_fits() {
+        let rows = || {
+            let mut rows = table(["PE", "host", "depth", "bytes"]);
+            rows.add_row(["P1", "beta", "3"]);
+            rows.add_row(["P2", "gamma", "3", "12345678"]);
+            rows
+        };
+        let least = ["depth", "none", "host", "bytes"];
+        let fit = |width| fitted(rows(), 2, &least, width);
+        assert_eq!(fit(None), lines(rows(), 2));
+        let widest = lines(rows(), 2).lines().map(str::len).max();
+        assert_eq!(fit(widest), lines(rows(), 2));
+        let without_depth = "  PE  host      bytes\n  P1  beta\n  P2  gamma  12345678\n";
+        assert_eq!(fit(Some(24)), without_depth);
+        assert_eq!(fit(Some(14)), "  PE     bytes\n  P1\n  P2  12345678\n");
+        assert_eq!(fit(Some(1)), "  PE\n  P1\n  P2\n");
     }
 
     #[test]

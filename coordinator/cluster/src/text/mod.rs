@@ -5,6 +5,7 @@ pub mod deliveries;
 pub mod figures;
 pub mod pem;
 pub mod printable;
+pub mod screen;
 pub mod stderr;
 pub mod stdout;
 pub mod units;

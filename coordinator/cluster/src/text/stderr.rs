@@ -17,6 +17,7 @@ use flitcast_proto::PeId;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::text::printable::{in_one_line, printable};
+use crate::text::screen::{Style, on_stderr};
 
 /// The target of messages for the user, which no filter of log lines hides.
 pub const MESSAGES: &str = "messages";
@@ -66,7 +67,10 @@ pub fn finish() {
 pub fn error(text: impl Display) {
     match is_json() {
         true => tracing::error!(target: MESSAGES, "{text}"),
-        false => put(format!("error: {}", printable(text)), true),
+        false => put(
+            format!("{} {}", on_stderr(Style::Red, "error:"), printable(text)),
+            true,
+        ),
     }
 }
 
@@ -74,7 +78,14 @@ pub fn error(text: impl Display) {
 pub fn warning(text: impl Display) {
     match is_json() {
         true => tracing::warn!(target: MESSAGES, "{text}"),
-        false => put(format!("warning: {}", printable(text)), true),
+        false => put(
+            format!(
+                "{} {}",
+                on_stderr(Style::Yellow, "warning:"),
+                printable(text)
+            ),
+            true,
+        ),
     }
 }
 

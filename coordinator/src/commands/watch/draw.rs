@@ -24,10 +24,10 @@ pub fn name(picture: &Snapshot) -> String {
     format!("{} {}", printable(operation), printable(cluster))
 }
 
-/// Formats the snapshot in at most `most` lines. If not all PEs fit, the most important ones are
-/// shown.
-pub fn lines(picture: &Snapshot, most: Option<usize>) -> Vec<String> {
-    let mut lines = head(picture);
+/// Formats the snapshot in at most `most` lines of at most `width` characters. If not all PEs fit, the
+/// most important ones are shown; likewise columns.
+pub fn lines(picture: &Snapshot, most: Option<usize>, width: Option<usize>) -> Vec<String> {
+    let mut lines = head(picture, width);
     let all = picture.pes.len();
     let room = most.map_or(all, |most| most.saturating_sub(HEAD));
     let chosen: Vec<(PeId, String)> = match all <= room {
@@ -35,7 +35,13 @@ pub fn lines(picture: &Snapshot, most: Option<usize>) -> Vec<String> {
         // One line is for the number of the other PEs.
         false => notable(picture, room.saturating_sub(1)),
     };
-    lines.extend(table(picture, &chosen));
+    let mut table = rows(picture, &chosen, width);
+    if table.iter().any(|line| !fits(line, width)) {
+        // A deep tree has no room for its branches.
+        let flat = chosen.iter().map(|(pe, _)| (*pe, String::new()));
+        table = rows(picture, &flat.collect::<Vec<_>>(), width);
+    }
+    lines.extend(table);
     match all - chosen.len().min(all) {
         0 => {}
         more => lines.push(format!("  and {more} more")),
@@ -43,7 +49,23 @@ pub fn lines(picture: &Snapshot, most: Option<usize>) -> Vec<String> {
     lines
 }
 
-fn head(picture: &Snapshot) -> Vec<String> {
+fn fits(line: &str, width: Option<usize>) -> bool {
+    width.is_none_or(|width| line.chars().count() <= width)
+}
+
+/// Joins as many parts, the most important ones first, as fit into a line.
+fn line_of(parts: &[String], between: &str, width: Option<usize>) -> String {
+    let lines = (1..=parts.len())
+        .rev()
+        .map(|count| parts[..count].join(between));
+    let shortest = parts.first().cloned().unwrap_or_default();
+    lines
+        .into_iter()
+        .find(|line| fits(line, width))
+        .unwrap_or(shortest)
+}
+
+fn head(picture: &Snapshot, width: Option<usize>) -> Vec<String> {
     let Snapshot {
         algorithm,
         pid,
@@ -53,12 +75,12 @@ fn head(picture: &Snapshot) -> Vec<String> {
         bytes,
         ..
     } = picture;
-    let title = format!(
-        "{}: {} PEs, {}; process {pid}",
-        name(picture),
-        picture.pes.len(),
-        printable(algorithm)
-    );
+    let title = [
+        format!("{}: {} PEs", name(picture), picture.pes.len()),
+        printable(algorithm),
+        format!("process {pid}"),
+    ];
+    let title = line_of(&title, ", ", width);
     let (Some(elapsed), Some(predicted)) = (picture.elapsed_ns, picture.predicted_ns) else {
         return vec![title, printable(&picture.doing), String::new()];
     };
@@ -69,21 +91,26 @@ fn head(picture: &Snapshot) -> Vec<String> {
         }
     };
     let done = "=".repeat(share(BAR) as usize);
-    let bar = format!("[{done:<width$}]", width = BAR as usize);
-    let moved = format!("{} of {}", Bytes(*moved_bytes), Bytes(*bytes));
-    let left = picture.left_ns.unwrap_or(0);
-    let whole = Nanos(elapsed + left);
+    let whole = Nanos(elapsed + picture.left_ns.unwrap_or(0));
+    let nanos = elapsed.max(1);
+    let rate = Rate {
+        bytes: *moved_bytes,
+        nanos,
+    };
+    let progress = [
+        format!("round {round} of {rounds}  {:>3} %", share(100)),
+        format!("{} of {}", Bytes(*moved_bytes), Bytes(*bytes)),
+        rate.to_string(),
+        format!("[{done:<width$}]", width = BAR as usize),
+    ];
+    let times = [
+        format!("{} so far, {whole} expected in all", Nanos(elapsed)),
+        format!("predicted {}", Nanos(predicted)),
+    ];
     vec![
         title,
-        format!(
-            "round {round} of {rounds}  {bar} {:>3} %  {moved}",
-            share(100)
-        ),
-        format!(
-            "{} so far; predicted {}, now expected to take {whole}",
-            Nanos(elapsed),
-            Nanos(predicted)
-        ),
+        line_of(&progress, "  ", width),
+        line_of(&times, "; ", width),
         String::new(),
     ]
 }
@@ -122,7 +149,12 @@ fn worth(pe: &PePicture) -> (bool, bool, u64, u64) {
     (pe.pe == 0, is_silent, rate, lacking)
 }
 
-fn table(picture: &Snapshot, chosen: &[(PeId, String)]) -> Vec<String> {
+/// The columns of the table from the least important one on.
+const LEAST: [&str; 8] = [
+    "buffered", "message", "memory", "up", "host", "down", "state", "moved",
+];
+
+fn rows(picture: &Snapshot, chosen: &[(PeId, String)], width: Option<usize>) -> Vec<String> {
     let by_id: BTreeMap<u32, &PePicture> = picture.pes.iter().map(|pe| (pe.pe, pe)).collect();
     let mut table = figures::table([
         "PE", "host", "state", "message", "moved", "down", "up", "buffered", "memory",
@@ -158,7 +190,7 @@ fn table(picture: &Snapshot, chosen: &[(PeId, String)]) -> Vec<String> {
             },
         ]);
     }
-    let text = figures::lines(table, 3);
+    let text = figures::fitted(table, 3, &LEAST, width);
     text.lines().map(str::to_owned).collect()
 }
 
@@ -230,11 +262,11 @@ mod tests {
 
     #[test]
     fn a_round_is_shown_with_its_tree() {
-        let lines = lines(&picture(3), None);
+        let lines = lines(&picture(3), None, None);
         let expected = [
-            "scatter path: 3 PEs, fdf; process 77",
-            "round 2 of 3  [==========                    ]  33 %  1 MiB of 3 MiB",
-            "1.50 s so far; predicted 4.00 s, now expected to take 4.50 s",
+            "scatter path: 3 PEs, fdf, process 77",
+            "round 2 of 3   33 %  1 MiB of 3 MiB  699 kB/s  [==========                    ]",
+            "1.50 s so far, 4.50 s expected in all; predicted 4.00 s",
             "",
         ];
         assert_eq!(lines[..4], expected);
@@ -250,9 +282,26 @@ mod tests {
     }
 
     #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for (pes, width) in [3, 70]
+            .into_iter()
+            .flat_map(|pes| (30..140).map(move |it| (pes, it)))
+        {
+            for line in lines(&picture(pes), None, Some(width)) {
+                // The head keeps what it begins with.
+                assert!(line.chars().count() <= width.max(38), "{width}: {line}");
+                let cells: Vec<&str> = line.split("  ").filter(|it| !it.is_empty()).collect();
+                assert!(!cells.is_empty() || line.is_empty(), "{line}");
+            }
+        }
+        let narrow = lines(&picture(3), None, Some(60));
+        assert!(!narrow[4].contains("message") && narrow[4].contains("memory"));
+    }
+
+    #[test]
     fn a_small_terminal_shows_p0_and_who_is_busiest() {
         for most in 8..40 {
-            let lines = lines(&picture(1000), Some(most));
+            let lines = lines(&picture(1000), Some(most), None);
             assert_eq!(lines.len(), most, "{lines:#?}");
             let shown = |pe: &str| lines.iter().any(|line| line.contains(pe));
             assert!(shown(" P0 ") && shown(" P2 "), "{lines:#?}");
@@ -280,7 +329,7 @@ mod tests {
         hostile.cluster = "\x1b[2J".to_owned();
         hostile.pes[1].name = Some("a\x1b]0;b\x07".to_owned());
         hostile.pes[1].state = "\x1b[31m".to_owned();
-        for line in lines(&hostile, None) {
+        for line in lines(&hostile, None, None) {
             assert!(!line.contains('\x1b') && !line.contains('\x07'), "{line:?}");
         }
     }

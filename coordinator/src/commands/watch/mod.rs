@@ -17,6 +17,7 @@ use find::FoundCommand;
 use crate::faults::Faults;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::system::terminal;
+use flitcast_cluster::text::screen;
 use flitcast_cluster::text::units::parse_time;
 
 /// Time between two snapshots, the interval at which the file is written.
@@ -89,15 +90,20 @@ fn table(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()
     let stdout = io::stdout();
     if once || !stdout.is_terminal() {
         return out
-            .write_all(draw::lines(&found.picture, None).join("\n").as_bytes())
+            .write_all(
+                draw::lines(&found.picture, None, screen::columns())
+                    .join("\n")
+                    .as_bytes(),
+            )
             .and_then(|()| writeln!(out));
     }
-    let mut screen = Screen::default();
+    let mut drawn = Screen::default();
     let mut picture = found.picture.clone();
     loop {
         let rows = terminal::size(&stdout).map_or(24, |(rows, _)| rows.max(2));
         // The last line is left for the cursor.
-        screen.show(&draw::lines(&picture, Some(rows - 1)), out)?;
+        let lines = draw::lines(&picture, Some(rows - 1), screen::columns());
+        drawn.show(&lines, out)?;
         sleep(EVERY);
         match found.look() {
             Some(next) => picture = next,

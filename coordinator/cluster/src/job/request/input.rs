@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use flitcast_node::payload::{self, Others, PayloadError};
+use flitcast_node::payload::{self, Others, Pattern, PayloadError};
 use flitcast_plan::Algorithm;
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::Layout;
@@ -30,15 +30,26 @@ pub fn measure_input(
     let all = |faults: Vec<PayloadError>| faults.into_iter().map(of_input).collect::<Vec<_>>();
     let all_pes = Others::all(tree.len()).named(names);
     // By id.
-    let contents = match operation.collective().layout() {
-        Layout::ByDestination | Layout::BySource => {
+    let pattern = Pattern::of(input);
+    let contents = match (operation.collective().layout(), &pattern) {
+        (Layout::ByDestination | Layout::Pieces, Some(pattern)) => {
+            return one(anyhow!(
+                "--input: {pattern} has wildcards, which a gather, a gossip and a broadcast expand; \
+                 name the folder of the messages here"
+            ));
+        }
+        (Layout::BySource, Some(pattern)) => {
+            payload::pattern_input(pattern, Others::of(tree).named(names))
+        }
+        (Layout::Shards, Some(pattern)) => payload::pattern_input(pattern, all_pes),
+        (Layout::ByDestination | Layout::BySource, None) => {
             payload::scatter_input(input, spread, Others::of(tree).named(names))
         }
-        Layout::Whole => payload::whole_input(input.to_owned())
+        (Layout::Whole, _) => payload::whole_input(input.to_owned())
             .map(|whole| vec![Some(whole)])
             .map_err(|fault| vec![fault]),
-        Layout::Shards => payload::read_input_dir(input, all_pes),
-        Layout::Pieces => payload::pieces_input(input, all_pes),
+        (Layout::Shards, None) => payload::read_input_dir(input, all_pes),
+        (Layout::Pieces, None) => payload::pieces_input(input, all_pes),
     };
     let mut contents = contents.map_err(all)?;
     let owed = |it: &DeliveryId| {
@@ -79,9 +90,15 @@ fn entries(folder: &Path) -> (Vec<PathBuf>, Option<u32>) {
     (paths, highest)
 }
 
+/// Returns the folder with an entry for each PE.
+fn folder_of(input: &Path) -> PathBuf {
+    let pattern = Pattern::of(input).filter(Pattern::is_by_pe);
+    pattern.map_or_else(|| input.to_owned(), |pattern| pattern.folder)
+}
+
 /// Returns the highest PE that the input names, in the folders of an exchange as well.
 fn highest_pe(input: &Path, layout: Layout) -> Option<u32> {
-    let (paths, highest) = entries(input);
+    let (paths, highest) = entries(&folder_of(input));
     let below = match layout {
         Layout::Whole => return None,
         Layout::Pieces => &paths[..],
@@ -106,7 +123,7 @@ pub fn count_fault(input: &Path, layout: Layout, topology: &Topology) -> Option<
     let (none, least) = match without_root {
         true => (
             format!("{root} has no message, and "),
-            entries(input).0.len(),
+            entries(&folder_of(input)).0.len(),
         ),
         false => (String::new(), 0),
     };

@@ -1,0 +1,185 @@
+//! What a user sees on terminals of 60, 80 and 120 columns, captured by tmux: no value is cut, and less
+//! important columns are left out.
+
+use std::process::Command;
+
+use flitcast_tests::folder::Folder;
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{flitcast, scratch};
+
+/// The last line of a terminal whose command has ended.
+const OVER: &str = "over now";
+
+/// A terminal of tmux, whose server ends with this.
+struct Terminal {
+    socket: String,
+    dir: Folder,
+}
+
+impl Terminal {
+    /// Opens a terminal with so many columns.
+    fn open(columns: u32) -> Terminal {
+        let dir = scratch();
+        let terminal = Terminal {
+            socket: dir.shown("tmux"),
+            dir,
+        };
+        let size = format!("-x {columns} -y 50");
+        terminal.tmux(&format!("-f /dev/null new-session -d {size} sh"));
+        terminal
+    }
+
+    /// Runs a command of tmux and returns its output.
+    fn tmux(&self, words: &str) -> String {
+        let mut command = Command::new("tmux");
+        command.args(["-S", &self.socket]).args(words.split(' '));
+        // Commands of other tests are not watched here.
+        command.env("XDG_RUNTIME_DIR", self.dir.path());
+        let done = command.current_dir(self.dir.path()).output();
+        let done = done.expect("tmux runs");
+        assert!(done.status.success(), "tmux {words}: {done:?}");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    /// Types a line.
+    fn line(&self, line: &str) {
+        let words = ["-S", &self.socket, "send-keys", "-l", line];
+        let done = Command::new("tmux").args(words).status();
+        assert!(done.expect("tmux runs").success(), "{line}");
+        self.tmux("send-keys Enter");
+    }
+
+    /// Runs a command to its end and returns the lines that the terminal then has.
+    fn run(&self, line: &str) -> Vec<String> {
+        self.line(&format!(
+            "clear; {} {line}; echo over' now'",
+            flitcast().display()
+        ));
+        eventually("the command has ended", || {
+            let mut lines = self.lines();
+            let end = lines.iter().position(|line| line == OVER)?;
+            lines.truncate(end);
+            Some(lines)
+        })
+    }
+
+    /// Returns the lines that the terminal has.
+    fn lines(&self) -> Vec<String> {
+        let shown = self.tmux("capture-pane -p -J");
+        shown.lines().map(|it| it.trim_end().to_owned()).collect()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let server = ["-S", &self.socket, "kill-server"];
+        let _ = Command::new("tmux").args(server).status();
+    }
+}
+
+/// Checks that no line is wider than the terminal, and that the rows below the headings have as many cells
+/// as there are headings, which are some of these, in their order. Returns the headings.
+fn check_table(lines: &[String], columns: u32, all: &[&str]) -> Vec<String> {
+    let shown = lines.join("\n");
+    for line in lines {
+        assert!(
+            line.chars().count() <= columns as usize,
+            "{columns}: {shown}"
+        );
+    }
+    let cells = |line: &str| {
+        let parts = line.split("  ").map(str::trim);
+        let parts = parts.filter(|part| !part.is_empty());
+        parts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let head = lines.iter().position(|line| line.starts_with("  PE "));
+    let head = head.unwrap_or_else(|| panic!("no table: {shown}"));
+    let headings = cells(&lines[head]);
+    let mut rest = all.iter();
+    for heading in &headings {
+        assert!(
+            rest.any(|it| it == heading),
+            "{columns}, {heading}: {shown}"
+        );
+    }
+    let rows = lines[head + 1..].iter().take_while(|line| !line.is_empty());
+    for row in rows {
+        assert_eq!(cells(row).len(), headings.len(), "{columns}: {shown}");
+    }
+    headings
+}
+
+#[test]
+#[ignore = "needs tmux"]
+fn a_report_leaves_columns_out_before_it_breaks_a_line() {
+    const ALL: [&str; 9] = [
+        "PE",
+        "parent",
+        "depth",
+        "bytes",
+        "predicted",
+        "measured",
+        "min",
+        "max",
+        "peak memory",
+    ];
+    for columns in [60, 80, 120] {
+        let terminal = Terminal::open(columns);
+        let lines = terminal.run("scatter --tree kary:2:4 --size 100KiB --rounds 3");
+        let headings = check_table(&lines, columns, &ALL);
+        assert!(headings.iter().any(|it| it == "measured"), "{lines:?}");
+        assert_eq!(columns == 120, headings == ALL, "{lines:?}");
+        let verified = "  verified     every byte and digest matched";
+        assert!(lines.iter().any(|line| line == verified), "{lines:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs tmux"]
+fn a_running_round_fits_into_the_terminal() {
+    const ALL: [&str; 9] = [
+        "PE", "host", "state", "message", "moved", "down", "up", "buffered", "memory",
+    ];
+    for columns in [60, 80, 120] {
+        let terminal = Terminal::open(columns);
+        let round = "gather --tree kary:2:4 --size 20MiB --link rate=40mbit";
+        terminal.line(&format!("{} {round} 2> /dev/null &", flitcast().display()));
+        terminal.line(&format!("clear; {} watch --wait 30s", flitcast().display()));
+        let lines = eventually("the round is shown", || {
+            let lines = terminal.lines();
+            let begin = lines
+                .iter()
+                .position(|line| line.starts_with("gather kary"))?;
+            let is_round = lines[begin..]
+                .iter()
+                .any(|line| line.starts_with("round 1 of 1 "));
+            is_round.then(|| lines[begin..].to_vec())
+        });
+        let headings = check_table(&lines, columns, &ALL);
+        assert_eq!(columns == 120, headings == ALL, "{lines:?}");
+        terminal.tmux("send-keys C-c");
+    }
+}
+
+#[test]
+#[ignore = "needs tmux"]
+fn progress_has_a_percentage_and_the_time_that_is_left() {
+    for columns in [60, 80, 120] {
+        let terminal = Terminal::open(columns);
+        let round = "scatter --tree star:3 --size 3MiB --link rate=40mbit";
+        terminal.line(&format!("clear; {} {round}", flitcast().display()));
+        let line = eventually("bytes move", || {
+            let mut lines = terminal.lines().into_iter();
+            lines.find(|line| line.starts_with("scatter [") && line.contains(" left"))
+        });
+        assert!(
+            line.contains(" % ") && line.len() < columns as usize,
+            "{line}"
+        );
+        assert_eq!(
+            line.contains(" in all, predicted "),
+            columns == 120,
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Inputs with wildcards, which each PE expands in its own entry.
+
+use flitcast_tests::files::{fill, names};
+use flitcast_tests::scratch;
+
+/// Each PE sends the files that match in its own entry, by its number or its name.
+#[test]
+fn a_gather_takes_what_matches() {
+    let dir = scratch();
+    for (pe, files) in [(0, 1), (1, 2), (3, 3)] {
+        for file in 0..files {
+            fill(
+                &dir.join(&format!("host/p{pe}/var/{file}.log")),
+                1000 * file,
+            );
+            fill(&dir.join(&format!("host/p{pe}/var/deep/{file}.log")), 10);
+        }
+        fill(&dir.join(&format!("host/p{pe}/var/other.txt")), 10);
+    }
+    let line = |input: &str, output: &str| {
+        format!("gather --tree kary:2:4 --input {input} --output @/{output}")
+    };
+    // P0 has no message.
+    dir.run(&line("@/host/p*/var/*.log", "logs")).ok();
+    assert_eq!(names(&dir.join("logs")), ["p1", "p3"]);
+    assert_eq!(names(&dir.join("logs/p1")), ["0.log", "1.log"]);
+    assert_eq!(names(&dir.join("logs/p3")), ["0.log", "1.log", "2.log"]);
+    for (pe, file) in [(1, 0), (1, 1), (3, 0), (3, 1), (3, 2)] {
+        let sent = std::fs::read(dir.join(&format!("host/p{pe}/var/{file}.log")));
+        let came = std::fs::read(dir.join(&format!("logs/p{pe}/{file}.log")));
+        assert_eq!(sent.expect("it was written"), came.expect("it came"));
+    }
+    // All PEs are found by their entries, if no option says how many there are.
+    dir.run("gossip --input @/host/p*/var/d*p --output @/all")
+        .ok();
+    assert!(dir.join("all/p1/p3/deep/2.log").exists());
+    assert!(dir.join("all/p3/p0/deep/0.log").exists());
+    dir.run("broadcast --tree star:3 --input @/host/p3/var/?.log --output @/copies")
+        .ok();
+    assert!(dir.join("copies/p2/2.log").exists());
+    for (line, why) in [
+        (
+            line("@/host/*/var/*.log", "none"),
+            "write p* for the entry of each PE",
+        ),
+        (line("@/host/p*/nothing/*", "none"), "nothing matches"),
+        (
+            line("@/ho*/p*", "none"),
+            "write p* for the entry of each PE",
+        ),
+    ] {
+        dir.run(&line).fails(2, &[why]);
+    }
+    let scatter = "scatter --tree star:4 --input @/host/p*/var --output @/none";
+    dir.run(scatter)
+        .fails(2, &["has wildcards, which a gather"]);
+    assert!(!dir.join("none").exists());
+}

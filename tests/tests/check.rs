@@ -148,7 +148,7 @@ c.toml is good
 #[test]
 fn every_fault_is_shown_in_its_place() {
     let folder = folder_of(
-        "coordinator = \"here\"\n\
+        "coordinator = \"not here\"\n\
          [network]\n\
          edges = [[\"ä\", \"b\"], [\"b\", \"x\"], [\"x\", \"b\"]]\n\
          [[pe]]\nname = \"ä\"\naddress = \"10.0.0.1\"\n\
@@ -157,8 +157,8 @@ fn every_fault_is_shown_in_its_place() {
     );
     let refused = check(&folder, "--format json").with_code(2);
     let expected = "\
-error: c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts here` prints it), not `\"here\"`
-  1 | coordinator = \"here\"
+error: c.toml:1:15: coordinator must be the address or the name of one host, in quotes, not `\"not here\"`
+  1 | coordinator = \"not here\"
     |               ^
 error: c.toml:3:28: no [[pe]] is called `x`
   3 | edges = [[\"ä\", \"b\"], [\"b\", \"x\"], [\"x\", \"b\"]]

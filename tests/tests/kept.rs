@@ -106,7 +106,7 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     second.ends(1, &[told]);
     cluster.pe(2).signal(Signal::KILL);
     let failed = running.finish();
-    failed.ends(1, &["error: P2 is gone: ", "joined from 127."]);
+    failed.ends(1, &["error: P2 h2 is gone: ", "joined from 127."]);
     cluster.run("scatter --cluster FILE --size 1MiB").ok();
     let status = cluster.run("status FILE --format json").ok().report();
     assert_eq!(status.number("/pes/1/starts"), 2);
@@ -183,7 +183,7 @@ fn strangers_do_not_join_and_are_not_joined() {
     std::fs::write(cluster.path("others.toml"), text).unwrap();
     for guard in ["--insecure", "--credentials others"] {
         let nobody = cluster.run(&format!("gather --size 1 --cluster others.toml {guard}"));
-        nobody.ends(1, &["P0, P1, P2, P3 "]);
+        nobody.ends(1, &["P0 h0, P1 h1, P2 h2, P3 h3 "]);
     }
     gathers(&cluster);
     down(&cluster);

@@ -249,7 +249,7 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
     assert_eq!(netns("pids fc3").trim(), victim.pid.to_string());
     victim.signal(Signal::KILL);
     let told = [
-        "error: P3 was killed by signal 9 (SIGKILL)",
+        "error: P3 fc3 was killed by signal 9 (SIGKILL)",
         &format!("where: P3 fc3, process {} at ", victim.pid),
         ", child of P2",
         "delivered: 1 message, and kept: P2",

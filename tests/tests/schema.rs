@@ -161,7 +161,6 @@ fn both_refuse_what_is_badly_formed() {
         alone  | | : anyOf
         alone  | pe = [] | /pe: minItems
         alone  | pe = 3 | /pe: type
-        alone  | [[pe]]; name = 'a' | /pe/0: anyOf
         alone  | [[pe]]; address = '127.0.0.1' | /pe/0: required
         alone  | tree = 3 | /tree: type
         tree   | colour = 'red' | : additionalProperties
@@ -175,6 +174,7 @@ fn both_refuse_what_is_badly_formed() {
         tree   | launch = {kind = 'ssh', port = '22'} | /launch/port: type
         tree   | launch = {kind = 'ssh', environment = [7]} | /launch/environment/0: type
         tree   | launch.kind = 'ssh' + ssh = 7 | /pe/1/ssh: type
+        tree   | launch.kind = 'ssh' + here = 'yes' | /pe/1/here: type
         tree   | security.insecure = true | /security: additionalProperties
         tree   | security.credentials = '' | /security/credentials: minLength
         tree   | timeouts.silence = 5 | /timeouts/silence: type

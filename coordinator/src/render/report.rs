@@ -15,7 +15,7 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
-use flitcast_cluster::text::figures::{self, beside, fitted};
+use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 use flitcast_cluster::text::words::counted;
@@ -42,7 +42,8 @@ const LEAST: [&str; 8] = [
 /// characters wide.
 pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option<usize>) -> String {
     let is_full = detail == Detail::Full;
-    let mut out = format!("{}\n\n", on_stdout(Style::Bold, &heading(request, outcome)));
+    let heading = wrapped(&heading(request, outcome), width.unwrap_or(usize::MAX));
+    let mut out = format!("{}\n\n", on_stdout(Style::Bold, &heading.join("\n")));
     let choice = &outcome.rounds.decisions.choice;
     if let Some(choice) = choice.as_ref().filter(|_| is_full) {
         out.push_str(&format!("  chosen: {choice}\n\n"));

@@ -77,7 +77,7 @@ fn a_tree_file_with_links_that_cannot_be_had() {
 #[test]
 fn a_cluster_file_that_is_none() {
     let dir = scratch();
-    let text = "coordinator = 'here'\n\
+    let text = "coordinator = 'not here'\n\
                 [[pe]]\nname = 'a'\naddress = '127.0.0.1'\nport = 7\n\
                 [[pe]]\nname = 'b'\nparent = 'c'\n\
                 [[pe]]\nname = 'c'\naddress = '0.0.0.0'\nparent = 'b'\nrun = 'ssh'\n\
@@ -86,11 +86,11 @@ fn a_cluster_file_that_is_none() {
     dir.put("c.toml", text);
     let all = [
         "--cluster: ",
-        "c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts",
+        "c.toml:1:15: coordinator must be the address or the name of one host, in quotes, not",
         "c.toml:5:1: unknown key `port`",
         "c.toml:6:1: b has no address",
         "c.toml:8:10: b: cycle: P1 -> P2 -> P1",
-        "c.toml:11:11: address must be the IP address of one host, in quotes, not `'0.0.0.0'`",
+        "c.toml:11:11: address must be the address or the name of one host, in quotes, not `'0.0.0.0'`",
         "c.toml:13:7: run must be a list of words",
         "c.toml:14:1: there is a [[pe]] called `a` in line 2 already",
         "c.toml:17:10: a: no [[pe]] is called `z`",

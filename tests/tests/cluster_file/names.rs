@@ -142,7 +142,7 @@ fn a_dead_pe_is_named_and_its_message_is_sent_later() {
     wait_for_partial(&output);
     running.pe(2).signal(Signal::KILL);
     let told = [
-        "error: P2 was killed by signal 9",
+        "error: P2 leaf was killed by signal 9",
         "where: P2 leaf, process ",
     ];
     running.finish().fails(1, &told);

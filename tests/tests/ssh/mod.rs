@@ -2,6 +2,7 @@
 //! Needs root, and Debian's iproute2 and openssh-server.
 
 mod apart;
+mod listed;
 mod spread;
 
 use std::fs;
@@ -239,7 +240,7 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     text.push_str("run = ['sh', '-c', 'echo no such luck >&2; exit 42']\n");
     fs::write(&cluster, text).expect("it can be written");
     let ended = run(arguments(&cluster, "scatter --size 1KiB"));
-    let words = "P3 ended with exit status 42 on fcssh3 before it registered: no such luck";
+    let words = "P3 pe 3 ended with exit status 42 on fcssh3 before it registered: no such luck";
     ended.fails(1, &[words]);
     let told = &ended.stderr;
     let names_stopped = told.contains("cannot reach");
@@ -253,14 +254,15 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
     let mut hosts = Hosts::up(2);
     let line = "scatter --size 1KiB";
     let denied = run(arguments(&hosts.cluster_with_another_key(&[1]), line));
-    let host = "P0 cannot be started: ssh fcssh1, connecting: ";
+    let host = "P0 pe 0 cannot be started: ssh fcssh1, connecting: ";
     let help = "by a key that is in its authorized_keys";
     denied.fails(1, &[host, "Permission denied", help]);
 
     let cluster = hosts.cluster(&[0, 1], "");
     hosts.stop_serving(1);
     let refused = run(arguments(&cluster, line));
-    let host = "P1 cannot be started: ssh fcssh1, connecting: connect to host 10.118.0.2 port 22";
+    let host =
+        "P1 pe 1 cannot be started: ssh fcssh1, connecting: connect to host 10.118.0.2 port 22";
     refused.fails(1, &[host, "Connection refused; no ssh server is there"]);
     // No process that was started meanwhile is left.
     hosts.are_quiet();
@@ -282,14 +284,14 @@ fn a_death_on_a_host_is_named() {
     for (operation, pe) in [("scatter", 1), ("gather", 3), ("scatter", 0)] {
         let running = endless(&cluster, operation);
         hosts.pe(pe).signal(Signal::KILL);
-        let cause = format!("error: P{pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
+        let cause = format!("error: P{pe} pe {pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
         let place = format!("where: P{pe} pe {pe} at 10.118.0.{}:", pe + 1);
         running.finish().fails(1, &[&cause, &place]);
         hosts.are_quiet();
     }
     let running = endless(&cluster, "gather");
     hosts.stop_serving(2);
-    let cause = "error: P2 is cut off: `ssh fcssh2` ended with exit status 255";
+    let cause = "error: P2 pe 2 is cut off: `ssh fcssh2` ended with exit status 255";
     running.finish().fails(1, &[cause, "closed by remote host"]);
     hosts.are_quiet();
 }
@@ -336,7 +338,7 @@ fn a_failed_round_is_resumed_over_ssh() {
     running.wait_for(&["triggered"]);
     hosts.pe(3).signal(Signal::KILL);
     let failed = running.finish();
-    failed.fails(1, &["P3 was killed by signal 9 (SIGKILL) on fcssh3"]);
+    failed.fails(1, &["P3 pe 3 was killed by signal 9 (SIGKILL) on fcssh3"]);
     let mut lines = failed.stderr.lines();
     let record = lines.find_map(|line| line.strip_prefix("to go on: flitcast "));
     let record = record.expect("it says how to go on");
@@ -367,16 +369,16 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     running.wait_for(&["triggered"]);
     hosts.stop_serving(2);
     let retried = running.finish();
-    let cause = "P2 is dead (cut off: `ssh fcssh2` ended with exit status 255";
-    retried.fails(1, &[cause, "dead: P2's message was not delivered"]);
+    let cause = "P2 pe 2 is dead (cut off: `ssh fcssh2` ended with exit status 255";
+    retried.fails(1, &[cause, "dead: P2 pe 2's message was not delivered"]);
     retried.prints(&[" without P2: 3 PEs"]);
     // The same for a host that disappeared before: PEs below it get their messages over another
     // path.
     hosts.serve(2);
     hosts.stop_serving(1);
     let retried = run(arguments(&cluster, "scatter --size 10KiB --retry 1"));
-    let cause = "P1 is dead (cannot be started: ssh fcssh1";
-    retried.fails(1, &[cause, "dead: P1's message"]);
+    let cause = "P1 pe 1 is dead (cannot be started: ssh fcssh1";
+    retried.fails(1, &[cause, "dead: P1 pe 1's message"]);
     retried.prints(&["P2, P3 moved to P0"]);
     hosts.are_quiet();
 }
@@ -425,7 +427,8 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
     hosts.stop_serving(3);
     let line = "scatter --size 1KiB";
     let refused = "connect to host 10.118.0";
-    let named = |pe| format!("P{pe} cannot be started: ssh fcssh{pe}, connecting: {refused}");
+    let named =
+        |pe| format!("P{pe} pe {pe} cannot be started: ssh fcssh{pe}, connecting: {refused}");
     let failed = run(arguments(&cluster, line));
     failed.fails(1, &[&named(1), &named(3), "\n  also: P"]);
     hosts.are_quiet();
@@ -441,7 +444,7 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
 
     // Both are excluded at once.
     let retried = run(arguments(&cluster, &format!("{line} --retry 1")));
-    let dead = ["dead: P1's message", "dead: P3's message"];
+    let dead = ["dead: P1 pe 1's message", "dead: P3 pe 3's message"];
     retried.fails(1, &dead);
     retried.prints(&[" without P1, P3: 2 PEs"]);
     hosts.are_quiet();

@@ -142,7 +142,7 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     hosts.stop_serving(3);
     let line = format!("{LINE} --retry 1");
     let retried = run(arguments(&cluster, &line));
-    retried.fails(1, &["P3 is dead (cannot be started: ssh fcssh3"]);
+    retried.fails(1, &["P3 pe 3 is dead (cannot be started: ssh fcssh3"]);
     retried.prints(&[" without P3: 7 PEs"]);
     // P6 and P7 are below it.
     assert!(!said(&retried, "fcssh3 has none").is_empty(), "{retried:?}");

@@ -7,6 +7,7 @@ pub mod flits;
 pub mod format;
 pub mod gossip_network;
 pub mod guard;
+pub mod host_list;
 pub mod link_spec;
 pub mod names;
 pub mod order;

@@ -30,6 +30,13 @@ pub struct TreeArgs {
     /// the --tree that is given; slurm:PORT at both ends chooses the port.
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
+    /// Hosts that ssh reaches, beside P0 on this machine, like node[01-64,70],login or @GROUP: short for a
+    /// cluster file with a PE on each.
+    #[arg(short = 'w', long, value_name = "HOSTS")]
+    pub hosts: Option<String>,
+    /// Hosts of --hosts to leave out.
+    #[arg(short = 'x', long, value_name = "HOSTS", requires = "hosts")]
+    pub exclude_hosts: Option<String>,
     /// The network's node that becomes P0; of a cluster file's network, a PE's name or its number in
     /// the file [default: 0].
     #[arg(long, value_name = "R")]
@@ -66,10 +73,19 @@ pub struct ClusterArgs {
 impl TreeArgs {
     /// Leaves the tree of a network open, unless an option is about it.
     pub fn leave_open(&mut self) {
-        let has_network = self.network().is_some() || self.cluster.is_some();
+        let has_network = self.network().is_some() || self.cluster_file().is_some();
         if self.tree.is_none() && has_network && self.spanning.is_none() {
             self.tree = Some("auto".to_owned());
         }
+    }
+
+    /// Returns the cluster file of `--cluster`, or the list of `--hosts` in its place.
+    pub fn cluster_file(&self) -> Option<PathBuf> {
+        let excluded = self.exclude_hosts.iter().map(|hosts| format!("!{hosts}"));
+        let excluded: String = excluded.collect();
+        let list = self.hosts.as_ref();
+        let list = list.map(|hosts| format!("hosts:{hosts}{excluded}").into());
+        self.cluster.clone().or(list)
     }
 
     /// Returns the network of `--network`, or the complete network of `-n`.
@@ -85,6 +101,7 @@ impl TreeArgs {
             ("--tree", self.tree.is_some()),
             ("--network", self.network.is_some()),
             ("--cluster", self.cluster.is_some()),
+            ("--hosts", self.hosts.is_some()),
         ];
         present(options).collect()
     }
@@ -94,6 +111,7 @@ impl TreeArgs {
         let options = [
             ("--tree", self.tree.is_some()),
             ("--cluster", self.cluster.is_some()),
+            ("--hosts", self.hosts.is_some()),
             ("--root", self.root.is_some()),
             ("--spanning", self.spanning.is_some()),
         ];

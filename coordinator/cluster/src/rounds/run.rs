@@ -22,6 +22,7 @@ use crate::rounds::outcome::{Failure, Outcome, Recorder};
 use crate::site::running_cluster;
 use crate::system::interrupts::{Interruption, Interrupts};
 use crate::system::machine::DiskWaits;
+use crate::text::pe_names;
 use crate::text::units::Nanos;
 use crate::tuning::ENDING;
 
@@ -177,6 +178,7 @@ pub async fn on_a_cluster<T>(
     done: impl AsyncFnOnce(&mut Cluster, &Console, Duration, &CancellationToken) -> Result<T, Failure>,
     is_over: impl FnOnce(Conducted<'_, T>) -> bool,
 ) -> anyhow::Result<RunResult<T>> {
+    pe_names::set(request.site.placement.names());
     let _used = match (&request.site.cluster, &request.site.placement.kept) {
         (Some(file), Some(_)) => running_cluster::take(file, &what(request))?,
         _ => None,

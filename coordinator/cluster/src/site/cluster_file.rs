@@ -15,8 +15,7 @@
 //! address = "198.18.0.1"           # where its children reach it
 //! run = ["ip", "netns", "exec", "a"]  # put before the command that plays the PE
 //! [[pe]]
-//! name = "b"
-//! address = "198.18.0.2"
+//! name = "b"                       # without an address: the name is looked up
 //! parent = "a"
 //! parent_address = "198.18.0.5"    # if its parent has an address for this edge alone
 //! [[pe]]
@@ -41,6 +40,7 @@ mod content;
 mod entry;
 mod joined;
 mod launch;
+mod lookup;
 mod network;
 mod placement;
 mod settings;
@@ -51,15 +51,21 @@ mod values;
 
 use std::path::Path;
 
+use rustix::system::uname;
+
 pub use content::{ClusterFile, Edges};
 pub use settings::across_hosts;
 
+use crate::files::toml_file::writer::quoted;
 use crate::files::toml_file::{self, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, PositionedError};
+use crate::options::host_list;
 use crate::site::placement::Launch;
 use crate::site::settings::Settings;
 use crate::site::starter::Starter;
 use entry::{PeEntry, entry};
+use launch::{Endpoint, LaunchTable};
+use lookup::Lookup;
 use placement::placement;
 use tree::tree_of;
 use values::{At, read_link, read_name};
@@ -71,8 +77,24 @@ pub const FILE: FileKind = FileKind {
     max_bytes: 4 << 20,
 };
 
-/// Loads `--cluster FILE`.
+/// The beginning of a value of `--cluster` that lists hosts.
+pub const HOSTS: &str = "hosts:";
+
+/// Returns the list of hosts in place of a cluster file.
+pub fn host_list(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(HOSTS)
+}
+
+/// Loads `--cluster FILE`, or the cluster of `--hosts LIST`.
 pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
+    if let Some(list) = host_list(path) {
+        let cluster = of_hosts(list);
+        return cluster.map_err(|faults| FileError::Faults {
+            path: path.to_owned(),
+            faults,
+        });
+    }
+    let parse = |text: &str| parse_with(text, Lookup::SYSTEM);
     let mut cluster = user_file::load(FILE, path, parse)?;
     let beside = path.parent().unwrap_or(Path::new(""));
     if let Some(said) = &mut cluster.settings.credentials {
@@ -95,16 +117,53 @@ pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
     Ok(cluster)
 }
 
-/// Parses a cluster file. The error contains at least one fault, in the order of the file.
+/// Parses a cluster file without looking up a name. The error contains at least one fault, in the order
+/// of the file.
 pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
-    toml_file::parse(text, cluster)
+    parse_with(text, Lookup::NONE)
+}
+
+fn parse_with(text: &str, lookup: Lookup) -> Result<ClusterFile, Vec<PositionedError>> {
+    toml_file::parse(text, |reader, top| cluster(reader, top, lookup))
+}
+
+/// Returns the cluster of a list of hosts that ssh reaches: P0 is on this machine, and each PE can be
+/// connected to each other one.
+fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
+    let fault = |fault: anyhow::Error| {
+        let (spot, fault) = (None, fault.to_string());
+        vec![PositionedError { spot, fault }]
+    };
+    let hosts = host_list::hosts(list).map_err(fault)?;
+    let mut text = format!(
+        "name = {}\n[launch]\nkind = \"ssh\"\n[network]\nkind = \"complete:{}\"\n\
+         [[pe]]\nname = {}\nhere = true\n",
+        quoted(list),
+        hosts.len() + 1,
+        quoted(uname().nodename().to_str().unwrap_or("here")),
+    );
+    for host in &hosts {
+        let name = host.rsplit_once('@').map_or(&**host, |(_, name)| name);
+        let (name, ssh) = (quoted(name), quoted(host));
+        text.push_str(&format!("[[pe]]\nname = {name}\nssh = {ssh}\n"));
+    }
+    let cluster = parse_with(&text, Lookup::SYSTEM);
+    cluster.map_err(|faults| {
+        let of_text = faults.into_iter();
+        // The user has not seen the text.
+        let fault = |fault: PositionedError| PositionedError {
+            spot: None,
+            ..fault
+        };
+        of_text.map(fault).collect()
+    })
 }
 
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
-fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
+fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>, lookup: Lookup) -> Option<ClusterFile> {
     let name = top.find("name", read_name);
-    let coordinator = At::key(top, "coordinator", launch::endpoint);
+    let mut coordinator = At::key(top, "coordinator", |field| launch::endpoint(field, lookup));
     let launch = top.find("launch", launch::launch);
     let network = top.optional("network");
     let credentials = top.find("security", settings::security);
@@ -139,11 +198,18 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
         return None;
     };
     let entries = pes.list_of("[[pe]] tables, in double brackets")?;
-    let entries: Vec<PeEntry> = entries.map(|pe| entry(reader, &pe)).collect();
+    let mut entries: Vec<PeEntry> = entries.map(|pe| entry(reader, &pe, lookup)).collect();
     if entries.is_empty() {
         pes.fault(NO_PES);
         return None;
     }
+    complete(
+        reader,
+        lookup,
+        &mut entries,
+        launch.as_ref(),
+        &mut coordinator,
+    );
     let edges = match &network {
         Some(network) => network::network(reader, network, &entries).map(Edges::Network),
         None => tree_of(reader, &entries).map(Edges::Tree),
@@ -160,6 +226,35 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
         links,
         settings,
     })
+}
+
+/// Completes what is not given and can be found: addresses, and with ssh where the hosts reach this
+/// machine.
+fn complete(
+    reader: &Reader<'_>,
+    lookup: Lookup,
+    entries: &mut [PeEntry],
+    launch: Option<&LaunchTable>,
+    coordinator: &mut Option<At<Endpoint>>,
+) {
+    let given = coordinator.as_ref().and_then(|at| Some(at.said?.0));
+    for entry in entries.iter_mut().filter(|entry| !entry.here) {
+        entry.complete(reader, lookup, given);
+    }
+    if coordinator.is_none() && launch.is_some_and(LaunchTable::is_ssh) {
+        let mut others = entries.iter().filter(|entry| !entry.here);
+        let other = others.find_map(|entry| entry.address.as_ref()?.said);
+        let own = other.and_then(|other| lookup.own(other));
+        let spot = entries[0].spot;
+        *coordinator = own.map(|own| At {
+            spot,
+            said: Some((own, None)),
+        });
+    }
+    let own = coordinator.as_ref().and_then(|at| Some(at.said?.0));
+    for entry in entries.iter_mut().filter(|entry| entry.here) {
+        entry.complete(reader, lookup, own);
+    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,8 @@ pub struct Place {
     pub run: Vec<String>,
     /// Destination of ssh, if it is not the name.
     pub ssh: Option<String>,
+    /// Whether the process runs on this machine, though ssh starts the others.
+    pub is_here: bool,
     /// Address for PEs without a separate link to this one. Unspecified: the address that the PE
     /// joins from.
     pub address: IpAddr,
@@ -102,6 +104,7 @@ impl Placement {
             name: None,
             run: Vec::new(),
             ssh: None,
+            is_here: false,
             address,
             rails: Vec::new(),
             reached_by: BTreeMap::new(),

@@ -32,7 +32,7 @@ impl TreeArgs {
         if !self.is_auto() {
             return Ok(vec![self.topology(default)?]);
         }
-        if self.network().is_none() && self.cluster.is_none() {
+        if self.network().is_none() && self.cluster_file().is_none() {
             return Err(vec![anyhow!(
                 "--tree auto chooses among the trees over a network; \
                  add --network NETWORK (like complete:8) or --cluster FILE"
@@ -70,19 +70,23 @@ impl TreeArgs {
     /// tree if `--spanning` is given, else one of each kind in `kinds`.
     pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
         let mut faults = Vec::new();
-        let network = self.network();
-        if network.is_none() && self.cluster.is_none() {
+        let (network, cluster) = (self.network(), self.cluster_file());
+        if network.is_none() && cluster.is_none() {
             faults.extend(self.without_network());
         }
-        let slurm = self.cluster.as_deref().and_then(Slurm::named);
-        let made = match (&self.tree, &network, &self.cluster, slurm) {
-            _ if self.workers.is_some() && self.network.is_some() => Err(vec![self.several()]),
+        let slurm = cluster.as_deref().and_then(Slurm::named);
+        let made = match (&self.tree, &network, &cluster, slurm) {
+            _ if self.workers.is_some() && self.network.is_some()
+                || self.hosts.is_some() && self.cluster.is_some() =>
+            {
+                Err(vec![self.several()])
+            }
             (tree, None, Some(_), Some(slurm)) => {
                 of_job(slurm, tree.as_deref()).map_err(|fault| vec![fault])
             }
             (None, None, None, _) => Err(vec![anyhow!(
                 "no PEs are given; use -n N (like -n 8), --tree TREE (like kary:2:8), \
-                 --network NETWORK (like mesh:4x4) or --cluster FILE"
+                 --network NETWORK (like mesh:4x4), --hosts HOSTS (like node[1-8]) or --cluster FILE"
             )]),
             (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
             (None, None, Some(file), _) => self.cluster(file, kinds),

@@ -102,7 +102,7 @@ pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> S
 }
 
 /// Divides a text between words into lines of at most `room` characters, except for longer words.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a line");

@@ -3,6 +3,7 @@
 
 pub mod deliveries;
 pub mod figures;
+pub mod pe_names;
 pub mod pem;
 pub mod printable;
 pub mod screen;

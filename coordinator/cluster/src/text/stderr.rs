@@ -16,6 +16,7 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::text::pe_names::with_names;
 use crate::text::printable::{in_one_line, printable};
 use crate::text::screen::{Style, on_stderr};
 
@@ -65,6 +66,7 @@ pub fn finish() {
 
 /// Prints an error and its remedy.
 pub fn error(text: impl Display) {
+    let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::error!(target: MESSAGES, "{text}"),
         false => put(
@@ -76,6 +78,7 @@ pub fn error(text: impl Display) {
 
 /// Prints a warning.
 pub fn warning(text: impl Display) {
+    let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::warn!(target: MESSAGES, "{text}"),
         false => put(
@@ -91,6 +94,7 @@ pub fn warning(text: impl Display) {
 
 /// Prints information for the user.
 pub fn note(text: impl Display) {
+    let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::info!(target: MESSAGES, "{text}"),
         false => put(printable(text), true),

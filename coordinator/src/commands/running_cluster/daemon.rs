@@ -262,7 +262,7 @@ impl PeSupervisor {
         if let Some(folder) = folder {
             arguments.extend(["--credentials".into(), folder.into_os_string()]);
         }
-        if let Some(hosts) = &self.hosts {
+        if let Some(hosts) = self.hosts.as_ref().filter(|_| !self.place.is_here) {
             let task = RemoteCommand::new(&self.place, &self.logs, arguments, admission, true);
             return hosts.begin(&self.place.destination(), &task).await;
         }

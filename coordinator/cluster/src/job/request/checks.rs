@@ -486,7 +486,7 @@ impl Checks<'_> {
         let site = Site::of(self.topology.take()?, link?, guard?);
         let has_own_links = site.own_links || emulates_own_links(args);
         Some(Site {
-            cluster: args.transfer.tree.cluster.clone(),
+            cluster: args.transfer.tree.cluster_file(),
             placement: self.placement.take()?,
             own_links: ports.map_or(has_own_links, |ports| ports == Ports::Multi),
             ..site

@@ -80,5 +80,5 @@ pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
 /// Returns whether the links of a cover are emulated on this machine, where each edge of the network has
 /// a separate one.
 pub fn emulates_own_links(args: &RoundArgs) -> bool {
-    args.cover && args.transfer.link.is_some() && args.transfer.tree.cluster.is_none()
+    args.cover && args.transfer.link.is_some() && args.transfer.tree.cluster_file().is_none()
 }

@@ -170,7 +170,7 @@ impl Cluster {
         let (pe, kill) = (telling.pe, self.kill.child_token());
         let place = &plan.placement.places[pe.index()];
         let arguments = arguments(plan, coordinator, pe);
-        let (pid, keeper) = match hosts {
+        let (pid, keeper) = match hosts.filter(|_| !place.is_here) {
             None => {
                 let mut command = command(plan.program, place, plan.logs);
                 let child = command.args(arguments).spawn().map_err(|error| {

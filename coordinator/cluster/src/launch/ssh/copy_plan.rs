@@ -43,11 +43,12 @@ impl CopyPlan {
         let mut deepest = 0;
         // The topmost PE of a host decides. Its parent is on a host that was visited before, so no
         // cycle occurs.
-        for &pe in tree.top_down().iter().filter(|pe| pes.contains(pe)) {
+        let is_remote = |pe: &PeId| pes.contains(pe) && !placement.places[pe.index()].is_here;
+        for &pe in tree.top_down().iter().filter(|pe| is_remote(pe)) {
             if hosts.contains_key(&host(pe)) {
                 continue;
             }
-            let parent = tree.parent(pe).filter(|parent| pes.contains(parent));
+            let parent = tree.parent(pe).filter(is_remote);
             let source = parent.map(|parent| CopySource {
                 host: host(parent),
                 address: placement.address_for(parent, pe, 0),

@@ -11,6 +11,7 @@ use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 use crate::algorithms::method::Method;
 use crate::job::request::Request;
 use crate::options::link_spec::EdgeSpec;
+use crate::site::cluster_file::host_list;
 use crate::site::reachability::Reachability;
 use crate::site::slurm::Slurm;
 
@@ -96,7 +97,9 @@ impl Record {
                 tree_name: request.site.name.clone(),
                 network,
                 cluster: match request.site.cluster.as_deref() {
-                    Some(job) if Slurm::named(job).is_some() => Some(job.to_owned()),
+                    Some(list) if Slurm::named(list).is_some() || host_list(list).is_some() => {
+                        Some(list.to_owned())
+                    }
                     file => file.map(absolute).transpose()?,
                 },
                 pes: match request.site.cluster {

@@ -22,6 +22,7 @@ use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
 use crate::options::timeouts;
+use crate::site::cluster_file::host_list;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
 
@@ -240,10 +241,11 @@ fn read_site(top: &Table<'_, '_>, tree_name: String, pes: usize) -> RecordedSite
     let cluster = top.optional("cluster");
     let network = read_network(network, nodes, cluster.is_some(), pes);
     let cluster = cluster.and_then(|field| {
-        // A file, or the job of Slurm in which the command runs.
-        let job = field.value().as_str();
-        match job.filter(|job| Slurm::asked(job).is_some()) {
-            Some(job) => Some(PathBuf::from(job)),
+        // A file, a list of hosts, or the job of Slurm in which the command runs.
+        let list = field.value().as_str().map(PathBuf::from);
+        let is_list = |list: &PathBuf| Slurm::named(list).is_some() || host_list(list).is_some();
+        match list.filter(is_list) {
+            Some(list) => Some(list),
             None => read_path(&field, "cluster"),
         }
     });

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::lookup::{Lookup, is_host_name};
 use super::values::{
     At, read_address, read_destination, read_link, read_name, read_rails, read_reached_by,
     read_words,
@@ -22,6 +23,8 @@ pub struct PeEntry {
     pub reached_by: Vec<(SourcePosition, String, IpAddr)>,
     pub run: Option<At<Vec<String>>>,
     pub ssh: Option<At<String>>,
+    /// Whether the process runs on this machine, though ssh starts the others.
+    pub here: bool,
     pub link: Option<At<LinkSpec>>,
 }
 
@@ -34,6 +37,36 @@ impl PeEntry {
         self.called().unwrap_or("?").to_owned()
     }
 
+    /// Completes an address that is not given: that of the host which ssh reaches, or of this machine.
+    /// `own` is where others reach this machine.
+    pub fn complete(&mut self, reader: &Reader<'_>, lookup: Lookup, own: Option<IpAddr>) {
+        if self.address.is_some() {
+            return;
+        }
+        let destination = self
+            .ssh
+            .as_ref()
+            .map_or(self.called(), |at| at.said.as_deref());
+        let host = destination.map(|it| it.rsplit_once('@').map_or(it, |(_, host)| host));
+        let found = match (self.here, own, host.filter(|host| is_host_name(host))) {
+            (true, Some(own), _) => Ok(own),
+            (true, None, _) | (_, _, None) => Err(String::new()),
+            (false, _, Some(host)) => lookup
+                .address(host, own)
+                .map_err(|why| format!("; no host `{host}` is found: {why}")),
+        };
+        let said = found.as_ref().ok().copied();
+        self.address = Some(At {
+            spot: self.spot,
+            said,
+        });
+        if let Err(why) = found {
+            let name = self.name();
+            let fault = format!("{name} has no address: say where its children reach it{why}");
+            reader.fault(self.spot, fault);
+        }
+    }
+
     /// Returns the name and the address, if the address belongs to a network and not to loopback.
     pub fn away(&self) -> Option<(String, IpAddr)> {
         let address = self.address.as_ref()?.said?;
@@ -41,17 +74,21 @@ impl PeEntry {
     }
 }
 
-pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
+/// Reads a `[[pe]]`.
+pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: Lookup) -> PeEntry {
     let spot = pe.spot();
     let Some(table) = pe.table_of("a table with name and address") else {
         return PeEntry {
             spot,
+            // The fault is reported.
+            address: Some(At { spot, said: None }),
             ..PeEntry::default()
         };
     };
     let name = At::key(&table, "name", read_name);
+    let read_address = |field: &Field<'_, '_>| read_address(field, lookup);
     let address = At::key(&table, "address", read_address);
-    let addresses = At::key(&table, "addresses", read_rails);
+    let addresses = At::key(&table, "addresses", |field| read_rails(field, lookup));
     let first = addresses.as_ref().map(|at| At {
         spot: at.spot,
         said: at.said.as_ref().map(|all: &Vec<IpAddr>| all[0]),
@@ -71,17 +108,13 @@ pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
         parent_address: At::key(&table, "parent_address", read_address),
         run: At::key(&table, "run", read_words),
         ssh: At::key(&table, "ssh", read_destination),
+        here: table.flag("here"),
         link: At::key(&table, "link", read_link),
     };
     table.refuse_others();
     let name = entry.name();
     if entry.name.is_none() {
         table.fault("this [[pe]] has no name");
-    }
-    if entry.address.is_none() {
-        table.fault(format!(
-            "{name} has no address: say where its children reach it"
-        ));
     }
     if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
         reader.fault(*spot, format!("{name} has a parent_address and no parent"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::entry::PeEntry;
+use super::lookup::Lookup;
 use super::values::{At, read_address};
 use super::{ssh, starter};
 use crate::files::toml_file::{Field, Reader};
@@ -91,14 +92,21 @@ pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
 }
 
 /// Reads the coordinator's listen address, with an optional port.
-pub fn endpoint(field: &Field<'_, '_>) -> Option<Endpoint> {
+pub fn endpoint(field: &Field<'_, '_>, lookup: Lookup) -> Option<Endpoint> {
     let text = field.value().as_str().unwrap_or_default();
     match text.parse::<SocketAddr>() {
         // If PEs join, the address 0.0.0.0 means all addresses of this host.
         Ok(both) if !both.ip().is_multicast() && both.port() > 0 => {
             Some((both.ip(), Some(both.port())))
         }
-        _ => Some((read_address(field)?, None)),
+        _ => Some((read_address(field, lookup)?, None)),
+    }
+}
+
+impl LaunchTable {
+    /// Returns whether ssh starts the processes.
+    pub fn is_ssh(&self) -> bool {
+        self.kind == Some(LaunchKind::Ssh)
     }
 }
 

@@ -73,6 +73,7 @@ pub fn placement(
             name: Some(entry.called()?.to_owned()),
             run: At::said(&entry.run).unwrap_or_default(),
             ssh: At::said(&entry.ssh),
+            is_here: entry.here,
             address,
             rails: At::said(&entry.addresses).unwrap_or_default(),
             reached_by,

@@ -14,6 +14,7 @@
 //! name = "a"
 //! address = "10.0.0.1"
 //! ssh = "me@a.example"                # what ssh is given; else the name
+//! here = true                         # instead: this PE runs on this machine, without ssh
 //! ```
 
 use std::net::IpAddr;
@@ -91,6 +92,9 @@ pub fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
     if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
         reader.fault(*spot, useless("ssh"));
     }
+    if let Some(entry) = entries.iter().find(|entry| entry.here) {
+        reader.fault(entry.spot, useless("here"));
+    }
 }
 
 /// Returns the settings of ssh and the files that they name.
@@ -101,7 +105,8 @@ pub fn over(
     spot: SourcePosition,
     entries: &[PeEntry],
 ) -> (Ssh, Vec<NamedFile>) {
-    for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
+    let by_name = |entry: &&PeEntry| entry.ssh.is_none() && !entry.here;
+    for entry in entries.iter().filter(by_name) {
         if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
             let like = "say how it reaches the host, like ssh = \"me@a.example\"";
             reader.fault(entry.spot, format!("ssh cannot be given `{name}`: {like}"));

@@ -176,23 +176,23 @@ host = 'h'
 name = ''
 address = '10.0.0.5'
 ";
-    let address = "must be the IP address of one host, in quotes, not";
+    let address = "must be the address or the name of one host, in quotes, not";
     refused(
         text,
         &[
             "t:1:1: unknown key `colour`; known here: name, coordinator, launch, network, security, timeouts, link, tree, pe",
-            "t:2:15: coordinator must be the IP address of one host, in quotes (`getent hosts here` prints it), not `'here'`",
+            "t:2:15: no host `here` is found: names are not looked up here",
             "t:4:8: kind must be \"local\", \"join\", \"ssh\", \"slurm\" or \"compose\", not `'pigeon'`",
             &format!("t:7:11: address {address} `'0.0.0.0'`"),
             "t:8:18: a has a parent_address and no parent",
             "t:9:1: this [[pe]] has no name",
             "t:11:10: ?: no [[pe]] is called `z`",
-            "t:12:1: a has no address: say where its children reach it",
+            "t:12:1: a has no address: say where its children reach it; no host `a` is found: names are not looked up here",
             "t:12:1: there is a [[pe]] called `a` in line 5 already",
             "t:14:10: parent must be a name in quotes, of at most 255 bytes, not `7`",
             "t:15:7: run must be a list of words, like [\"nice\", \"-5\"], not `'nice'`",
             "t:19:10: c: P3 is its own parent (the PEs are P0, P1, .. in the order of the file)",
-            "t:20:1: unknown key `host`; known here: name, address, addresses, reached_by, parent, parent_address, run, ssh, link",
+            "t:20:1: unknown key `host`; known here: name, address, addresses, reached_by, parent, parent_address, run, ssh, here, link",
             "t:21:1: ?: several roots: P4 has no parent, and only P0 may have none (the PEs are P0, P1, .. in the order of the file)",
             "t:22:8: name must be a name in quotes, of at most 255 bytes, not `''`",
         ],
@@ -233,7 +233,7 @@ fn who_joins_is_told_where() {
     refused(
         &format!("{text}run = ['nice']\n"),
         &[
-            "t:1:15: coordinator must be the IP address of one host, in quotes, not `'239.0.0.1:7117'`",
+            "t:1:15: coordinator must be the address or the name of one host, in quotes, not `'239.0.0.1:7117'`",
             "t:4:8: wait must be a time from 1s to 86400s, in quotes, not `'long'`",
             "t:8:7: a has a run, and with kind = \"join\" others start it: leave it out",
         ],

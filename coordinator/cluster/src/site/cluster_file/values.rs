@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use flitcast_proto::wire::MAX_LANES;
 
+use super::lookup::{Lookup, is_host_name};
 use crate::files::toml_file::{Field, Table};
 use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::LinkSpec;
@@ -51,26 +52,19 @@ pub fn read_name(field: &Field<'_, '_>) -> Option<String> {
     field.text_where(&expected, is_name)
 }
 
-/// Reads an address at which a host can be reached.
-pub fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
+/// Reads an address at which a host can be reached, or a name that is looked up.
+pub fn read_address(field: &Field<'_, '_>, lookup: Lookup) -> Option<IpAddr> {
     let text = field.value().as_str();
-    let expected = "the IP address of one host, in quotes";
-    match text.filter(|text| is_host_name(text)) {
+    let expected = "the address or the name of one host, in quotes";
+    let is_name = |text: &&str| is_host_name(text) && text.contains(char::is_alphabetic);
+    match text.filter(is_name) {
         Some(name) => {
-            let hint = format!("{expected} (`getent hosts {name}` prints it)");
-            field.expect(&hint, None)
+            let found = lookup.address(name, None);
+            let fault = |why| field.fault(format!("no host `{name}` is found: {why}"));
+            found.map_err(fault).ok()
         }
         None => field.expect(expected, text.and_then(host_address)),
     }
-}
-
-/// Returns whether this could be the name of a host. Names are not resolved: on other hosts the
-/// same name could have another address.
-fn is_host_name(text: &str) -> bool {
-    let is_of_name = |char: char| char.is_ascii_alphanumeric() || "-.".contains(char);
-    text.starts_with(|char: char| char.is_ascii_alphabetic())
-        && text.len() < 64
-        && text.chars().all(is_of_name)
 }
 
 fn host_address(text: &str) -> Option<IpAddr> {
@@ -79,9 +73,11 @@ fn host_address(text: &str) -> Option<IpAddr> {
 }
 
 /// Reads the addresses of a host's network cards.
-pub fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
+pub fn read_rails(field: &Field<'_, '_>, lookup: Lookup) -> Option<Vec<IpAddr>> {
     let expected = format!("a list of 2 to {MAX_LANES} addresses, all different");
-    let addresses = field.list_of(&expected)?.map(|one| read_address(&one));
+    let addresses = field
+        .list_of(&expected)?
+        .map(|one| read_address(&one, lookup));
     let addresses = addresses.collect::<Option<Vec<IpAddr>>>()?;
     let distinct: BTreeSet<&IpAddr> = addresses.iter().collect();
     let is_so = (2..=MAX_LANES).contains(&addresses.len()) && distinct.len() == addresses.len();

@@ -24,7 +24,11 @@ impl TreeArgs {
         path: &Path,
         kinds: &[SpanningArg],
     ) -> Result<Vec<Topology>, Vec<TopologyError>> {
-        let file = cluster_file::load(path).map_err(|fault| vec![of_option("--cluster")(fault)])?;
+        let option = match cluster_file::host_list(path) {
+            Some(_) => "--hosts",
+            None => "--cluster",
+        };
+        let file = cluster_file::load(path).map_err(|fault| vec![of_option(option)(fault)])?;
         let Some(kept) = running_cluster::find(path).map_err(|fault| vec![fault])? else {
             return self.of_cluster(path, file, kinds);
         };

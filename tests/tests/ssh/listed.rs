@@ -1,0 +1,62 @@
+//! `--hosts`: hosts that ssh reaches, without a cluster file; P0 is on this machine.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use flitcast_tests::Finished;
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::run::start_with;
+use flitcast_tests::ssh::Hosts;
+
+/// Runs a command whose `ssh` reads the hosts' configuration, as a user's own would.
+fn run(hosts: &Hosts, line: &str) -> Finished {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    let all = std::iter::once(hosts.path("bin")).chain(folders);
+    let path = std::env::join_paths(all).expect("no folder has a colon");
+    start_with(line.split(' '), &[("PATH", Path::new(&path))]).finish()
+}
+
+#[test]
+#[ignore = "needs root, iproute2 and openssh-server"]
+fn shards_reach_listed_hosts_and_come_back() {
+    let hosts = Hosts::up(4);
+    // Only its configuration of ssh is used.
+    hosts.cluster(&[0], "");
+    let config = hosts.path("ssh_config");
+    let ssh = hosts.path("bin/ssh");
+    std::fs::create_dir(hosts.path("bin")).expect("it can be made");
+    let script = format!(
+        "#!/bin/sh\nexec /usr/bin/ssh -F '{}' \"$@\"\n",
+        config.display()
+    );
+    std::fs::write(&ssh, script).expect("it can be written");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&ssh, executable).expect("it is ours");
+
+    let (input, back) = (hosts.path("in"), hosts.path("back"));
+    for (name, bytes) in [("p1", 100_000), ("10.118.0.4", 1)] {
+        fill(&input.join(name), bytes);
+    }
+    let list = "-w 10.118.0.[1-4] -x 10.118.0.[2-3]";
+    let input = format!("--input {}", input.display());
+    let scatter = format!("scatter {list} {input} --output /root/out");
+    let done = run(&hosts, &scatter).ok();
+    done.prints(&["P2 10.118.0.4", "security", "TLS 1.3"]);
+    assert_eq!(names(&hosts.home(0).join("out")), ["p1"]);
+    assert_eq!(names(&hosts.home(3).join("out")), ["p2"]);
+    assert!(!hosts.home(1).join("out").exists());
+
+    let gather = format!(
+        "gather {list} --input /root/out --output {}",
+        back.display()
+    );
+    run(&hosts, &gather).ok();
+    std::fs::rename(hosts.path("in/10.118.0.4"), hosts.path("in/p2")).expect("it was sent");
+    assert_same_below(&hosts.path("in"), &back);
+
+    let none = format!("scatter -w 10.118.0.1 -x 10.118.0.1 {input} --output /root/out");
+    run(&hosts, &none).fails(2, &["--hosts: ", "names no host"]);
+    let unknown = format!("scatter -w no-such-host.invalid {input} --output /root/out");
+    run(&hosts, &unknown).fails(2, &["no host `no-such-host.invalid` is found"]);
+}

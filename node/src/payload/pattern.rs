@@ -326,7 +326,7 @@ mod tests {
         fs::rename(dir.path().join("p1"), dir.path().join("beta"))?;
         let named = some("beta/var", &["b.log", "c.log"]);
         assert_eq!(found("p*/var/*.log"), named);
-        // A name that exists as it is written is no pattern.
+        // A name that exists as it is written stands for itself.
         fs::write(dir.path().join("[x]"), "")?;
         assert_eq!(Pattern::of(&dir.path().join("[x]")), None);
         assert_eq!(Pattern::of(dir.path()), None);

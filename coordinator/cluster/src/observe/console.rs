@@ -137,7 +137,7 @@ struct Bar {
     name: String,
     done: u64,
     total: u64,
-    /// What is known beside the percentage, the most important first.
+    /// The facts beside the percentage, the most important first.
     facts: Vec<String>,
     /// When it was drawn, while it is on the terminal.
     drawn: Option<Instant>,

@@ -101,21 +101,31 @@ pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> S
     out
 }
 
-/// Divides a text between words into lines of at most `room` characters, except for longer words.
+/// Divides a text between words into lines of at most `room` characters, except for longer words. A
+/// number and its unit stay together.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= room {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
+    let mut lines: Vec<String> = Vec::new();
+    let mut rest = text;
+    loop {
+        let ends = rest.match_indices(' ').map(|(at, _)| at);
+        let is_number = |at: &usize| rest[..*at].ends_with(|char: char| char.is_ascii_digit());
+        let end = ends
+            .into_iter()
+            .find(|at| !is_number(at))
+            .unwrap_or(rest.len());
+        let word = &rest[..end];
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+        match rest.get(end + 1..) {
+            Some(behind) => rest = behind,
+            None => return lines,
         }
     }
-    lines
 }
 
 /// Serializes nanoseconds as microseconds, like [`micros`].
@@ -203,5 +213,7 @@ mod tests {
         let narrowest =
             "  spread  from\n          min\n          to\n          p95\n  *       least\n";
         assert_eq!(explained(&notes, Some(1)), narrowest);
+        assert_eq!(wrapped("took 12 ms in all", 7), ["took", "12 ms", "in all"]);
+        assert_eq!(wrapped("", 7), [""]);
     }
 }

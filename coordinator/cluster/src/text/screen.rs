@@ -57,7 +57,7 @@ pub fn detail() -> Detail {
     CHOSEN.get().copied().unwrap_or_default().0
 }
 
-/// Returns the columns of the terminal on stdout; `None` if stdout is no terminal, or one that does
+/// Returns the columns of the terminal on stdout; `None` if stdout is not a terminal, or does
 /// not report its size.
 pub fn columns() -> Option<usize> {
     let size = terminal::size(io::stdout()).map(|(_, columns)| columns);

@@ -402,12 +402,24 @@ pub struct Run {
     /// Time after which the command is killed; 0 for no limit.
     #[prost(uint64, tag = "4")]
     pub time_limit_ns: u64,
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub shard: ::prost::bytes::Bytes,
+    /// The PE whose input in/pN is a folder with this shard; absent if the PE's own input is the shard.
+    #[prost(uint32, optional, tag = "6")]
+    pub home: ::core::option::Option<u32>,
+    /// Whether a shard that is a file also has its name in the command's current directory.
+    #[prost(bool, tag = "7")]
+    pub linked: bool,
 }
 /// A line of the command's stderr.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Line {
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub shard: ::prost::bytes::Bytes,
 }
 /// The end of the command.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -424,6 +436,12 @@ pub struct Ran {
     /// many, the last line has the number of the others.
     #[prost(string, repeated, tag = "7")]
     pub not_taken: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "8")]
+    pub shard: ::prost::bytes::Bytes,
+    /// Whether the command failed and its stdout and stderr are in place of the results.
+    #[prost(bool, tag = "9")]
+    pub kept_output: bool,
     #[prost(oneof = "ran::End", tags = "1, 2, 3")]
     pub end: ::core::option::Option<ran::End>,
 }
@@ -637,6 +655,9 @@ pub struct FilePayload {
     /// empty for a PE without a name, or of which the receiver reads no entry.
     #[prost(string, repeated, tag = "6")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Scatter: the entries of `input` that are distributed whole; empty if all files are.
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    pub shards: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

@@ -4,6 +4,7 @@
 mod elsewhere;
 mod ends;
 mod failures;
+mod queue;
 mod results;
 
 use std::fs;

@@ -9,11 +9,14 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
+use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
-use flitcast_proto::ops::Layout;
+use flitcast_proto::wire::MAX_JOBS;
 
-use flitcast_cluster::job::request::{Request, RequestError, Site, count_by_input, output_fault};
+use super::halt::{self, Halt};
+use super::queue::Order;
+use super::shards::Shards;
+use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -27,7 +30,7 @@ use flitcast_cluster::text::units::parse_time;
 const EXAMPLES: &str = "\
 Examples:
   flitcast map --input shards --output results -- wc -w
-  flitcast map -n 4 --spread --input texts --output out -- sh -c 'cat * | wc -w'
+  flitcast map -n 4 --jobs 2 --input images --output small -- convert {} -resize 50% small.png
   flitcast map --cluster cluster.toml --work /scratch --retry 1 \\
       --input /data/shards --output /data/results -- /opt/train --epochs 3";
 
@@ -38,19 +41,22 @@ pub struct MapArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     tree: TreeArgs,
-    /// Folder of the shards, where p3 is P3's: a file or a folder.
+    /// Folder of the shards, files or folders: each is for any PE, or p3 is P3's if all are named so.
     #[arg(long, value_name = "DIR")]
-    input: PathBuf,
+    pub input: PathBuf,
     /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
     spread: bool,
-    /// Folder for the results, in p3 those of P3: the standard output of P3's command becomes p3/stdout, and each file
-    /// that it writes in its current directory becomes p3/FILE.
+    /// Folder for the results, in NAME those of the shard NAME: the standard output of its command becomes
+    /// NAME/stdout, and each file that it writes in its current directory becomes NAME/FILE.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
     /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     force: bool,
+    /// Number of commands that each PE runs at once, on shards of any name.
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
+    jobs: usize,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
     /// absolute path on each PE's host [default: beside the output, if all PEs are on this host].
     #[arg(long, value_name = "DIR")]
@@ -80,9 +86,9 @@ pub struct MapArgs {
     /// Format of the result on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
-    /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
-    /// empty folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
-    /// the number of PEs.
+    /// The command that runs for each shard: in the shard, if that is a folder, or in an empty folder,
+    /// with the shard as standard input. {} in a word and FLITCAST_SHARD are the shard's name,
+    /// FLITCAST_PE is the PE's number, FLITCAST_PES the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -92,8 +98,17 @@ pub struct MapArgs {
 struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
-    #[arg(long, value_name = "N", help_heading = "Faults")]
+    #[arg(
+        long,
+        visible_alias = "retries",
+        value_name = "N",
+        help_heading = "Faults"
+    )]
     retry: Option<String>,
+    /// Begin no further command when commands have failed for good: never, soon,fail=N (after N of them)
+    /// or now,fail=N (which also kills the running ones).
+    #[arg(long, value_name = "WHEN", value_parser = halt::parse, default_value = "never", help_heading = "Faults")]
+    halt: Halt,
     /// Time limits, as in `flitcast scatter --timeouts`.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
@@ -107,17 +122,21 @@ struct FaultArgs {
 #[derive(Debug)]
 pub struct Map {
     pub args: MapArgs,
+    pub shards: Shards,
     pub scatter: Request,
     pub work: PathBuf,
+    /// A hidden folder in the output, from which results are moved to their places.
+    pub gathered: PathBuf,
 }
 
 impl Map {
     /// Checks the command line of `flitcast map`.
     pub fn understand(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
-        // The results may be those of fewer PEs.
-        let input = Some(&*args.input).filter(|_| !args.spread);
-        count_by_input(&mut args.tree, input, Layout::ByDestination);
         let mut faults: Vec<anyhow::Error> = Vec::new();
+        let shards = shards(&mut args).unwrap_or_else(|all| {
+            faults.extend(all);
+            Shards::OfPes
+        });
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
@@ -136,6 +155,7 @@ impl Map {
             )),
             _ => {}
         }
+        let gathered = random_id().map(|id| args.output.join(format!("{WORK_PREFIX}{id:016x}")));
         match elsewhere {
             true if args.output.is_relative() => {
                 let (option, path) = ("--output", args.output.clone());
@@ -143,6 +163,9 @@ impl Map {
             }
             true => {}
             false => {
+                if let Ok(gathered) = &gathered {
+                    clear_dead(gathered);
+                }
                 let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
                 faults.extend(fault.map(anyhow::Error::from));
             }
@@ -150,7 +173,6 @@ impl Map {
         let work = working_folder(&args)
             .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
         let scatter = work.as_ref().ok().and_then(|work| {
-            let spread = args.spread;
             let round = args.round(args.input.clone(), work.join("in"), false);
             let scatter = ScatterArgs {
                 from: None,
@@ -158,7 +180,8 @@ impl Map {
                 round,
                 order: MessageOrder::Tail,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
-                spread,
+                spread: args.spread || !shards.names().is_empty(),
+                shards: shards.names().to_vec(),
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
@@ -174,25 +197,32 @@ impl Map {
         {
             faults.push(anyhow!(PLAIN_COMMANDS));
         }
-        match (scatter, work) {
-            (Some(mut scatter), Ok(work)) if faults.is_empty() => {
+        match (scatter, work, gathered) {
+            (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
                 scatter.messages.later_output = later_output(&args);
                 scatter.again = true;
                 scatter.commands = true;
                 Ok(Map {
                     scatter,
+                    shards,
                     args,
                     work,
+                    gathered,
                 })
             }
             _ => Err(faults),
         }
     }
 
-    /// Returns the gather of the results, which exist now.
-    pub fn gather(&self) -> Result<Request, Vec<RequestError>> {
+    /// Returns the gather of the results, which exist now: to the output, or to the hidden folder in it.
+    pub fn gather(&self, is_direct: bool) -> Result<Request, Vec<RequestError>> {
         let args = &self.args;
-        let round = args.round(self.work.join("out"), args.output.clone(), args.force);
+        let output = if is_direct {
+            &args.output
+        } else {
+            &self.gathered
+        };
+        let round = args.round(self.work.join("out"), output.clone(), args.force);
         let gather = Request::gather(GatherArgs {
             to: None,
             round,
@@ -209,11 +239,44 @@ impl Map {
         })
     }
 
-    /// Returns the time limit of each command in nanoseconds; 0 for no limit.
-    pub fn time_limit_ns(&self) -> u64 {
-        let limit = self.args.faults.time_limit;
-        limit.map_or(0, |limit| limit.as_nanos() as u64)
+    /// Returns the command, and the rules by which PEs run it.
+    pub fn order(&self) -> Order {
+        let (site, faults) = (&self.scatter.site, &self.args.faults);
+        Order {
+            words: self.args.command.clone(),
+            work: self.work.clone(),
+            pes: site.tree.len() as u32,
+            time_limit_ns: faults.time_limit.map_or(0, |limit| limit.as_nanos() as u64),
+            jobs: self.args.jobs,
+            retries: self.scatter.retries,
+            halt: faults.halt,
+            is_shared: !self.shards.names().is_empty() && !site.placement.is_spread(),
+        }
     }
+
+    /// Returns whether results in the output are replaced.
+    pub fn replaces(&self) -> bool {
+        self.args.force
+    }
+}
+
+/// Returns the kind of shards, and sets the number of PEs where no option gives it. The input of PEs on
+/// other hosts cannot be read here, and has a shard for each PE.
+fn shards(args: &mut MapArgs) -> Result<Shards, Vec<anyhow::Error>> {
+    let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
+    let mut places = offered.iter().map(Topology::places);
+    match args.spread || places.any(|places| places.is_elsewhere()) {
+        true => Ok(Shards::OfPes),
+        false => Shards::of(&args.input, &mut args.tree),
+    }
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = text
+        .parse()
+        .ok()
+        .filter(|jobs| (1..=MAX_JOBS).contains(jobs));
+    jobs.ok_or_else(|| format!("it is not an integer from 1 to {MAX_JOBS}"))
 }
 
 /// Returns the path that must not exist when the results are gathered, so that this is checked

@@ -26,21 +26,22 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         Ok(_lock) => execute(map, logs, &mut interrupts, &mut gone).await,
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
-    let cleared = match map.args.keep_work {
+    let cleared = work::clear_gathered(map).await;
+    let cleared = cleared.and(match map.args.keep_work {
         true => {
             let work = map.work.display();
             stderr::note(format_args!("the working folder is kept: {work}"));
             Ok(())
         }
         false => work::clear(map, &gone, logs, &mut interrupts).await,
-    };
+    });
     let (mut ended, story) = mapped?;
     if let RunResult::Interrupted(interrupted) = &mut ended {
         // In the working folder, which is removed.
         interrupted.failure = None;
     }
     let code = report_end(ended, map.args.format, &story, |mapped| {
-        complain(mapped);
+        complain(map, mapped);
         let printed = match map.args.format {
             Format::Json => report::json(map, mapped),
             _ => report::table(map, mapped),

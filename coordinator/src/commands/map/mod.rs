@@ -5,8 +5,13 @@
 
 mod args;
 mod command;
+mod halt;
+mod queue;
 mod report;
+mod results;
 mod run;
+mod shards;
+mod task;
 mod three_runs;
 mod work;
 

@@ -1,29 +1,45 @@
 //! The result of `flitcast map` as a human-readable table, or as JSON.
 
+use flitcast_node::task::failed_name;
 use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
 use super::args::Map;
-use super::run::{CommandFate, Mapped, ShardTask};
+use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::text::figures::{self, lines, micros};
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::{counted, last_words, shell_word};
 
-/// Returns the errors of all PEs that failed, a line for each.
-pub fn complaints(mapped: &Mapped) -> Vec<String> {
+/// Returns the errors of all shards whose command failed, a line for each.
+pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
     let mut out = Vec::new();
+    let mut waiting = 0;
     for task in &mapped.tasks {
-        if let Some(why) = task.failure() {
+        let subject = task.subject();
+        if task.is_named && matches!(task.fate, CommandFate::Waiting) {
+            waiting += 1;
+        } else if let Some(why) = task.failure() {
             let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
             let said = last_words("; its last words: ", lines);
-            out.push(format!("{}: {why}{said}", task.pe));
+            let kept = task.has_output() && task.left_behind.is_none();
+            let output = map.args.output.join(failed_name(&task.name));
+            let kept = kept.then(|| format!("; its output is in {}", output.display()));
+            out.push(format!(
+                "{subject}: {why}{said}{}",
+                kept.unwrap_or_default()
+            ));
         }
         let not_taken = task.not_taken().iter();
-        out.extend(not_taken.map(|why| format!("{}: not in its result: {why}", task.pe)));
+        out.extend(not_taken.map(|why| format!("{subject}: not in its result: {why}")));
+        let left = task.left_behind.iter();
+        out.extend(left.map(|why| format!("{subject}: {why}")));
     }
-    for (pe, why) in &mapped.left_behind {
-        out.push(format!("{pe}: {why}"));
+    if waiting > 0 {
+        let shards = counted(waiting, "shard was", "shards were");
+        out.push(format!(
+            "{shards} not run, because commands on others failed"
+        ));
     }
     out
 }
@@ -121,7 +137,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
         out.push_str(&format!("  security     {told}\n"));
     }
     let tasks = mapped.tasks.iter();
-    let there: Vec<&ShardTask> = tasks.filter(|task| mapped.has_result(task)).collect();
+    let there: Vec<&ShardTask> = tasks.filter(|task| task.has_result()).collect();
     if there.is_empty() {
         out.push_str("  results      none\n");
         return out;
@@ -165,14 +181,14 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
             "runs": task.runs,
             "exit_status": code,
             "signal": signal,
-            "error": task.failure().or_else(|| mapped.left_behind.get(&pe).cloned()),
+            "error": task.failure().or_else(|| task.left_behind.clone()),
             "last_words": ran.map(|ran| &ran.last_lines),
             "not_taken": task.not_taken(),
             "seconds": ran.map(|ran| ran.took_ns as f64 / 1e9),
-            "result_bytes": mapped.has_result(task).then(|| task.wrote_bytes()),
+            "result_bytes": task.has_result().then(|| task.wrote_bytes()),
         })
     });
-    let undelivered = mapped.tasks.iter().filter(|task| !mapped.has_result(task));
+    let undelivered = mapped.tasks.iter().filter(|task| !task.has_result());
     let result = json!({
         "operation": "map",
         "command": words(map).collect::<Vec<_>>(),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use flitcast_node::payload::remove;
 use flitcast_node::task::{WorkLock, clear_away, clear_dead};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
@@ -40,6 +41,13 @@ pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
     Ok(Some(locked.with_context(|| {
         format!("cannot use {}", map.work.display())
     })?))
+}
+
+/// Removes the hidden folder in the output from which results are moved.
+pub async fn clear_gathered(map: &Map) -> anyhow::Result<()> {
+    let gathered = map.gathered.clone();
+    let cleared = tokio::task::spawn_blocking(move || remove(&gathered)).await?;
+    cleared.with_context(|| format!("cannot remove {}", map.gathered.display()))
 }
 
 /// Removes the working folder on all hosts. If other hosts have to be called again for that, a

@@ -15,7 +15,7 @@ messages! {
         Prepared {},
         Progress { round, bytes },
         Fault { round, peer, reason, bad_input, output_stands, hung_up, changed },
-        Line { text as 0 },
+        Line { text, shard },
         Cleared { left },
         FilesMeasured { costs as 0 },
         HostMeasured { found },

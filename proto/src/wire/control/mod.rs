@@ -15,6 +15,7 @@ mod timeouts;
 mod to_pe;
 mod version;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,7 +82,12 @@ pub enum FromPe {
     /// The answer to a [`ToPe::Ping`].
     Pong(Pong),
     /// A line from the standard error of a command, or a part of a long line.
-    Line(String),
+    Line {
+        /// The line.
+        text: String,
+        /// The name of the command's shard.
+        shard: OsString,
+    },
     /// The answer to a [`ToPe::Run`].
     Ran(Ran),
     /// The answer to a [`ToPe::Clear`].
@@ -309,6 +315,9 @@ pub struct FilePayload {
     /// Names by which entries of `input` can be called, beside `p1`, `p2` and so on: by PE, empty
     /// for a PE without one or of which the receiver reads no entry.
     pub names: Vec<String>,
+    /// With `spread`: the names of the entries of `input` that are dealt whole; empty if all files
+    /// are dealt.
+    pub shards: Vec<OsString>,
 }
 
 impl Payload {

@@ -108,6 +108,9 @@ impl Shards {
 /// Returns whether each of these entries is named by a PE that can have a shard. They are, if the tree
 /// is not valid, which the scatter reports.
 fn are_of_pes(entries: &[OsString], tree: &TreeArgs) -> bool {
+    if tree.pe_options().is_empty() {
+        return entries.is_empty();
+    }
     let offered = tree.offered(SpanningArg::Bfs).unwrap_or_default();
     let Some(topology) = offered.first() else {
         return true;

@@ -4,6 +4,7 @@
 mod elsewhere;
 mod ends;
 mod failures;
+mod joblog;
 mod queue;
 mod results;
 

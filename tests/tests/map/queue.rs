@@ -113,6 +113,33 @@ fn a_slow_shard_does_not_hold_up_the_others() {
 }
 
 #[test]
+fn the_report_has_the_slowest_of_many_shards_and_json_has_all() {
+    let all: Vec<String> = (10..30).map(|i| i.to_string()).collect();
+    let place = place(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let mapped = place.shell(&[], "echo {}").ok();
+    mapped.prints(&[
+        "  shard  PE  bytes  exit  ",
+        "  and 4 quicker ones\n",
+        ", longest: ",
+    ]);
+    let options = ["--force", "--format", "json"];
+    let mapped = place.shell(
+        &options,
+        "echo {}; [ {} != 15 ] || { echo no >&2; exit 7; }",
+    );
+    let report = mapped.with_code(1).report();
+    assert_eq!(report.list("/shards").len(), 20);
+    assert_eq!(report.value("/shards/5/shard"), "15");
+    assert_eq!(report.number("/shards/5/exit_status"), 7);
+    assert_eq!(report.value("/shards/5/last_words/0"), "no");
+    assert_eq!(report.number("/shards/6/result_bytes"), 3);
+    assert_eq!(report.number("/shards/6/shard_bytes"), 2);
+    assert!((1..4).contains(&report.number("/shards/6/pe")));
+    assert_eq!(report.list("/failed"), ["15"]);
+    assert!(report.value("/pes").is_null());
+}
+
+#[test]
 fn several_commands_run_at_once_at_each_pe() {
     let place = place(&["a", "b"]);
     let script = format!(

@@ -7,13 +7,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::MAX_JOBS;
 
 use super::halt::{self, Halt};
+use super::joblog::{self, JobLog};
 use super::queue::Order;
 use super::shards::Shards;
 use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
@@ -57,6 +58,14 @@ pub struct MapArgs {
     /// Number of commands that each PE runs at once, on shards of any name.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
     jobs: usize,
+    /// Write a line for each command that has ended to this file, as GNU parallel does, with the name of
+    /// the shard as last column.
+    #[arg(long, value_name = "FILE")]
+    joblog: Option<PathBuf>,
+    /// Run only shards that the --joblog does not report as done or that have no result in the output;
+    /// any PE may run each.
+    #[arg(long, requires = "joblog", conflicts_with = "spread")]
+    resume: bool,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
     /// absolute path on each PE's host [default: beside the output, if all PEs are on this host].
     #[arg(long, value_name = "DIR")]
@@ -123,6 +132,8 @@ struct FaultArgs {
 pub struct Map {
     pub args: MapArgs,
     pub shards: Shards,
+    /// Number of shards that have results already.
+    pub resumed: usize,
     pub scatter: Request,
     pub work: PathBuf,
     /// A hidden folder in the output, from which results are moved to their places.
@@ -135,8 +146,9 @@ impl Map {
         let mut faults: Vec<anyhow::Error> = Vec::new();
         let shards = shards(&mut args).unwrap_or_else(|all| {
             faults.extend(all);
-            Shards::OfPes
+            (Shards::OfPes, 0)
         });
+        let (shards, resumed) = shards;
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
@@ -166,7 +178,8 @@ impl Map {
                 if let Ok(gathered) = &gathered {
                     clear_dead(gathered);
                 }
-                let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
+                let fault =
+                    output_fault(&args.output, (false, 0), Some(&args.input), args.replaces());
                 faults.extend(fault.map(anyhow::Error::from));
             }
         }
@@ -180,7 +193,7 @@ impl Map {
                 round,
                 order: MessageOrder::Tail,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
-                spread: args.spread || !shards.names().is_empty(),
+                spread: args.spread || matches!(shards, Shards::Named(_)),
                 shards: shards.names().to_vec(),
             };
             // Creates the folder if there is no error.
@@ -205,6 +218,7 @@ impl Map {
                 Ok(Map {
                     scatter,
                     shards,
+                    resumed,
                     args,
                     work,
                     gathered,
@@ -254,20 +268,44 @@ impl Map {
         }
     }
 
-    /// Returns whether results in the output are replaced.
-    pub fn replaces(&self) -> bool {
-        self.args.force
+    /// Opens the log of commands, if one is to be written.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it cannot be written.
+    pub fn joblog(&self) -> anyhow::Result<Option<JobLog>> {
+        let Some(path) = &self.args.joblog else {
+            return Ok(None);
+        };
+        let opened = JobLog::open(path, self.args.resume);
+        Ok(Some(opened.with_context(|| {
+            format!("--joblog {}: it cannot be written", path.display())
+        })?))
     }
 }
 
-/// Returns the kind of shards, and sets the number of PEs where no option gives it. The input of PEs on
-/// other hosts cannot be read here, and has a shard for each PE.
-fn shards(args: &mut MapArgs) -> Result<Shards, Vec<anyhow::Error>> {
+/// Returns the kind of shards, and how many are done already; sets the number of PEs where no option
+/// gives it. The input of PEs on other hosts cannot be read here, and has a shard for each PE.
+fn shards(args: &mut MapArgs) -> Result<(Shards, usize), Vec<anyhow::Error>> {
     let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
     let mut places = offered.iter().map(Topology::places);
-    match args.spread || places.any(|places| places.is_elsewhere()) {
-        true => Ok(Shards::OfPes),
-        false => Shards::of(&args.input, &mut args.tree),
+    let is_elsewhere = places.any(|places| places.is_elsewhere());
+    let done = match &args.joblog {
+        Some(_) if args.resume && is_elsewhere => {
+            return Err(vec![anyhow!("--resume: the PEs' files are on other hosts")]);
+        }
+        Some(log) if args.resume => joblog::done_in(log)
+            .map_err(|error| vec![anyhow!("--joblog {}: {error}", log.display())])?,
+        _ => Vec::new(),
+    };
+    match args.spread || is_elsewhere {
+        true => Ok((Shards::OfPes, 0)),
+        false if args.resume => {
+            let has_result = |shard: &&OsString| args.output.join(shard).symlink_metadata().is_ok();
+            let done = done.iter().filter(has_result).cloned().collect();
+            Shards::without(&done, &args.input, &mut args.tree)
+        }
+        false => Ok((Shards::of(&args.input, &mut args.tree)?, 0)),
     }
 }
 
@@ -310,6 +348,11 @@ fn working_folder(args: &MapArgs) -> io::Result<PathBuf> {
 }
 
 impl MapArgs {
+    /// Returns whether results in the output are replaced.
+    pub fn replaces(&self) -> bool {
+        self.force || self.resume
+    }
+
     fn round(&self, input: PathBuf, output: PathBuf, force: bool) -> RoundArgs {
         let MapArgs {
             tree,

@@ -6,6 +6,7 @@
 mod args;
 mod command;
 mod halt;
+mod joblog;
 mod queue;
 mod report;
 mod results;

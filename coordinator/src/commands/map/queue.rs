@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use flitcast_node::channel::ChannelError;
 use flitcast_node::timeout_stream::IdleTimeout;
@@ -14,6 +14,7 @@ use flitcast_proto::wire::control::{FromPe, Run, ToPe};
 use tokio::time::Instant;
 
 use super::halt::Halt;
+use super::joblog::JobLog;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::launch::cluster::{Cluster, Heard};
 use flitcast_cluster::observe::console::Console;
@@ -45,15 +46,17 @@ pub struct Order {
 }
 
 impl Order {
+    /// Returns the words of the command on a shard.
+    fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
+        let words = self.words.iter();
+        words.map(|word| with_name(word, &task.name)).collect()
+    }
+
     /// Returns the message to the PE that runs the command on a shard.
     fn run(&self, task: &ShardTask) -> Run {
         let braces = |word: &OsString| find(word.as_bytes()).is_some();
         Run {
-            words: self
-                .words
-                .iter()
-                .map(|word| with_name(word, &task.name))
-                .collect(),
+            words: self.words_for(task),
             work: self.work.clone(),
             pes: self.pes,
             time_limit_ns: self.time_limit_ns,
@@ -100,6 +103,9 @@ pub struct Queue<'a> {
     running: BTreeMap<PeId, BTreeMap<OsString, usize>>,
     /// Number of commands that have succeeded.
     done: usize,
+    log: Option<&'a mut JobLog>,
+    /// When the last command on each shard has begun.
+    began: BTreeMap<usize, SystemTime>,
     /// Whether no further command begins.
     is_halted: bool,
 }
@@ -111,6 +117,7 @@ impl<'a> Queue<'a> {
         console: &'a Console,
         order: &'a Order,
         tasks: &'a mut [ShardTask],
+        log: Option<&'a mut JobLog>,
     ) -> Queue<'a> {
         let mut waiting: BTreeMap<PeId, Waiting> = BTreeMap::new();
         let due = |(_, task): &(usize, &ShardTask)| task.is_due(order.retries);
@@ -122,6 +129,8 @@ impl<'a> Queue<'a> {
         let done = tasks.iter().filter(|task| task.is_done()).count();
         Queue {
             done,
+            log,
+            began: BTreeMap::new(),
             cluster,
             console,
             order,
@@ -212,6 +221,7 @@ impl<'a> Queue<'a> {
         task.runs += 1;
         task.pe = pe;
         let run = self.order.run(task);
+        self.began.insert(index, SystemTime::now());
         let of_pe = self.running.entry(pe).or_default();
         of_pe.insert(task.name.clone(), index);
         self.cluster.say(pe, ToPe::Run(run)).await;
@@ -268,6 +278,8 @@ impl<'a> Queue<'a> {
         let task = &mut self.tasks[index];
         task.fate = fate;
         self.done += usize::from(task.is_done());
+        self.note(index);
+        let task = &self.tasks[index];
         let retries = self.order.retries;
         if let Some(why) = task.failure() {
             match task.is_due(retries) {
@@ -284,6 +296,20 @@ impl<'a> Queue<'a> {
             }
         }
         self.show();
+    }
+
+    /// Adds the end of a command to the log.
+    fn note(&mut self, index: usize) {
+        let began = self.began.remove(&index);
+        let (Some(log), Some(began)) = (&mut self.log, began) else {
+            return;
+        };
+        let task = &self.tasks[index];
+        let words = self.order.words_for(task);
+        if let Err(error) = log.add(task, began, &words) {
+            self.console
+                .note(&format!("--joblog: a line is missing: {error}"));
+        }
     }
 
     /// Returns whether so many commands have failed that no further one begins.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use flitcast_proto::PeId;
 use tokio_util::sync::CancellationToken;
 
+use super::joblog::JobLog;
 use super::queue::{Order, Queue};
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::Request;
@@ -25,6 +26,7 @@ pub async fn run(
     request: &Request,
     order: &Order,
     tasks: &mut [ShardTask],
+    mut joblog: Option<JobLog>,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<RunResult<BTreeSet<PeId>>> {
@@ -46,7 +48,7 @@ pub async fn run(
             false => due.iter().copied().collect(),
         };
         let done = async |cluster: &mut Cluster, console: &Console, _, ends: &CancellationToken| {
-            let queue = Queue::new(cluster, console, order, tasks);
+            let queue = Queue::new(cluster, console, order, tasks, joblog.as_mut());
             tokio::select! {
                 halted = queue.work_off() => is_halted = halted,
                 () = ends.cancelled() => {}

@@ -1,5 +1,6 @@
 //! The shards of an input: one for each PE, or entries of any name, which any PE may get.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -46,9 +47,34 @@ impl Shards {
             *tree = counted;
             return Ok(Shards::OfPes);
         }
-        if is_counted {
+        Shards::named(names, is_counted, tree)
+    }
+
+    /// Returns the shards of an input that are not `done`, with the number of those that are. Any PE may
+    /// run each, whatever its name.
+    pub fn without(
+        done: &BTreeSet<OsString>,
+        input: &Path,
+        tree: &mut TreeArgs,
+    ) -> Result<(Shards, usize), Vec<anyhow::Error>> {
+        let entries = payload::list(input).unwrap_or_default();
+        let all = entries.len();
+        let mut names: Vec<OsString> = entries.into_iter().map(OsString::from).collect();
+        names.retain(|name| !done.contains(name));
+        let resumed = all - names.len();
+        let is_counted = tree.pe_options().is_empty();
+        Ok((Shards::named(names, is_counted, tree)?, resumed))
+    }
+
+    /// Returns the shards with these names; `sets_pes` sets the number of PEs.
+    fn named(
+        names: Vec<OsString>,
+        sets_pes: bool,
+        tree: &mut TreeArgs,
+    ) -> Result<Shards, Vec<anyhow::Error>> {
+        if sets_pes {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
-            tree.workers = Some(names.len().min(processors) as u32);
+            tree.workers = Some(names.len().clamp(1, processors) as u32);
         }
         let faults: Vec<anyhow::Error> = names
             .iter()
@@ -99,7 +125,12 @@ impl Shards {
         }
         match self {
             Shards::OfPes => tasks.sort_by_key(|task| task.home),
-            Shards::Named(_) => tasks.sort_by(|one, other| one.name.cmp(&other.name)),
+            Shards::Named(_) => {
+                tasks.sort_by(|one, other| one.name.cmp(&other.name));
+                for (seq, task) in (1..).zip(&mut tasks) {
+                    task.seq = seq;
+                }
+            }
         }
         Ok(tasks)
     }

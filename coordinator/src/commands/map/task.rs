@@ -13,6 +13,8 @@ use flitcast_cluster::text::words::signal_named;
 /// A shard, and the end of the command on it.
 #[derive(Debug)]
 pub struct ShardTask {
+    /// The number of the shard among all, from 1.
+    pub seq: usize,
     /// The name of the shard: `p3`, or that of its entry in the input.
     pub name: OsString,
     /// Whether any PE may run the command.
@@ -45,6 +47,7 @@ impl ShardTask {
     /// Creates the task of a PE whose input is its shard; it has not been run.
     pub fn of_pe(pe: PeId, shard_bytes: u64) -> ShardTask {
         ShardTask {
+            seq: pe.index(),
             name: format!("p{}", pe.0).into(),
             is_named: false,
             home: pe,
@@ -68,9 +71,16 @@ impl ShardTask {
     /// Returns the subject of a message about the command: `P3`, or `text at P3`.
     pub fn subject(&self) -> String {
         match self.is_named {
-            true => format!("{} at {}", self.name.display(), self.pe),
+            true => format!("{} at {}", self.shown(), self.pe),
             false => self.pe.to_string(),
         }
+    }
+
+    /// Returns the name of the shard in one line.
+    pub fn shown(&self) -> String {
+        let name = self.name.to_string_lossy();
+        let shown = |c: char| if c.is_control() { '?' } else { c };
+        name.chars().map(shown).collect()
     }
 
     /// Returns whether the command succeeded.
@@ -129,11 +139,12 @@ impl ShardTask {
 }
 
 /// The result of a map.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Mapped {
     /// The tasks of all shards: by PE, or by name.
     pub tasks: Vec<ShardTask>,
-    pub scatter: Box<Outcome>,
+    /// The scatter, if there was something to run.
+    pub scatter: Option<Box<Outcome>>,
     /// The total time of the commands.
     pub running: Duration,
     /// The gather, if there was something to gather.

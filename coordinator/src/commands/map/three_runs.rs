@@ -8,6 +8,7 @@ use flitcast_proto::PeId;
 
 use super::args::Map;
 use super::report::complaints;
+use super::shards::Shards;
 use super::task::{Mapped, ShardTask};
 use super::{results, run};
 use flitcast_cluster::launch::log_args::LogArgs;
@@ -26,6 +27,9 @@ pub async fn execute(
     interrupts: &mut Interrupts,
     gone: &mut Vec<PeId>,
 ) -> anyhow::Result<Ended> {
+    if matches!(&map.shards, Shards::Named(names) if names.is_empty()) {
+        return Ok((RunResult::Done(Box::default()), RetryReport::default()));
+    }
     let scatter = ResumableJob::new(map.scatter.clone()).unrecorded();
     let scattered = retry::run(scatter, logs, interrupts).await?;
     let story = scattered.story;
@@ -52,7 +56,16 @@ pub async fn execute(
     let mut tasks = map.shards.tasks(&map.args.input, tree, &sent)?;
     let began = Instant::now();
     let order = map.order();
-    match run::run(&scattered.request, &order, &mut tasks, logs, interrupts).await? {
+    let joblog = map.joblog()?;
+    let commands = run::run(
+        &scattered.request,
+        &order,
+        &mut tasks,
+        joblog,
+        logs,
+        interrupts,
+    );
+    match commands.await? {
         RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
         RunResult::Failed(failure) => {
             return Ok((RunResult::Failed(failure), RetryReport::default()));
@@ -61,7 +74,7 @@ pub async fn execute(
     }
     let mapped = Box::new(Mapped {
         tasks,
-        scatter,
+        scatter: Some(scatter),
         running: began.elapsed(),
         gather: None,
         stories: [story, RetryReport::default()],
@@ -117,7 +130,7 @@ async fn gather(
     mapped.stories[1] = gathered.story;
     mapped.gather = Some(outcome);
     let (hidden, output) = (map.gathered.clone(), map.args.output.clone());
-    let replace = map.replaces();
+    let replace = map.args.replaces();
     let placed = tokio::task::spawn_blocking(move || {
         if !is_direct {
             results::place(&mut mapped.tasks, &hidden, &output, replace);

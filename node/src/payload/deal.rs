@@ -1,8 +1,6 @@
 //! Dealing: the files or the entries of a directory, distributed over the PEs in messages that are
 //! about equally long.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +33,15 @@ pub fn deal_shards(
     shards: &[OsString],
     others: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let items = list_shards(dir, shards)?;
+    dealt(dir.join(""), items, others).map_err(|fault| vec![fault])
+}
+
+/// Returns the files of entries of a directory, as [`list_files`] does, with their total length.
+fn list_shards(
+    dir: &Path,
+    shards: &[OsString],
+) -> Result<Vec<(u64, Vec<PathBuf>)>, Vec<PayloadError>> {
     let (mut items, mut faults) = (Vec::new(), Vec::new());
     for shard in shards {
         let mut files = Vec::new();
@@ -49,35 +56,38 @@ pub fn deal_shards(
             Err(fault) => faults.push(fault),
         }
     }
-    if !faults.is_empty() {
-        return Err(faults);
+    match faults.is_empty() {
+        true => Ok(items),
+        false => Err(faults),
     }
-    dealt(dir.join(""), items, others).map_err(|fault| vec![fault])
 }
 
-/// Returns the names of the entries of a directory that [`deal_shards`] deals to each PE, by its
-/// index, in order, with the bytes of their files.
+/// Returns entries of a directory with the bytes of their files.
 ///
 /// On failure returns all errors.
-pub fn shards_of(
+pub fn measure_shards(
     dir: &Path,
     shards: &[OsString],
-    others: Others,
-) -> Result<Vec<Vec<(OsString, u64)>>, Vec<PayloadError>> {
-    let contents = deal_shards(dir, shards, others)?;
-    let mut all = Vec::new();
-    for content in contents {
-        let mut own: BTreeMap<OsString, u64> = BTreeMap::new();
-        for found in content.iter().flat_map(Walk::of) {
-            let FoundEntry { entry, .. } = found.map_err(|fault| vec![fault])?;
-            if let Some(name) = entry.path.iter().next() {
-                let bytes = own.entry(name.to_owned()).or_default();
-                *bytes = bytes.saturating_add(entry.size());
-            }
-        }
-        all.push(own.into_iter().collect());
+) -> Result<Vec<(OsString, u64)>, Vec<PayloadError>> {
+    let items = list_shards(dir, shards)?.into_iter();
+    let items = shards.iter().cloned().zip(items);
+    Ok(items.map(|(name, (bytes, _))| (name, bytes)).collect())
+}
+
+/// Returns the entries that [`deal_shards`] deals to each PE, by its index, of entries with the bytes of
+/// their files.
+pub fn shards_of(shards: &[(OsString, u64)], others: Others) -> Vec<Vec<(OsString, u64)>> {
+    let items = shards.iter().map(|(name, bytes)| (*bytes, name.clone()));
+    let mut of_pes = vec![Vec::new(); others.pes];
+    // Without a PE to deal to, the scatter reports that.
+    let hands = hands(items.collect(), others.count()).unwrap_or_default();
+    for (pe, hand) in others.iter().zip(hands) {
+        of_pes[pe] = hand
+            .into_iter()
+            .map(|(bytes, name)| (name, bytes))
+            .collect();
     }
-    Ok(all)
+    of_pes
 }
 
 /// Adds the regular files, symlinks and empty directories of an entry of a directory, or of all its
@@ -107,40 +117,22 @@ fn list_files(
     Ok(())
 }
 
-/// Deals items of a directory, each of some files with their total length, to all PEs but the root:
-/// the largest one first, each to the PE with the fewest bytes, then the fewest items, then the
-/// lowest index.
+/// Deals items of a directory, each of some files with their total length, to all PEs but the root.
 fn dealt(
     dir: PathBuf,
     items: Vec<(u64, Vec<PathBuf>)>,
     others: Others,
 ) -> Result<Vec<Option<Content>>, PayloadError> {
-    let mut items: Vec<_> = items
-        .into_iter()
-        .map(|(bytes, files)| (Reverse(bytes), files))
-        .collect();
-    items.sort();
-    // Of each PE the total length in bytes of its items so far, their number, and the files.
-    let mut hands: Vec<(u64, usize, Vec<PathBuf>)> = vec![Default::default(); others.count()];
-    for (Reverse(bytes), item) in items {
-        // The first of equal minima is taken: the lowest index.
-        let hand = hands
-            .iter_mut()
-            .min_by_key(|(bytes, items, _)| (*bytes, *items));
-        let Some((total, items, files)) = hand else {
-            let root = others.root.unwrap_or(PeId::ROOT);
-            let dir = shown(&dir);
-            return Err(PayloadError::Unusable(format!(
-                "the files below {dir} cannot be distributed: the only PE is {root}"
-            )));
-        };
-        *total = total.saturating_add(bytes);
-        *items += 1;
-        files.extend(item);
-    }
-
+    let Some(hands) = hands(items, others.count()) else {
+        let root = others.root.unwrap_or(PeId::ROOT);
+        let dir = shown(&dir);
+        return Err(PayloadError::Unusable(format!(
+            "the files below {dir} cannot be distributed: the only PE is {root}"
+        )));
+    };
     let mut contents = vec![None; others.pes];
-    for (pe, (.., mut files)) in others.iter().zip(hands) {
+    for (pe, hand) in others.iter().zip(hands) {
+        let mut files: Vec<PathBuf> = hand.into_iter().flat_map(|(_, files)| files).collect();
         if !files.is_empty() {
             files.sort();
             contents[pe] = Some(Content::Dealt {
@@ -150,4 +142,22 @@ fn dealt(
         }
     }
     Ok(contents)
+}
+
+/// Deals items with their lengths to a number of hands: the largest one first, each to the hand with the
+/// fewest bytes, then the fewest items, then the first one. Returns `None` if there are items and no
+/// hand.
+fn hands<T: Ord + Clone>(mut items: Vec<(u64, T)>, count: usize) -> Option<Vec<Vec<(u64, T)>>> {
+    items.sort_by(|(bytes, item), (other, another)| (other, item).cmp(&(bytes, another)));
+    let mut hands: Vec<(u64, Vec<(u64, T)>)> = vec![(0, Vec::new()); count];
+    for (bytes, item) in items {
+        // The first of equal minima is taken.
+        let hand = hands
+            .iter_mut()
+            .min_by_key(|(bytes, items)| (*bytes, items.len()));
+        let (total, items) = hand?;
+        *total = total.saturating_add(bytes);
+        items.push((bytes, item));
+    }
+    Some(hands.into_iter().map(|(_, items)| items).collect())
 }

@@ -43,7 +43,7 @@ mod unpack;
 mod version;
 
 pub use content::Content;
-pub use deal::{deal, deal_shards, shards_of};
+pub use deal::{deal, deal_shards, measure_shards, shards_of};
 pub use entry::Entry;
 pub use error::PayloadError;
 pub use folders::create_durable;

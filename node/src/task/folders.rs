@@ -298,7 +298,7 @@ pub fn failed_name(shard: &OsStr) -> OsString {
 }
 
 /// Checks that a path is that of a working folder of `flitcast map`.
-fn checked(work: &Path) -> Result<&Path, TaskError> {
+pub fn checked(work: &Path) -> Result<&Path, TaskError> {
     let name = work.file_name().map(|name| name.as_encoded_bytes());
     match name.is_some_and(|name| name.starts_with(WORK_PREFIX.as_bytes())) {
         true => Ok(work),

@@ -10,6 +10,7 @@ mod folders;
 mod lines;
 mod listing;
 mod lock;
+mod places;
 pub mod supervisor;
 mod walk;
 
@@ -21,7 +22,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use flitcast_proto::PeId;
-use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
+use flitcast_proto::wire::control::{End, FromPe, PlaceResults, Ran, Run, ToPe};
 use flitcast_proto::wire::{MAX_JOBS, MAX_LAST_LINES};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -43,6 +44,7 @@ use lines::Lines;
 
 pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
 pub use folders::failed_name;
+pub use places::place_results;
 
 /// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
@@ -135,15 +137,59 @@ pub(crate) async fn clear(
     config: &NodeConfig,
     channel: &mut Coordinator,
     work: PathBuf,
+    gathered: PathBuf,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
     let cleared = match &config.allowed.commands {
-        Ok(()) => with_disk(move || folders::clear(&work, pe)).await,
+        Ok(()) => {
+            let clear = move || {
+                if !gathered.as_os_str().is_empty() {
+                    remove(folders::checked(&gathered)?)?;
+                }
+                folders::clear(&work, pe)
+            };
+            with_disk(clear).await
+        }
         Err(why) => Err(TaskError::Told(why.clone())),
     };
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();
     channel.say(FromPe::Cleared { left }).await
+}
+
+/// Reports the shards in an input to the coordinator.
+pub(crate) async fn list(
+    config: &NodeConfig,
+    channel: &mut Coordinator,
+    input: PathBuf,
+    output: PathBuf,
+) -> Result<(), NodeError> {
+    let listed = match config.allowed.commands.clone() {
+        Ok(()) => with_disk(move || Ok(places::list_shards(&input, &output))).await,
+        Err(why) => Err(TaskError::Told(why)),
+    };
+    let failed = |why: TaskError| FromPe::ShardsListed {
+        names: Vec::new(),
+        sizes: Vec::new(),
+        results: Vec::new(),
+        fault: why.to_string(),
+    };
+    channel.say(listed.unwrap_or_else(failed)).await
+}
+
+/// Moves gathered results to the output, and reports to the coordinator.
+pub(crate) async fn place(
+    config: &NodeConfig,
+    channel: &mut Coordinator,
+    results: PlaceResults,
+) -> Result<(), NodeError> {
+    let count = results.from.len();
+    let placed = match config.allowed.commands.clone() {
+        Ok(()) => with_disk(move || Ok(place_results(&results))).await,
+        Err(why) => Err(TaskError::Told(why)),
+    };
+    let faults = placed.unwrap_or_else(|why| vec![why.to_string(); count]);
+    channel.say(FromPe::ResultsPlaced { faults }).await
 }
 
 /// The mark of a working folder whose run is alive: a locked file in it.

@@ -263,7 +263,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -335,6 +335,14 @@ pub mod control {
         ReadClock(super::ReadClock),
         #[prost(message, tag = "36")]
         ClockRead(super::ClockRead),
+        #[prost(message, tag = "37")]
+        ListShards(super::ListShards),
+        #[prost(message, tag = "38")]
+        ShardsListed(super::ShardsListed),
+        #[prost(message, tag = "39")]
+        PlaceResults(super::PlaceResults),
+        #[prost(message, tag = "40")]
+        ResultsPlaced(super::ResultsPlaced),
     }
 }
 /// Request of a PE that was not started for this launch. The coordinator answers with a
@@ -460,11 +468,65 @@ pub mod ran {
         Failed(::prost::alloc::string::String),
     }
 }
+/// Request to P0 for the shards of its input, before a map.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListShards {
+    /// Absolute paths.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub input: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub output: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShardsListed {
+    /// The entries of the input, in order.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Bytes of the files of each entry.
+    #[prost(uint64, repeated, tag = "2")]
+    pub sizes: ::prost::alloc::vec::Vec<u64>,
+    /// The entries of the output.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub results: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// The reason why the input cannot be sent; empty if it can.
+    #[prost(string, tag = "4")]
+    pub fault: ::prost::alloc::string::String,
+}
+/// Order to P0 to move gathered results to the output.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlaceResults {
+    /// Absolute path of a hidden folder in the output.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub gathered: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub output: ::prost::bytes::Bytes,
+    /// Path of each entry in `gathered`.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub from: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Its name in the output, for each of them.
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub to: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Whether existing entries are replaced.
+    #[prost(bool, tag = "5")]
+    pub replace: bool,
+    /// For each of them the name of an entry that is removed from the output then; empty for none.
+    #[prost(bytes = "bytes", repeated, tag = "6")]
+    pub obsolete: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResultsPlaced {
+    /// For each entry the reason why it was not moved; empty if it was.
+    #[prost(string, repeated, tag = "1")]
+    pub faults: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
 /// Order to remove the PE's part of a working folder.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Clear {
     #[prost(bytes = "bytes", tag = "1")]
     pub work: ::prost::bytes::Bytes,
+    /// Absolute path of a hidden folder in an output, which is removed too; empty if there is none.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub gathered: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cleared {

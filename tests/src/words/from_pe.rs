@@ -240,6 +240,22 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
             },
             r#"cleared { left: "busy" }"#,
         ),
+        (
+            FromPe::ShardsListed {
+                names: vec!["a".into(), "b c".into()],
+                sizes: vec![1 << 40, 0],
+                results: vec!["a".into()],
+                fault: "no".to_owned(),
+            },
+            r#"shards_listed { names: "a" names: "b c" sizes: 1099511627776 sizes: 0 results: "a"
+                fault: "no" }"#,
+        ),
+        (
+            FromPe::ResultsPlaced {
+                faults: vec![String::new(), "no".to_owned()],
+            },
+            r#"results_placed { faults: "" faults: "no" }"#,
+        ),
     ];
     let all = all.map(|(word, text)| (word, text.to_owned()));
     let doing = [

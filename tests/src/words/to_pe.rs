@@ -10,8 +10,8 @@ use flitcast_proto::items::{Message, Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Assignment, FilePayload, Job, Lane, Payload, Peer, Prefix, Prepare, Run, Timeouts, ToPe,
-    Version, Welcome,
+    Assignment, FilePayload, Job, Lane, Payload, Peer, PlaceResults, Prefix, Prepare, Run,
+    Timeouts, ToPe, Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -280,7 +280,32 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
             r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 time_limit_ns: 3000000000
                 shard: "\376" home: 0 linked: true }"#,
         ),
-        (ToPe::Clear { work: "/w".into() }, r#"clear { work: "/w" }"#),
+        (
+            ToPe::Clear {
+                work: "/w".into(),
+                gathered: "/o/w".into(),
+            },
+            r#"clear { work: "/w" gathered: "/o/w" }"#,
+        ),
+        (
+            ToPe::ListShards {
+                input: "/in".into(),
+                output: "/out".into(),
+            },
+            r#"list_shards { input: "/in" output: "/out" }"#,
+        ),
+        (
+            ToPe::PlaceResults(PlaceResults {
+                gathered: "/o/w".into(),
+                output: "/o".into(),
+                from: vec!["p1/a".into(), "p2".into()],
+                to: vec!["a".into(), "p2.failed".into()],
+                replace: true,
+                obsolete: vec!["a.failed".into(), OsString::new()],
+            }),
+            r#"place_results { gathered: "/o/w" output: "/o" from: "p1/a" from: "p2" to: "a"
+                to: "p2.failed" replace: true obsolete: "a.failed" obsolete: "" }"#,
+        ),
     ];
     let others = others.map(|(word, text)| (word, text.to_owned()));
     assignments.into_iter().chain(others).collect()

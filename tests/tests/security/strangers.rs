@@ -81,7 +81,10 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         "{ran:?}"
     );
     assert!(!marker.exists());
-    stranger.say(&ToPe::Clear { work: work.clone() });
+    stranger.say(&ToPe::Clear {
+        work: work.clone(),
+        gathered: work.clone(),
+    });
     let FromPe::Cleared { left } = stranger.hear() else {
         panic!("it clears");
     };

@@ -52,6 +52,26 @@ fn nonsense_about_a_command_is_refused_with_a_reason() {
             "a shard without",
         ),
         ("clear { }", "no absolute path"),
+        (
+            r#"list_shards { input: "/a" output: "b" }"#,
+            "no absolute path",
+        ),
+        (
+            r#"place_results { gathered: "a" output: "/b" }"#,
+            "no absolute path",
+        ),
+        (
+            r#"place_results { gathered: "/a" output: "/b" from: "c" to: "d" }"#,
+            "not one place for each",
+        ),
+        (
+            r#"place_results { gathered: "/a" output: "/b" from: "../c" to: "d" obsolete: "" }"#,
+            "a shard without",
+        ),
+        (
+            r#"place_results { gathered: "/a" output: "/b" from: "c" to: "d/e" obsolete: "" }"#,
+            "a shard without",
+        ),
     ] {
         let parsed = ToPe::parse(&reference.encode("Control", text));
         refuses(text, parsed, reason);

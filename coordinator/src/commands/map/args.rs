@@ -1,7 +1,8 @@
 //! The command line of `flitcast map`, and its parts: the scatter, the command, the gather, and the
 //! working folder between them.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -41,13 +42,13 @@ Examples:
 pub struct MapArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
-    tree: TreeArgs,
+    pub tree: TreeArgs,
     /// Folder of the shards, files or folders: each is for any PE, or p3 is P3's if all are named so.
     #[arg(long, value_name = "DIR")]
     pub input: PathBuf,
     /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
-    spread: bool,
+    pub spread: bool,
     /// Folder for the results, in NAME those of the shard NAME: the standard output of its command becomes
     /// NAME/stdout, and each file that it writes in its current directory becomes NAME/FILE.
     #[arg(long, value_name = "DIR")]
@@ -128,12 +129,10 @@ struct FaultArgs {
 }
 
 /// A valid command line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Map {
     pub args: MapArgs,
     pub shards: Shards,
-    /// Number of shards that have results already.
-    pub resumed: usize,
     pub scatter: Request,
     pub work: PathBuf,
     /// A hidden folder in the output, from which results are moved to their places.
@@ -144,11 +143,6 @@ impl Map {
     /// Checks the command line of `flitcast map`.
     pub fn understand(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
         let mut faults: Vec<anyhow::Error> = Vec::new();
-        let shards = shards(&mut args).unwrap_or_else(|all| {
-            faults.extend(all);
-            (Shards::OfPes, 0)
-        });
-        let (shards, resumed) = shards;
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
@@ -156,6 +150,10 @@ impl Map {
         let elsewhere = placement
             .as_ref()
             .is_some_and(|places| places.is_elsewhere());
+        let shards = shards(&mut args, elsewhere).unwrap_or_else(|all| {
+            faults.extend(all);
+            Shards::OfPes
+        });
         match &args.work {
             Some(work) if work.is_relative() => {
                 let work = work.display();
@@ -193,8 +191,8 @@ impl Map {
                 round,
                 order: MessageOrder::Tail,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
-                spread: args.spread || matches!(shards, Shards::Named(_)),
-                shards: shards.names().to_vec(),
+                spread: args.spread || matches!(shards, Shards::Named { .. }),
+                shards: shards.names(),
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
@@ -212,13 +210,13 @@ impl Map {
         }
         match (scatter, work, gathered) {
             (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
-                scatter.messages.later_output = later_output(&args);
+                let is_direct = shards == Shards::OfPes;
+                scatter.messages.later_output = later_output(&args).filter(|_| is_direct);
                 scatter.again = true;
                 scatter.commands = true;
                 Ok(Map {
                     scatter,
                     shards,
-                    resumed,
                     args,
                     work,
                     gathered,
@@ -264,7 +262,7 @@ impl Map {
             jobs: self.args.jobs,
             retries: self.scatter.retries,
             halt: faults.halt,
-            is_shared: !self.shards.names().is_empty() && !site.placement.is_spread(),
+            is_shared: self.shards != Shards::OfPes && !site.placement.is_spread(),
         }
     }
 
@@ -284,29 +282,15 @@ impl Map {
     }
 }
 
-/// Returns the kind of shards, and how many are done already; sets the number of PEs where no option
-/// gives it. The input of PEs on other hosts cannot be read here, and has a shard for each PE.
-fn shards(args: &mut MapArgs) -> Result<(Shards, usize), Vec<anyhow::Error>> {
-    let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
-    let mut places = offered.iter().map(Topology::places);
-    let is_elsewhere = places.any(|places| places.is_elsewhere());
-    let done = match &args.joblog {
-        Some(_) if args.resume && is_elsewhere => {
-            return Err(vec![anyhow!("--resume: the PEs' files are on other hosts")]);
-        }
-        Some(log) if args.resume => joblog::done_in(log)
-            .map_err(|error| vec![anyhow!("--joblog {}: {error}", log.display())])?,
-        _ => Vec::new(),
-    };
-    match args.spread || is_elsewhere {
-        true => Ok((Shards::OfPes, 0)),
-        false if args.resume => {
-            let has_result = |shard: &&OsString| args.output.join(shard).symlink_metadata().is_ok();
-            let done = done.iter().filter(has_result).cloned().collect();
-            Shards::without(&done, &args.input, &mut args.tree)
-        }
-        false => Ok((Shards::of(&args.input, &mut args.tree)?, 0)),
+/// Returns the kind of shards, and sets the number of PEs where no option gives it. The input of PEs on
+/// other hosts is listed later.
+fn shards(args: &mut MapArgs, is_elsewhere: bool) -> Result<Shards, Vec<anyhow::Error>> {
+    if args.spread || is_elsewhere {
+        return Ok(Shards::OfPes);
     }
+    let has_result = |shard: &OsStr| args.output.join(shard).symlink_metadata().is_ok();
+    let done = args.done(has_result).map_err(|fault| vec![fault])?;
+    Shards::of(&args.input, &mut args.tree, done.as_ref())
 }
 
 fn jobs(text: &str) -> Result<usize, String> {
@@ -348,6 +332,20 @@ fn working_folder(args: &MapArgs) -> io::Result<PathBuf> {
 }
 
 impl MapArgs {
+    /// Returns the shards that are done according to the log and have results, if `--resume` is given.
+    pub fn done(
+        &self,
+        has_result: impl Fn(&OsStr) -> bool,
+    ) -> anyhow::Result<Option<BTreeSet<OsString>>> {
+        let Some(log) = self.joblog.as_ref().filter(|_| self.resume) else {
+            return Ok(None);
+        };
+        let done =
+            joblog::done_in(log).map_err(|error| anyhow!("--joblog {}: {error}", log.display()))?;
+        let done = done.into_iter().filter(|shard| has_result(shard));
+        Ok(Some(done.collect()))
+    }
+
     /// Returns whether results in the output are replaced.
     pub fn replaces(&self) -> bool {
         self.force || self.resume

@@ -4,6 +4,7 @@
 //! `retry` contains the scatter and the gather; the node crate contains the execution of a command.
 
 mod args;
+mod at_root;
 mod command;
 mod halt;
 mod joblog;

@@ -51,7 +51,7 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
 pub fn table(map: &Map, mapped: &Mapped) -> String {
     let table = match map.shards {
         Shards::OfPes => pes_table(map, mapped),
-        Shards::Named(_) => shards_table(mapped),
+        Shards::Named { .. } => shards_table(mapped),
     };
     heading(map, mapped) + &table + &summary(map, mapped)
 }
@@ -188,8 +188,8 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     if let Some(told) = map.scatter.site.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
-    if map.resumed > 0 {
-        let shards = counted(map.resumed as u64, "shard has", "shards have");
+    if map.shards.done() > 0 {
+        let shards = counted(map.shards.done() as u64, "shard has", "shards have");
         out.push_str(&format!("  earlier      {shards} results already\n"));
     }
     let tasks = mapped.tasks.iter();
@@ -231,18 +231,13 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
         "command": words(map).collect::<Vec<_>>(),
         "tree": map.scatter.site.name,
         "security": map.scatter.site.guard.name(),
-        "scatter": moved_json(mapped.scatter.as_deref()),
-        "run": { "seconds": mapped.running.as_secs_f64() },
-        "gather": moved_json(mapped.gather.as_deref()),
-        "output": map.args.output.display().to_string(),
-        "work": map.args.keep_work.then(|| map.work.display().to_string()),
     });
     match map.shards {
         Shards::OfPes => {
             result["pes"] = pes.collect();
             result["failed"] = undelivered.map(|task| task.pe.0).collect();
         }
-        Shards::Named(_) => {
+        Shards::Named { .. } => {
             let shards = mapped.tasks.iter().map(|task| {
                 let mut shard = task_json(task);
                 shard["shard"] = task.name.to_string_lossy().into();
@@ -252,9 +247,15 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
             result["failed"] = undelivered
                 .map(|task| task.name.to_string_lossy())
                 .collect();
-            result["resumed"] = map.resumed.into();
+            result["resumed"] = map.shards.done().into();
         }
     }
+    result["scatter"] = moved_json(mapped.scatter.as_deref());
+    result["run"] = json!({ "seconds": mapped.running.as_secs_f64() });
+    result["gather"] = moved_json(mapped.gather.as_deref());
+    result["output"] = map.args.output.display().to_string().into();
+    let work = map.args.keep_work.then(|| map.work.display().to_string());
+    result["work"] = work.into();
     format!("{result:#}\n")
 }
 

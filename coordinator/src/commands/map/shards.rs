@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::anyhow;
-use flitcast_node::payload::{self, Others};
+use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_node::task::failed_name;
 use flitcast_proto::{PeId, Tree};
 
@@ -22,88 +22,95 @@ const LONGEST_NAME: usize = 255 - ".failed".len();
 pub enum Shards {
     /// Each PE has its own: the entry with its name, or its part of the files.
     OfPes,
-    /// The entries with these names, in order, which are dealt to the PEs.
-    Named(Vec<OsString>),
+    /// Entries that are dealt to the PEs.
+    Named {
+        /// The names of the entries in order, and the bytes of their files.
+        left: Vec<(OsString, u64)>,
+        /// Number of further entries, which have results already.
+        done: usize,
+    },
 }
 
 impl Shards {
     /// Returns the names of the entries; empty if shards are those of PEs.
-    pub fn names(&self) -> &[OsString] {
+    pub fn names(&self) -> Vec<OsString> {
         match self {
-            Shards::OfPes => &[],
-            Shards::Named(names) => names,
+            Shards::OfPes => Vec::new(),
+            Shards::Named { left, .. } => left.iter().map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Returns the number of shards that have results already.
+    pub fn done(&self) -> usize {
+        match self {
+            Shards::OfPes => 0,
+            Shards::Named { done, .. } => *done,
         }
     }
 
     /// Returns the kind of shards in an input on this host, and sets the number of PEs where no option
-    /// gives it. An input that cannot be read is reported by the scatter.
-    pub fn of(input: &Path, tree: &mut TreeArgs) -> Result<Shards, Vec<anyhow::Error>> {
-        let entries = payload::list(input).unwrap_or_default();
-        let names: Vec<OsString> = entries.into_iter().map(OsString::from).collect();
-        let is_counted = tree.pe_options().is_empty();
-        let mut counted = tree.clone();
-        count_by_input(&mut counted, Some(input), Layout::ByDestination);
-        if are_of_pes(&names, &counted) {
-            *tree = counted;
-            return Ok(Shards::OfPes);
-        }
-        Shards::named(names, is_counted, tree)
-    }
-
-    /// Returns the shards of an input that are not `done`, with the number of those that are. Any PE may
-    /// run each, whatever its name.
-    pub fn without(
-        done: &BTreeSet<OsString>,
+    /// gives it. With `done`, the shards are those that are not in it, which any PE may run, whatever
+    /// their names. An input that cannot be read is reported by the scatter.
+    pub fn of(
         input: &Path,
         tree: &mut TreeArgs,
-    ) -> Result<(Shards, usize), Vec<anyhow::Error>> {
-        let entries = payload::list(input).unwrap_or_default();
-        let all = entries.len();
-        let mut names: Vec<OsString> = entries.into_iter().map(OsString::from).collect();
-        names.retain(|name| !done.contains(name));
-        let resumed = all - names.len();
-        let is_counted = tree.pe_options().is_empty();
-        Ok((Shards::named(names, is_counted, tree)?, resumed))
-    }
-
-    /// Returns the shards with these names; `sets_pes` sets the number of PEs.
-    fn named(
-        names: Vec<OsString>,
-        sets_pes: bool,
-        tree: &mut TreeArgs,
+        done: Option<&BTreeSet<OsString>>,
     ) -> Result<Shards, Vec<anyhow::Error>> {
-        if sets_pes {
+        let entries = payload::list(input).unwrap_or_default();
+        let mut names: Vec<OsString> = entries.into_iter().map(OsString::from).collect();
+        let (all, is_counted) = (names.len(), tree.pe_options().is_empty());
+        match done {
+            Some(done) => names.retain(|name| !done.contains(name)),
+            None => {
+                let mut counted = tree.clone();
+                count_by_input(&mut counted, Some(input), Layout::ByDestination);
+                if are_of_pes(&names, &counted) {
+                    *tree = counted;
+                    return Ok(Shards::OfPes);
+                }
+            }
+        }
+        if is_counted {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             tree.workers = Some(names.len().clamp(1, processors) as u32);
         }
-        let faults: Vec<anyhow::Error> = names
-            .iter()
-            .filter_map(|name| fault(name, &names))
-            .collect();
-        match faults.is_empty() {
-            true => Ok(Shards::Named(names)),
-            false => Err(faults),
+        check(&names)?;
+        let measured = payload::measure_shards(input, &names);
+        let faults = |all: Vec<PayloadError>| {
+            let all = all.into_iter();
+            all.map(|fault| anyhow!("--input: {fault}"))
+                .collect::<Vec<_>>()
+        };
+        let left = measured.map_err(faults)?;
+        let done = all - left.len();
+        Ok(Shards::Named { left, done })
+    }
+
+    /// Returns the kind of shards that P0 has listed, with the bytes of their files; `done` as above.
+    pub fn listed(
+        mut left: Vec<(OsString, u64)>,
+        tree: &TreeArgs,
+        done: Option<&BTreeSet<OsString>>,
+    ) -> Result<Shards, Vec<anyhow::Error>> {
+        let mut names: Vec<OsString> = left.iter().map(|(name, _)| name.clone()).collect();
+        let all = names.len();
+        match done {
+            Some(done) => left.retain(|(name, _)| !done.contains(name)),
+            None if are_of_pes(&names, tree) => return Ok(Shards::OfPes),
+            None => {}
         }
+        names.retain(|name| left.binary_search_by(|(other, _)| other.cmp(name)).is_ok());
+        check(&names)?;
+        let done = all - left.len();
+        Ok(Shards::Named { left, done })
     }
 
     /// Returns the tasks of the shards that a scatter sent to these PEs, each with the length of its
     /// message and whether that was delivered; by PE, or by name.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the input has changed and cannot be read any more.
-    pub fn tasks(
-        &self,
-        input: &Path,
-        tree: &Tree,
-        sent: &[(PeId, u64, bool)],
-    ) -> anyhow::Result<Vec<ShardTask>> {
+    pub fn tasks(&self, tree: &Tree, sent: &[(PeId, u64, bool)]) -> Vec<ShardTask> {
         let dealt = match self {
             Shards::OfPes => None,
-            Shards::Named(names) => {
-                let dealt = payload::shards_of(input, names, Others::of(tree));
-                Some(dealt.map_err(|faults| anyhow!("--input: {}", faults[0]))?)
-            }
+            Shards::Named { left, .. } => Some(payload::shards_of(left, Others::of(tree))),
         };
         let mut tasks = Vec::new();
         for &(pe, bytes, is_delivered) in sent {
@@ -125,14 +132,14 @@ impl Shards {
         }
         match self {
             Shards::OfPes => tasks.sort_by_key(|task| task.home),
-            Shards::Named(_) => {
+            Shards::Named { .. } => {
                 tasks.sort_by(|one, other| one.name.cmp(&other.name));
                 for (seq, task) in (1..).zip(&mut tasks) {
                     task.seq = seq;
                 }
             }
         }
-        Ok(tasks)
+        tasks
     }
 }
 
@@ -153,6 +160,15 @@ fn are_of_pes(entries: &[OsString], tree: &TreeArgs) -> bool {
         pe.is_some_and(|pe| pe < others.pes && Some(pe) != others.root.map(PeId::index))
     };
     entries.iter().all(is_of_pe)
+}
+
+/// Checks that shards can have these names, which are in order.
+fn check(names: &[OsString]) -> Result<(), Vec<anyhow::Error>> {
+    let faults: Vec<anyhow::Error> = names.iter().filter_map(|name| fault(name, names)).collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults),
+    }
 }
 
 /// Returns the reason why a shard cannot have its name.

@@ -27,7 +27,7 @@ pub async fn execute(
     interrupts: &mut Interrupts,
     gone: &mut Vec<PeId>,
 ) -> anyhow::Result<Ended> {
-    if matches!(&map.shards, Shards::Named(names) if names.is_empty()) {
+    if matches!(&map.shards, Shards::Named { left, .. } if left.is_empty()) {
         return Ok((RunResult::Done(Box::default()), RetryReport::default()));
     }
     let scatter = ResumableJob::new(map.scatter.clone()).unrecorded();
@@ -53,7 +53,7 @@ pub async fn execute(
     let sent = delivered.map(|&(pe, bytes)| (pe, bytes, true));
     let sent: Vec<_> = sent.chain(undelivered).collect();
     let tree = &map.scatter.site.tree;
-    let mut tasks = map.shards.tasks(&map.args.input, tree, &sent)?;
+    let mut tasks = map.shards.tasks(tree, &sent);
     let began = Instant::now();
     let order = map.order();
     let joblog = map.joblog()?;
@@ -96,7 +96,8 @@ async fn gather(
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
     let is_direct = |task: &ShardTask| task.is_done() && !task.is_named;
-    let is_direct = mapped.tasks.iter().all(is_direct);
+    // The output of a failed command of an earlier run may be in the output.
+    let is_direct = mapped.tasks.iter().all(is_direct) && !map.args.replaces();
     let request = map.gather(is_direct).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
@@ -129,17 +130,9 @@ async fn gather(
     }
     mapped.stories[1] = gathered.story;
     mapped.gather = Some(outcome);
-    let (hidden, output) = (map.gathered.clone(), map.args.output.clone());
-    let replace = map.args.replaces();
-    let placed = tokio::task::spawn_blocking(move || {
-        if !is_direct {
-            results::place(&mut mapped.tasks, &hidden, &output, replace);
-        }
-        let removed = results::remove_failed(&mapped.tasks, &output);
-        removed.map(|()| mapped)
-    });
-    let mapped = placed.await?;
-    let mapped = mapped.context("cannot remove the output of an earlier command that failed")?;
+    if !is_direct {
+        results::place(map, &mut mapped, gone, logs, interrupts).await?;
+    }
     Ok((RunResult::Done(mapped), RetryReport::default()))
 }
 

@@ -45,6 +45,10 @@ pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
 
 /// Removes the hidden folder in the output from which results are moved.
 pub async fn clear_gathered(map: &Map) -> anyhow::Result<()> {
+    if map.scatter.site.placement.is_elsewhere() {
+        // P0 removes it.
+        return Ok(());
+    }
     let gathered = map.gathered.clone();
     let cleared = tokio::task::spawn_blocking(move || remove(&gathered)).await?;
     cleared.with_context(|| format!("cannot remove {}", map.gathered.display()))
@@ -76,7 +80,10 @@ async fn clear_everywhere(
     let pes = map.scatter.site.tree.pes().filter(|pe| !gone.contains(pe));
     let pes: Vec<PeId> = pes.collect();
     let work = map.work.clone();
-    let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| Ok(told(cluster, work).await);
+    let (root, gathered) = (map.scatter.site.tree.root(), map.gathered.clone());
+    let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
+        Ok(told(cluster, work, (root, gathered)).await)
+    };
     let mut left: Vec<String> = gone.iter().map(|pe| format!("{pe} is gone")).collect();
     left.extend(
         match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
@@ -96,8 +103,15 @@ async fn clear_everywhere(
 }
 
 /// Asks all PEs to remove their parts; returns what is left, with the reasons.
-async fn told(cluster: &mut Cluster, work: PathBuf) -> Vec<String> {
-    cluster.say_to_all(&ToPe::Clear { work }).await;
+/// `gathered` is a PE with its further folder.
+async fn told(cluster: &mut Cluster, work: PathBuf, gathered: (PeId, PathBuf)) -> Vec<String> {
+    for pe in cluster.pes() {
+        let (work, gathered) = match pe == gathered.0 {
+            true => (work.clone(), gathered.1.clone()),
+            false => (work.clone(), PathBuf::new()),
+        };
+        cluster.say(pe, ToPe::Clear { work, gathered }).await;
+    }
     let mut asked: Vec<PeId> = cluster.pes().collect();
     let mut left_over = Vec::new();
     let deadline = Instant::now() + CLEARING;

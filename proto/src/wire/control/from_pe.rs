@@ -17,6 +17,8 @@ messages! {
         Fault { round, peer, reason, bad_input, output_stands, hung_up, changed },
         Line { text, shard },
         Cleared { left },
+        ShardsListed { names, sizes, results, fault },
+        ResultsPlaced { faults },
         FilesMeasured { costs as 0 },
         HostMeasured { found },
         PrefixesChecked { digests },

@@ -28,6 +28,23 @@ pub struct Run {
     pub linked: bool,
 }
 
+/// Gathered results, and their places in the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceResults {
+    /// A hidden folder in the output.
+    pub gathered: PathBuf,
+    /// The output, an absolute path as well.
+    pub output: PathBuf,
+    /// The path of each entry in `gathered`.
+    pub from: Vec<PathBuf>,
+    /// The name of each entry in the output.
+    pub to: Vec<OsString>,
+    /// Whether existing entries are replaced.
+    pub replace: bool,
+    /// For each entry the name of one that is removed from the output then; empty for none.
+    pub obsolete: Vec<OsString>,
+}
+
 /// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
@@ -71,6 +88,21 @@ record! {
         }
         check_shard(&run.shard)?;
         check_work(&run.work)
+    }
+}
+
+record! {
+    PlaceResults = PlaceResults { gathered, output, from, to, replace, obsolete },
+    |results: &PlaceResults| {
+        check_work(&results.gathered)?;
+        check_work(&results.output)?;
+        let count = results.from.len();
+        if results.to.len() != count || results.obsolete.len() != count {
+            return Err(WireError::malformed("not one place for each result"));
+        }
+        let obsolete = results.obsolete.iter().filter(|name| !name.is_empty());
+        let names = results.to.iter().chain(obsolete).map(OsString::as_os_str);
+        names.chain(results.from.iter().flatten()).try_for_each(check_shard)
     }
 }
 

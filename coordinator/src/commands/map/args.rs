@@ -32,7 +32,7 @@ use flitcast_cluster::text::units::parse_time;
 const EXAMPLES: &str = "\
 Examples:
   flitcast map --input shards --output results -- wc -w
-  flitcast map -n 4 --jobs 2 --input images --output small -- convert {} -resize 50% small.png
+  flitcast map -n 4 --jobs 2 --input texts --output out -- gzip -k {}
   flitcast map --cluster cluster.toml --work /scratch --retry 1 \\
       --input /data/shards --output /data/results -- /opt/train --epochs 3";
 
@@ -43,28 +43,28 @@ pub struct MapArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Folder of the shards, files or folders: each is for any PE, or p3 is P3's if all are named so.
+    /// Folder of the shards: files or folders of any name, for any PE; or p3 is P3's, if all are named so.
     #[arg(long, value_name = "DIR")]
     pub input: PathBuf,
     /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
     pub spread: bool,
-    /// Folder for the results, in NAME those of the shard NAME: the standard output of its command becomes
-    /// NAME/stdout, and each file that it writes in its current directory becomes NAME/FILE.
+    /// Folder for the results: the standard output of the command on the shard NAME becomes NAME/stdout, and
+    /// each file that it writes in its current directory NAME/FILE.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
     /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     force: bool,
-    /// Number of commands that each PE runs at once, on shards of any name.
+    /// Number of commands that each PE runs at once: on shards of any name.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
     jobs: usize,
-    /// Write a line for each command that has ended to this file, as GNU parallel does, with the name of
-    /// the shard as last column.
+    /// Log each command that has ended: a line with the columns of GNU parallel, and the name of the shard
+    /// as last column.
     #[arg(long, value_name = "FILE")]
     joblog: Option<PathBuf>,
-    /// Run only shards that the --joblog does not report as done or that have no result in the output;
-    /// any PE may run each.
+    /// Run only what is missing: shards that the --joblog does not report as done, or that have no result
+    /// in the output. Any PE may run each.
     #[arg(long, requires = "joblog", conflicts_with = "spread")]
     resume: bool,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
@@ -115,8 +115,8 @@ struct FaultArgs {
         help_heading = "Faults"
     )]
     retry: Option<String>,
-    /// Begin no further command when commands have failed for good: never, soon,fail=N (after N of them)
-    /// or now,fail=N (which also kills the running ones).
+    /// Stop after failures: never, soon,fail=N (no command begins after N have failed for good) or
+    /// now,fail=N (which also kills the running ones).
     #[arg(long, value_name = "WHEN", value_parser = halt::parse, default_value = "never", help_heading = "Faults")]
     halt: Halt,
     /// Time limits, as in `flitcast scatter --timeouts`.

@@ -97,7 +97,7 @@ pub struct Queue<'a> {
     console: &'a Console,
     order: &'a Order,
     tasks: &'a mut [ShardTask],
-    /// By the PE that received them.
+    /// The shards on which no command has begun, by the PE that received them.
     waiting: BTreeMap<PeId, Waiting>,
     /// The running commands of each PE: indices of the tasks, by the names of the shards.
     running: BTreeMap<PeId, BTreeMap<OsString, usize>>,
@@ -197,7 +197,8 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Takes the task that a PE runs next: one of its own, or else one of the PE with most bytes left.
+    /// Takes the task that a PE runs next: one that it received, or else one of the PE with most bytes
+    /// left.
     fn next(&mut self, pe: PeId) -> Option<usize> {
         let richest = || {
             let others = self.waiting.iter().filter(|_| self.order.is_shared);

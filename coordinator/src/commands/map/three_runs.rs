@@ -53,7 +53,9 @@ pub async fn execute(
     let sent = delivered.map(|&(pe, bytes)| (pe, bytes, true));
     let sent: Vec<_> = sent.chain(undelivered).collect();
     let tree = &map.scatter.site.tree;
-    let mut tasks = map.shards.tasks(tree, &sent);
+    let tasks = map.shards.tasks(tree, &sent);
+    let is_delivered = |task: &ShardTask| matches!(task.fate, CommandFate::Waiting);
+    let (mut tasks, lost): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_delivered);
     let began = Instant::now();
     let order = map.order();
     let joblog = map.joblog()?;

@@ -161,3 +161,46 @@ fn hands<T: Ord + Clone>(mut items: Vec<(u64, T)>, count: usize) -> Option<Vec<V
     }
     Some(hands.into_iter().map(|(_, items)| items).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_dealt_whole_and_by_size() {
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        for (name, bytes) in [("a/x", 300), ("a/y", 300), ("b", 500), ("c", 200), ("d", 0)] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
+            std::fs::write(path, vec![0; bytes]).expect("it can be written");
+        }
+        std::fs::create_dir(dir.path().join("e")).expect("it can be made");
+        let names = ["a", "b", "c", "d", "e"].map(OsString::from);
+        let others = Others {
+            root: Some(PeId(1)),
+            ..Others::all(3)
+        };
+        let dealt = deal_shards(dir.path(), &names, others).expect("it can be dealt");
+        let files = |pe: usize| match &dealt[pe] {
+            Some(Content::Dealt { files, .. }) => files.to_vec(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(files(0), ["a/x", "a/y", "d", "e"].map(PathBuf::from));
+        assert_eq!(files(2), ["b", "c"].map(PathBuf::from));
+        assert_eq!(dealt[1], None);
+        // The same without the files.
+        let measured = measure_shards(dir.path(), &names).expect("it can be read");
+        let shards = |all: &[(&str, u64)]| -> Vec<(OsString, u64)> {
+            let all = all.iter();
+            all.map(|(name, bytes)| ((*name).into(), *bytes)).collect()
+        };
+        let of_pes = [
+            shards(&[("a", 600), ("d", 0), ("e", 0)]),
+            Vec::new(),
+            shards(&[("b", 500), ("c", 200)]),
+        ];
+        assert_eq!(shards_of(&measured, others), of_pes);
+        let wrong = [OsString::from("none"), OsString::from("a")];
+        assert!(deal_shards(dir.path(), &wrong, others).is_err());
+    }
+}

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use flitcast_proto::wire::control::{FromPe, PlaceResults};
 
+use super::folders::checked;
 use crate::payload::{self, remove};
 
 /// Returns the shards in an input and the entries of an output, as the answer to the coordinator.
@@ -61,6 +62,12 @@ pub fn place_results(results: &PlaceResults) -> Vec<String> {
         {
             *fault = format!("cannot remove `{}`: {error}", obsolete.display());
         }
+    }
+    // What is left in it was not to be moved.
+    if let Ok(gathered) = checked(gathered)
+        && let Err(error) = remove(gathered)
+    {
+        tracing::warn!(%error, "a hidden folder in the output cannot be removed");
     }
     if let Err(error) = File::open(output).and_then(|folder| folder.sync_all()) {
         tracing::warn!(%error, "the names of the results may not be durable");

@@ -274,11 +274,11 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
                 pes: 8,
                 time_limit_ns: 3_000_000_000,
                 shard: OsString::from_vec(b"\xfe".to_vec()),
-                home: Some(PeId(0)),
+                home: Some(PeId(2)),
                 linked: true,
             }),
             r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 time_limit_ns: 3000000000
-                shard: "\376" home: 0 linked: true }"#,
+                shard: "\376" home: 2 linked: true }"#,
         ),
         (
             ToPe::Clear {

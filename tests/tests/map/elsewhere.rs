@@ -124,7 +124,7 @@ fn shards_of_any_name_are_listed_by_p0() {
     for name in ["a", "b", "c d", "e"] {
         cluster.dir.put(&format!("in/{name}/file"), name);
     }
-    let script = "cat file 2>/dev/null || cat; [ {} != b ] || { echo no; exit 3; }";
+    let script = "cat file 2>/dev/null || cat; [ '{}' != b ] || { echo no; exit 3; }";
     let options = "--joblog @/log --keep-work";
     let failed = guarded(&cluster, options, script).finish();
     failed.fails(
@@ -139,7 +139,7 @@ fn shards_of_any_name_are_listed_by_p0() {
 
     let refused = guarded(&cluster, "", script).finish();
     refused.fails(2, &["/out/a is there already; --force replaces it"]);
-    let script = "[ {} = b ]; echo $FLITCAST_SHARD";
+    let script = "[ '{}' = b ] || exit 1; echo $FLITCAST_SHARD";
     let options = "--joblog @/log --resume";
     let done = guarded(&cluster, options, script).finish().ok();
     done.prints(&["  earlier      5 shards have results already\n", "1 of 1"]);

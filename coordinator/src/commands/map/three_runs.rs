@@ -9,7 +9,7 @@ use flitcast_proto::PeId;
 use super::args::Map;
 use super::report::complaints;
 use super::shards::Shards;
-use super::task::{Mapped, ShardTask};
+use super::task::{CommandFate, Mapped, ShardTask};
 use super::{results, run};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
@@ -59,21 +59,24 @@ pub async fn execute(
     let began = Instant::now();
     let order = map.order();
     let joblog = map.joblog()?;
-    let commands = run::run(
+    let ended = run::run(
         &scattered.request,
         &order,
         &mut tasks,
         joblog,
         logs,
         interrupts,
-    );
-    match commands.await? {
+    )
+    .await?;
+    match ended {
         RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
         RunResult::Failed(failure) => {
             return Ok((RunResult::Failed(failure), RetryReport::default()));
         }
         RunResult::Done(dead) => gone.extend(dead),
     }
+    tasks.extend(lost);
+    tasks.sort_by_key(|task| task.seq);
     let mapped = Box::new(Mapped {
         tasks,
         scatter: Some(scatter),

@@ -96,6 +96,7 @@ mod tests {
                 replace: true,
                 apart: true,
                 names: Vec::new(),
+                shards: Vec::new(),
             }),
             links: Vec::new(),
             record_spans: false,

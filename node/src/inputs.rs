@@ -43,8 +43,7 @@ impl Inputs {
         Ok(match self.layout {
             _ if self.sent.is_empty() => Vec::new(),
             Layout::ByDestination => {
-                let spread = self.files.spread;
-                let mut contents = payload::scatter_input(&input, spread, self.others())?;
+                let mut contents = payload::scatter_input(&self.files, self.others())?;
                 contents.remove(self.others.root.unwrap_or(PeId::ROOT).index());
                 contents
             }

@@ -93,7 +93,11 @@ pub(crate) async fn serve(
                     return Ok(());
                 }
             }
-            ToPe::Clear { work } => task::clear(config, channel, work).await?,
+            ToPe::ListShards { input, output } => {
+                task::list(config, channel, input, output).await?;
+            }
+            ToPe::PlaceResults(results) => task::place(config, channel, results).await?,
+            ToPe::Clear { work, gathered } => task::clear(config, channel, work, gathered).await?,
             ToPe::Stop { .. } => return Ok(()),
             ToPe::Refusal { reason } => {
                 return Err(NodeError::Refused(config.coordinator, reason));

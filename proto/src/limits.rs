@@ -71,6 +71,9 @@ pub const MAX_LINE_CHARS: usize = 1000;
 /// Lines that are kept of what a command said last on stderr: enough for what went wrong.
 pub const MAX_LAST_LINES: usize = 5;
 
+/// Maximum number of commands that a PE runs at once: more than a host has processors.
+pub const MAX_JOBS: usize = 1024;
+
 /// Maximum number of lines about entries of a result that are not taken: what a user can read.
 pub const MAX_NOT_TAKEN: usize = 20;
 

@@ -10,12 +10,12 @@ fn a_gather_takes_what_matches() {
     for (pe, files) in [(0, 1), (1, 2), (3, 3)] {
         for file in 0..files {
             fill(
-                &dir.join(&format!("host/p{pe}/var/{file}.log")),
+                &dir.join(format!("host/p{pe}/var/{file}.log")),
                 1000 * file,
             );
-            fill(&dir.join(&format!("host/p{pe}/var/deep/{file}.log")), 10);
+            fill(&dir.join(format!("host/p{pe}/var/deep/{file}.log")), 10);
         }
-        fill(&dir.join(&format!("host/p{pe}/var/other.txt")), 10);
+        fill(&dir.join(format!("host/p{pe}/var/other.txt")), 10);
     }
     let line = |input: &str, output: &str| {
         format!("gather --tree kary:2:4 --input {input} --output @/{output}")
@@ -26,8 +26,8 @@ fn a_gather_takes_what_matches() {
     assert_eq!(names(&dir.join("logs/p1")), ["0.log", "1.log"]);
     assert_eq!(names(&dir.join("logs/p3")), ["0.log", "1.log", "2.log"]);
     for (pe, file) in [(1, 0), (1, 1), (3, 0), (3, 1), (3, 2)] {
-        let sent = std::fs::read(dir.join(&format!("host/p{pe}/var/{file}.log")));
-        let came = std::fs::read(dir.join(&format!("logs/p{pe}/{file}.log")));
+        let sent = std::fs::read(dir.join(format!("host/p{pe}/var/{file}.log")));
+        let came = std::fs::read(dir.join(format!("logs/p{pe}/{file}.log")));
         assert_eq!(sent.expect("it was written"), came.expect("it came"));
     }
     // All PEs are found by their entries, if no option says how many there are.

@@ -1,33 +1,34 @@
 //! Assignment of input files to messages: an input directory with an entry for each PE, by its
-//! number (`p1`, `p2`, ..) or by its name, or a directory whose files are dealt to the PEs.
+//! number (`p1`, `p2`, ..) or by its name. `deal` deals the files of a directory.
 
-use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
+use flitcast_proto::wire::control::FilePayload;
 
 use super::content::Content;
-use super::entry::EntryKind;
+use super::deal::{deal, deal_shards};
 use super::error::PayloadError;
 use super::hidden::HiddenName;
 use super::measured::Measured;
 use super::others::{Others, two_entries};
 use super::pattern::Pattern;
 use super::refusal::shown;
-use super::scan::{FoundEntry, Walk, examine};
+use super::scan::examine;
 
-/// Returns the contents of the messages that the root scatters, by destination: the entries of
-/// `input`, or its files dealt if `spread` is set.
+/// Returns the contents of the messages that the root scatters, by destination: the entries of the
+/// input, or its files dealt if `spread` is set.
 pub fn scatter_input(
-    input: &Path,
-    spread: bool,
+    files: &FilePayload,
     others: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    match spread {
-        true => deal(input, others).map_err(|fault| vec![fault]),
-        false => read_input_dir(input, others),
+    let input = &files.input;
+    match (files.spread, &files.shards[..]) {
+        (true, []) => deal(input, others).map_err(|fault| vec![fault]),
+        (true, shards) => deal_shards(input, shards, others),
+        (false, _) => read_input_dir(input, others),
     }
 }
 
@@ -212,83 +213,15 @@ pub fn pieces_of(
     by_pe(folder, names, all, Vec::new(), place)
 }
 
-/// Deals all regular files, symlinks and empty directories below a directory to all PEs but the
-/// root, so that the messages are about equally long: the largest file first, each to the PE with
-/// the fewest bytes, then the fewest files, then the lowest index. Returns the content of M_i at
-/// index `i`.
-pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadError> {
-    // With a slash at its end the path means a directory, or a symlink to one.
-    let dir = dir.join("");
-    let mut files = files_below(&dir)?;
-    files.sort();
-
-    // The total length in bytes of the files dealt to each PE so far, and the files.
-    let mut hands: Vec<(u64, Vec<PathBuf>)> = vec![Default::default(); others.count()];
-    for (Reverse(bytes), file) in files {
-        // The first of equal minima is taken: the lowest index.
-        let hand = hands
-            .iter_mut()
-            .min_by_key(|(bytes, files)| (*bytes, files.len()));
-        let Some((total, files)) = hand else {
-            let root = others.root.unwrap_or(PeId::ROOT);
-            let dir = shown(&dir);
-            return Err(PayloadError::Unusable(format!(
-                "the files below {dir} cannot be distributed: the only PE is {root}"
-            )));
-        };
-        // Measuring reports a message that is too long.
-        *total = total.saturating_add(bytes);
-        files.push(file);
-    }
-
-    let mut contents = vec![None; others.pes];
-    for (pe, (_, mut files)) in others.iter().zip(hands) {
-        if !files.is_empty() {
-            files.sort();
-            contents[pe] = Some(Content::Dealt {
-                base: dir.clone(),
-                files: files.into(),
-            });
-        }
-    }
-    Ok(contents)
-}
-
-/// Returns all regular files, symlinks and empty directories below a directory, with their lengths as
-/// sort keys: the largest first.
-pub fn files_below(dir: &Path) -> Result<Vec<(Reverse<u64>, PathBuf)>, PayloadError> {
-    let mut files = Vec::new();
-    // The directory found last, until an entry in it is found.
-    let mut empty = None;
-    for found in Walk::of(&Content::Entry(dir.to_owned())) {
-        let FoundEntry { entry, .. } = found?;
-        let is_left = |empty: &PathBuf| !entry.path.starts_with(empty);
-        files.extend(
-            empty
-                .take()
-                .filter(is_left)
-                .map(|empty| (Reverse(0), empty)),
-        );
-        match entry.kind {
-            EntryKind::Directory => empty = (!entry.is_root()).then_some(entry.path),
-            EntryKind::File { .. } | EntryKind::Symlink { .. } => {
-                files.push((Reverse(entry.size()), entry.path))
-            }
-        }
-    }
-    files.extend(empty.map(|empty| (Reverse(0), empty)));
-    Ok(files)
-}
-
 /// Returns the names in an input in order, without the hidden files of Flitcast.
 pub fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
     // An empty path is the current directory.
-    let names = fs::read_dir(if dir.as_os_str().is_empty() {
+    let here = if dir.as_os_str().is_empty() {
         Path::new(".")
     } else {
         dir
-    })
-    .and_then(|entries| {
+    };
+    let names = fs::read_dir(here).and_then(|entries| {
         let names = entries.map(|entry| Ok(PathBuf::from(entry?.file_name())));
         names.collect::<io::Result<Vec<_>>>()
     });

@@ -15,6 +15,7 @@
 mod cold;
 mod content;
 mod cursor;
+mod deal;
 mod entry;
 mod error;
 mod extents;
@@ -43,6 +44,7 @@ mod unpack;
 mod version;
 
 pub use content::Content;
+pub use deal::{deal, deal_shards, measure_shards, shards_of};
 pub use entry::Entry;
 pub use error::PayloadError;
 pub use folders::create_durable;
@@ -51,7 +53,7 @@ pub use hidden::{
     HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
 };
 pub use input::{
-    deal, measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir,
+    list, measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir,
     scatter_input, whole_input,
 };
 pub use leftovers::{

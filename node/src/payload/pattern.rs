@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::PeId;
 
 use super::content::Content;
+use super::deal::list_files;
 use super::error::PayloadError;
 use super::hidden::HiddenName;
-use super::input::{files_below, list};
+use super::input::list;
 use super::others::Others;
 use super::refusal::shown;
 
@@ -91,6 +92,7 @@ impl Pattern {
         }
         let mut files = Vec::new();
         matches_below(&base, Path::new(""), names, &mut files)?;
+        let mut files: Vec<PathBuf> = files.into_iter().map(|(_, path)| path).collect();
         files.sort();
         Ok((!files.is_empty()).then(|| Content::Dealt {
             base,
@@ -111,7 +113,7 @@ fn matches_below(
     base: &Path,
     below: &Path,
     names: &[OsString],
-    files: &mut Vec<PathBuf>,
+    files: &mut Vec<(u64, PathBuf)>,
 ) -> Result<(), PayloadError> {
     let [pattern, rest @ ..] = names else {
         return Ok(());
@@ -122,16 +124,10 @@ fn matches_below(
         }
         let found = below.join(&name);
         let is_folder = is_folder(&base.join(&found))?;
-        match (rest, is_folder) {
-            ([], true) => {
-                let inside = files_below(&base.join(&found))?;
-                let is_empty = inside.is_empty();
-                files.extend(inside.into_iter().map(|(_, path)| found.join(path)));
-                files.extend(is_empty.then_some(found));
-            }
-            ([], false) => files.push(found),
-            (rest, true) => matches_below(base, &found, rest, files)?,
-            (_, false) => {}
+        match rest {
+            [] => list_files(base, &found, files)?,
+            rest if is_folder => matches_below(base, &found, rest, files)?,
+            _ => {}
         }
     }
     Ok(())

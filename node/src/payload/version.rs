@@ -8,8 +8,8 @@ use flitcast_proto::wire::flit::Digest;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::content::Content;
+use super::deal::deal;
 use super::error::PayloadError;
-use super::input::deal;
 use super::measured::Measured;
 use super::others::Others;
 use super::outgoing::Outgoing;

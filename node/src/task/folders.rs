@@ -1,13 +1,15 @@
 //! A PE's part of a working folder.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use flitcast_proto::PeId;
+use flitcast_proto::wire::control::Run;
 use flitcast_proto::wire::{MAX_LINE_CHARS, MAX_NOT_TAKEN};
 
 use super::listing::Listing;
-use super::lock::locked;
+use super::lock::{ended_below, locked};
 use super::walk::Walk;
 use super::{TaskError, WORK_PREFIX, remove};
 use crate::limits::UNSENDABLE_ENTRIES;
@@ -16,8 +18,14 @@ use crate::payload::{Content, HiddenName, destination};
 /// The folders of a task: its shard, its result and its working files.
 #[derive(Clone, Debug)]
 pub struct Folders {
-    work: PathBuf,
-    pe: PeId,
+    /// The folder of the results of all PEs of this host.
+    out: PathBuf,
+    /// The place of the result.
+    published: PathBuf,
+    /// The name of the shard; `None` if it is the PE's whole input.
+    name: Option<OsString>,
+    /// The name by which a shard that is a file is linked in the command's current directory.
+    link: Option<OsString>,
     /// The shard: a folder, or a file.
     pub shard: PathBuf,
     /// The command's standard output.
@@ -44,6 +52,8 @@ pub struct Collected {
     pub bytes: u64,
     /// Entries that are not in it, and why, a line each.
     pub not_taken: Vec<String>,
+    /// Whether it is the output of a command that failed.
+    pub is_output: bool,
 }
 
 /// Entries that are not part of a result: the lines about the first ones, and the number of others.
@@ -90,21 +100,26 @@ impl Refused {
 }
 
 impl Folders {
-    /// Returns the folders of a PE below a working folder of `flitcast map`.
-    pub fn of(work: &Path, pe: PeId) -> Result<Folders, TaskError> {
-        let name = work.file_name().map(|name| name.as_encoded_bytes());
-        if !name.is_some_and(|name| name.starts_with(WORK_PREFIX.as_bytes())) {
-            let work = work.display();
-            let why = format!("`{work}` is not a working folder of `flitcast map`");
-            return Err(TaskError::Told(why));
-        }
-        let task = destination(&work.join("tasks"), pe);
+    /// Returns the folders of a command that a PE runs.
+    pub fn of(run: &Run, pe: PeId) -> Result<Folders, TaskError> {
+        let work = checked(&run.work)?;
+        let (name, home) = match run.home {
+            Some(home) => (Some(run.shard.clone()), home),
+            None => (None, pe),
+        };
+        let at = |folder: &str, of: PeId| {
+            let of = destination(&work.join(folder), of);
+            name.as_ref().map_or(of.clone(), |name| of.join(name))
+        };
+        let task = at("tasks", home);
         Ok(Folders {
-            shard: destination(&work.join("in"), pe),
+            out: work.join("out"),
+            published: at("out", pe),
+            link: run.linked.then(|| run.shard.clone()),
+            shard: at("in", home),
             stdout: task.join("stdout"),
             stderr: task.join("stderr"),
-            work: work.to_owned(),
-            pe,
+            name,
             task,
         })
     }
@@ -122,8 +137,42 @@ impl Folders {
         self.task.join("result")
     }
 
-    fn published(&self) -> PathBuf {
-        destination(&self.work.join("out"), self.pe)
+    /// Returns the place of the output of a command that failed.
+    fn published_output(&self) -> PathBuf {
+        match &self.name {
+            None => self.published.clone(),
+            Some(name) => self.published.with_file_name(failed_name(name)),
+        }
+    }
+
+    /// Removes the results of earlier commands on this shard. Another PE of this host may have run
+    /// one.
+    fn remove_results(&self) -> Result<(), TaskError> {
+        remove(&self.result())?;
+        let Some(name) = &self.name else {
+            return remove(&self.published);
+        };
+        for of_pe in fs::read_dir(&self.out).into_iter().flatten().flatten() {
+            for name in [name, &failed_name(name)] {
+                remove(&of_pe.path().join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates the empty folder in which the command on a shard that is a file runs.
+    fn make_directory(&self) -> Result<(), TaskError> {
+        let directory = self.directory(true);
+        remove(&directory)?;
+        fs::create_dir(&directory).map_err(TaskError::io("create", &directory))?;
+        if let Some(link) = &self.link {
+            let link = directory.join(link);
+            // A file system without hard links has symlinks.
+            fs::hard_link(&self.shard, &link)
+                .or_else(|_| std::os::unix::fs::symlink(&self.shard, &link))
+                .map_err(TaskError::io("create", &link))?;
+        }
+        Ok(())
     }
 
     /// Prepares all folders for a command, after an earlier one as well.
@@ -139,16 +188,16 @@ impl Folders {
         fs::create_dir_all(&self.task).map_err(TaskError::io("create", &self.task))?;
         // The command of an earlier PE of this number may be ending just now.
         drop(locked(&self.task).map_err(TaskError::Told)?);
-        for old in [self.result(), self.published()] {
-            remove(&old)?;
+        self.remove_results()?;
+        for old in [&self.stdout, &self.stderr] {
+            remove(old)?;
         }
         let is_file = !found.is_dir();
         let directory = self.directory(is_file);
         let before = match is_file {
             true => {
-                remove(&directory)?;
-                fs::create_dir(&directory).map_err(TaskError::io("create", &directory))?;
-                Listing::default()
+                self.make_directory()?;
+                Listing::of(&directory)?
             }
             false => {
                 let kept = self.task.join("before");
@@ -200,36 +249,86 @@ impl Folders {
             .filter(|found| found.is_file())
             .map(|found| found.len());
         let bytes = bytes.sum();
-        let out = self.work.join("out");
-        fs::create_dir_all(&out).map_err(TaskError::io("create", &out))?;
-        let published = self.published();
-        fs::rename(&result, &published).map_err(TaskError::io("move", &result))?;
+        self.publish(&self.published)?;
         Ok(Collected {
             bytes,
             not_taken: refused.lines(),
+            is_output: false,
         })
     }
 
-    /// Removes all folders of the task, and those above that are empty then.
-    pub fn clear(&self) -> Result<(), TaskError> {
-        if self.task.is_dir() {
-            drop(locked(&self.task).map_err(TaskError::Told)?);
+    /// Moves the output of a command that failed to a place where it is gathered. Nothing is moved if
+    /// there is no output and the command did not run.
+    pub fn collect_output(&self, ran: bool) -> Result<Collected, TaskError> {
+        let length = |path: &PathBuf| path.metadata().map_or(0, |found| found.len());
+        let bytes = length(&self.stdout) + length(&self.stderr);
+        if bytes == 0 && !ran {
+            return Ok(Collected::default());
         }
-        for part in [&self.shard, &self.task, &self.published()] {
-            remove(part)?;
-        }
-        // Incomplete files of a killed PE, and its receipts.
-        let input = self.work.join("in");
-        for entry in fs::read_dir(&input).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if HiddenName::parse(&name).is_some_and(|name| name.is_beside(self.pe)) {
-                remove(&entry.path())?;
+        let result = self.result();
+        remove(&result)?;
+        fs::create_dir(&result).map_err(TaskError::io("create", &result))?;
+        for (name, said) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            match fs::rename(said, result.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                moved => moved.map_err(TaskError::io("move", said))?,
             }
         }
-        for folder in ["in", "tasks", "out", ""] {
-            // Others may have their parts there, and the folder may be gone already.
-            let _ = fs::remove_dir(self.work.join(folder));
-        }
-        Ok(())
+        self.publish(&self.published_output())?;
+        Ok(Collected {
+            bytes,
+            is_output: true,
+            ..Collected::default()
+        })
     }
+
+    /// Moves the complete result to the place where it is gathered.
+    fn publish(&self, to: &Path) -> Result<(), TaskError> {
+        let (result, folder) = (self.result(), to.parent().unwrap_or(&self.out));
+        fs::create_dir_all(folder).map_err(TaskError::io("create", folder))?;
+        fs::rename(&result, to).map_err(TaskError::io("move", &result))
+    }
+}
+
+/// Returns the name of the output of a command that failed, beside the result of its shard.
+pub fn failed_name(shard: &OsStr) -> OsString {
+    let mut name = shard.to_owned();
+    name.push(".failed");
+    name
+}
+
+/// Checks that a path is that of a working folder of `flitcast map`.
+pub fn checked(work: &Path) -> Result<&Path, TaskError> {
+    let name = work.file_name().map(|name| name.as_encoded_bytes());
+    match name.is_some_and(|name| name.starts_with(WORK_PREFIX.as_bytes())) {
+        true => Ok(work),
+        false => {
+            let work = work.display();
+            let why = format!("`{work}` is not a working folder of `flitcast map`");
+            Err(TaskError::Told(why))
+        }
+    }
+}
+
+/// Removes all folders of a PE below a working folder, and those above that are empty then.
+pub fn clear(work: &Path, pe: PeId) -> Result<(), TaskError> {
+    let work = checked(work)?;
+    let [input, tasks, out] = ["in", "tasks", "out"].map(|folder| work.join(folder));
+    let task = destination(&tasks, pe);
+    ended_below(&task).map_err(TaskError::Told)?;
+    for part in [destination(&input, pe), task, destination(&out, pe)] {
+        remove(&part)?;
+    }
+    // Incomplete files of a killed PE, and its receipts.
+    for entry in fs::read_dir(&input).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if HiddenName::parse(&name).is_some_and(|name| name.is_beside(pe)) {
+            remove(&entry.path())?;
+        }
+    }
+    for folder in [&input, &tasks, &out, work] {
+        // Others may have their parts there, and the folder may be gone already.
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
 }

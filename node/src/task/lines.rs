@@ -1,6 +1,14 @@
 //! Splits a command's output into lines.
 
-use flitcast_proto::wire::MAX_LINE_CHARS;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use flitcast_proto::wire::{MAX_LAST_LINES, MAX_LINE_CHARS};
+
+/// Bytes at the end of a file in which its last lines are: enough for those of usual length.
+const LAST_BLOCK: u64 = 4096;
 
 /// The incomplete last line.
 #[derive(Debug, Default)]
@@ -37,6 +45,24 @@ impl Lines {
         self.begun.clear();
         line
     }
+}
+
+/// Returns the last lines of a file, of those that begin in its last block.
+pub fn last_of(file: &Path) -> VecDeque<String> {
+    let mut block = Vec::new();
+    let read = File::open(file).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_BLOCK)))?;
+        file.take(LAST_BLOCK).read_to_end(&mut block)
+    });
+    if let Err(error) = read {
+        tracing::debug!(%error, "the output of a command cannot be read");
+    }
+    let mut lines = Lines::default();
+    let mut all = lines.cut(&block);
+    all.extend(lines.rest());
+    all.split_off(all.len().saturating_sub(MAX_LAST_LINES))
+        .into()
 }
 
 #[cfg(test)]

@@ -25,17 +25,37 @@ pub fn locked(task: &Path) -> Result<File, String> {
     Ok(lock)
 }
 
-/// Ends all commands of a working folder: takes the lock of each task and releases it at once, because
-/// no new command begins there.
+/// Ends all commands of a working folder.
 pub fn ended_all(work: &Path) -> Result<(), String> {
     let deadline = Instant::now() + LOCK;
-    let tasks = std::fs::read_dir(work.join("tasks"));
-    for task in tasks.into_iter().flatten().flatten() {
-        if task.path().join(FILE).exists() {
-            taken(&task.path(), deadline)?;
-        }
+    let of_pes = std::fs::read_dir(work.join("tasks"));
+    for of_pe in of_pes.into_iter().flatten().flatten() {
+        release(&of_pe.path(), deadline)?;
     }
     end_marked(work)
+}
+
+/// Ends all commands on the shards of a PE, whose tasks are in this folder.
+pub fn ended_below(of_pe: &Path) -> Result<(), String> {
+    release(of_pe, Instant::now() + LOCK)?;
+    end_marked(of_pe)
+}
+
+/// Takes the lock of each task of a PE and releases it at once, because no new command begins there.
+/// The folder is that of one task, or has a folder for each shard.
+fn release(of_pe: &Path, deadline: Instant) -> Result<(), String> {
+    // A shard may be named like the lock.
+    let is_task = |task: &Path| task.join(FILE).is_file();
+    if is_task(of_pe) {
+        return taken(of_pe, deadline).map(drop);
+    }
+    for of_shard in std::fs::read_dir(of_pe).into_iter().flatten().flatten() {
+        let task = of_shard.path();
+        if is_task(&task) {
+            taken(&task, deadline)?;
+        }
+    }
+    Ok(())
 }
 
 /// Waits until supervisors that are alive have ended their commands, and then ends all processes that

@@ -1,14 +1,16 @@
 //! Runs a command on a PE's shard, forwards its output, and collects its result.
 //!
 //! Below the working folder, which all PEs of a host may share, P3 has `in/p3`, its shard, `out/p3`,
-//! its result, and `tasks/p3` for all other files. `out/p3` exists completely or not at all. `supervisor`
-//! keeps the command from outliving the PE, `lock` lets one at a time work on a shard, and `listing`
+//! its result, and `tasks/p3` for all other files. If shards have names, these are folders with an entry
+//! for each shard, and the result is in the folder of the PE that ran the command. A result exists
+//! completely or not at all. `supervisor` keeps the command from outliving the PE, `lock` lets one at a time work on a shard, and `listing`
 //! tells new entries from earlier ones.
 
 mod folders;
 mod lines;
 mod listing;
 mod lock;
+mod places;
 pub mod supervisor;
 mod walk;
 
@@ -20,13 +22,13 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use flitcast_proto::PeId;
-use flitcast_proto::wire::MAX_LAST_LINES;
-use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
+use flitcast_proto::wire::control::{End, FromPe, PlaceResults, Ran, Run, ToPe};
+use flitcast_proto::wire::{MAX_JOBS, MAX_LAST_LINES};
 use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +43,8 @@ use folders::{Collected, Folders};
 use lines::Lines;
 
 pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
+pub use folders::failed_name;
+pub use places::place_results;
 
 /// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
@@ -72,9 +76,9 @@ async fn with_disk<T: Send + 'static>(
     done.map_err(|error| TaskError::Told(error.to_string()))?
 }
 
-/// Runs a command, unless this PE does not run any, and reports its end to the coordinator. Returns
-/// whether the PE is to continue. A message to stop ends the command, and so does the end of the
-/// channel.
+/// Runs a command, and further ones that the coordinator sends meanwhile, unless this PE does not run
+/// any. Reports the end of each to the coordinator, and returns when none is left: whether the PE is
+/// to continue. A message to stop ends all commands, and so does the end of the channel.
 pub(crate) async fn run(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -82,51 +86,49 @@ pub(crate) async fn run(
 ) -> Result<bool, NodeError> {
     let stop = CancellationToken::new();
     let (say, mut lines) = mpsc::channel(WORDS);
-    let mut task = Task {
-        pe: config.pe,
-        run,
-        took: Duration::ZERO,
-        last_lines: VecDeque::new(),
-        say,
-        stop: stop.clone(),
-    };
-    let commands = config.allowed.commands.clone();
-    let mut attempt = std::pin::pin!(async move {
-        let end = match commands {
-            Ok(()) => task.attempt().await,
-            Err(why) => Err(TaskError::Told(why)),
+    let begin = |run: Run| {
+        let task = Task {
+            pe: config.pe,
+            run,
+            took: Duration::ZERO,
+            last_lines: VecDeque::new(),
+            say: say.clone(),
+            stop: stop.clone(),
         };
-        let failed = |why: TaskError| (End::Failed(why.to_string()), Collected::default());
-        let (end, collected) = end.unwrap_or_else(failed);
-        Ran {
-            end,
-            took_ns: task.took.as_nanos() as u64,
-            wrote_bytes: collected.bytes,
-            last_lines: task.last_lines.into(),
-            not_taken: collected.not_taken,
-        }
-    });
-    let ran = loop {
+        task.ran(config.allowed.commands.clone())
+    };
+    let mut running = JoinSet::new();
+    running.spawn(begin(run));
+    while !running.is_empty() {
         tokio::select! {
             biased;
-            Some(line) = lines.recv() => channel.say(FromPe::Line(line)).await?,
-            ran = &mut attempt => break ran,
-            word = channel.next_word() => {
-                stop.cancel();
-                // The output of a command that is being ended is not forwarded.
-                drop(lines);
-                attempt.await;
-                return match word? {
-                    ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
-                    other => Err(NodeError::unexpected(&other, "while a command ran")),
-                };
+            Some(line) = lines.recv() => channel.say(line).await?,
+            Some(ran) = running.join_next() => {
+                // All lines of a command come before its end.
+                while let Ok(line) = lines.try_recv() {
+                    channel.say(line).await?;
+                }
+                // A panic of the command's task is one here.
+                let ran = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+                channel.say(FromPe::Ran(ran)).await?;
+            }
+            word = channel.next_word() => match word {
+                Ok(ToPe::Run(run)) if running.len() < MAX_JOBS => {
+                    running.spawn(begin(run));
+                }
+                word => {
+                    stop.cancel();
+                    // The output of a command that is being ended is not forwarded.
+                    drop(lines);
+                    while running.join_next().await.is_some() {}
+                    return match word? {
+                        ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
+                        other => Err(NodeError::unexpected(&other, "while a command ran")),
+                    };
+                }
             }
         }
-    };
-    while let Some(line) = lines.recv().await {
-        channel.say(FromPe::Line(line)).await?;
     }
-    channel.say(FromPe::Ran(ran)).await?;
     Ok(true)
 }
 
@@ -135,15 +137,59 @@ pub(crate) async fn clear(
     config: &NodeConfig,
     channel: &mut Coordinator,
     work: PathBuf,
+    gathered: PathBuf,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
     let cleared = match &config.allowed.commands {
-        Ok(()) => with_disk(move || Folders::of(&work, pe)?.clear()).await,
+        Ok(()) => {
+            let clear = move || {
+                if !gathered.as_os_str().is_empty() {
+                    remove(folders::checked(&gathered)?)?;
+                }
+                folders::clear(&work, pe)
+            };
+            with_disk(clear).await
+        }
         Err(why) => Err(TaskError::Told(why.clone())),
     };
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();
     channel.say(FromPe::Cleared { left }).await
+}
+
+/// Reports the shards in an input to the coordinator.
+pub(crate) async fn list(
+    config: &NodeConfig,
+    channel: &mut Coordinator,
+    input: PathBuf,
+    output: PathBuf,
+) -> Result<(), NodeError> {
+    let listed = match config.allowed.commands.clone() {
+        Ok(()) => with_disk(move || Ok(places::list_shards(&input, &output))).await,
+        Err(why) => Err(TaskError::Told(why)),
+    };
+    let failed = |why: TaskError| FromPe::ShardsListed {
+        names: Vec::new(),
+        sizes: Vec::new(),
+        results: Vec::new(),
+        fault: why.to_string(),
+    };
+    channel.say(listed.unwrap_or_else(failed)).await
+}
+
+/// Moves gathered results to the output, and reports to the coordinator.
+pub(crate) async fn place(
+    config: &NodeConfig,
+    channel: &mut Coordinator,
+    results: PlaceResults,
+) -> Result<(), NodeError> {
+    let count = results.from.len();
+    let placed = match config.allowed.commands.clone() {
+        Ok(()) => with_disk(move || Ok(place_results(&results))).await,
+        Err(why) => Err(TaskError::Told(why)),
+    };
+    let faults = placed.unwrap_or_else(|why| vec![why.to_string(); count]);
+    channel.say(FromPe::ResultsPlaced { faults }).await
 }
 
 /// The mark of a working folder whose run is alive: a locked file in it.
@@ -205,14 +251,39 @@ struct Task {
     run: Run,
     took: Duration,
     last_lines: VecDeque<String>,
-    say: mpsc::Sender<String>,
+    say: mpsc::Sender<FromPe>,
     stop: CancellationToken,
 }
 
 impl Task {
-    /// Runs the command, and collects its result if it succeeded.
+    /// Runs the command, unless this PE does not run any, for the given reason. Returns the report.
+    async fn ran(mut self, commands: Result<(), String>) -> Ran {
+        let end = match commands {
+            Ok(()) => self.attempt().await,
+            Err(why) => Err(TaskError::Told(why)),
+        };
+        let (end, collected) = match end {
+            Ok(ended) => ended,
+            Err(why) => (End::Failed(why.to_string()), Collected::default()),
+        };
+        Ran {
+            end,
+            took_ns: self.took.as_nanos() as u64,
+            wrote_bytes: if collected.is_output {
+                0
+            } else {
+                collected.bytes
+            },
+            last_lines: self.last_lines.into(),
+            not_taken: collected.not_taken,
+            kept_output: collected.is_output,
+            shard: self.run.shard,
+        }
+    }
+
+    /// Runs the command, and collects its result if it succeeded, else its output.
     async fn attempt(&mut self) -> Result<(End, Collected), TaskError> {
-        let folders = Folders::of(&self.run.work, self.pe)?;
+        let folders = Folders::of(&self.run, self.pe)?;
         let ready = {
             let folders = folders.clone();
             with_disk(move || folders.prepare()).await?
@@ -230,10 +301,24 @@ impl Task {
             (Some(end), Some(status)) if status.success() => end,
             (_, status) => return Err(unsupervised(folders, status).await),
         };
-        if end != End::Exited(0) {
-            return Ok((end, Collected::default()));
+        if end == End::Exited(0) {
+            let collecting = folders.clone();
+            match with_disk(move || collecting.collect(&ready)).await {
+                Ok(collected) => return Ok((end, collected)),
+                Err(why) => return self.failed(folders, End::Failed(why.to_string())).await,
+            }
         }
-        let collected = with_disk(move || folders.collect(&ready)).await?;
+        self.failed(folders, end).await
+    }
+
+    /// Keeps the output of a command that failed.
+    async fn failed(&mut self, folders: Folders, end: End) -> Result<(End, Collected), TaskError> {
+        let ran = !matches!(end, End::Failed(_));
+        if self.last_lines.is_empty() {
+            let stdout = folders.stdout.clone();
+            self.last_lines = with_disk(move || Ok(lines::last_of(&stdout))).await?;
+        }
+        let collected = with_disk(move || folders.collect_output(ran)).await?;
         Ok((end, collected))
     }
 
@@ -331,7 +416,7 @@ impl Task {
                     }
                     self.last_lines.push_back(line.clone());
                     // The receiver may be gone.
-                    let _ = self.say.send(line).await;
+                    let _ = self.say.send(self.line(line)).await;
                 }
                 if length == 0 {
                     return Ok(());
@@ -340,6 +425,13 @@ impl Task {
         };
         let (said, ()) = tokio::try_join!(telling, hearing)?;
         Ok(said)
+    }
+
+    fn line(&self, text: String) -> FromPe {
+        FromPe::Line {
+            text,
+            shard: self.run.shard.clone(),
+        }
     }
 
     fn start(&self) -> io::Result<Child> {

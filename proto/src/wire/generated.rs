@@ -263,7 +263,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -335,6 +335,14 @@ pub mod control {
         ReadClock(super::ReadClock),
         #[prost(message, tag = "36")]
         ClockRead(super::ClockRead),
+        #[prost(message, tag = "37")]
+        ListShards(super::ListShards),
+        #[prost(message, tag = "38")]
+        ShardsListed(super::ShardsListed),
+        #[prost(message, tag = "39")]
+        PlaceResults(super::PlaceResults),
+        #[prost(message, tag = "40")]
+        ResultsPlaced(super::ResultsPlaced),
     }
 }
 /// Request of a PE that was not started for this launch. The coordinator answers with a
@@ -402,12 +410,24 @@ pub struct Run {
     /// Time after which the command is killed; 0 for no limit.
     #[prost(uint64, tag = "4")]
     pub time_limit_ns: u64,
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub shard: ::prost::bytes::Bytes,
+    /// The PE whose input in/pN is a folder with this shard; absent if the PE's own input is the shard.
+    #[prost(uint32, optional, tag = "6")]
+    pub home: ::core::option::Option<u32>,
+    /// Whether a shard that is a file also has its name in the command's current directory.
+    #[prost(bool, tag = "7")]
+    pub linked: bool,
 }
 /// A line of the command's stderr.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Line {
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub shard: ::prost::bytes::Bytes,
 }
 /// The end of the command.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -424,6 +444,12 @@ pub struct Ran {
     /// many, the last line has the number of the others.
     #[prost(string, repeated, tag = "7")]
     pub not_taken: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "8")]
+    pub shard: ::prost::bytes::Bytes,
+    /// Whether the command failed and its stdout and stderr are in place of the results.
+    #[prost(bool, tag = "9")]
+    pub kept_output: bool,
     #[prost(oneof = "ran::End", tags = "1, 2, 3")]
     pub end: ::core::option::Option<ran::End>,
 }
@@ -442,11 +468,65 @@ pub mod ran {
         Failed(::prost::alloc::string::String),
     }
 }
+/// Request to P0 for the shards of its input, before a map.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListShards {
+    /// Absolute paths.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub input: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub output: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShardsListed {
+    /// The entries of the input, in order.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Bytes of the files of each entry.
+    #[prost(uint64, repeated, tag = "2")]
+    pub sizes: ::prost::alloc::vec::Vec<u64>,
+    /// The entries of the output.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub results: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// The reason why the input cannot be sent; empty if it can.
+    #[prost(string, tag = "4")]
+    pub fault: ::prost::alloc::string::String,
+}
+/// Order to P0 to move gathered results to the output.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlaceResults {
+    /// Absolute path of a hidden folder in the output.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub gathered: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub output: ::prost::bytes::Bytes,
+    /// Path of each entry in `gathered`.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub from: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Its name in the output, for each of them.
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub to: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Whether existing entries are replaced.
+    #[prost(bool, tag = "5")]
+    pub replace: bool,
+    /// For each of them the name of an entry that is removed from the output then; empty for none.
+    #[prost(bytes = "bytes", repeated, tag = "6")]
+    pub obsolete: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResultsPlaced {
+    /// For each entry the reason why it was not moved; empty if it was.
+    #[prost(string, repeated, tag = "1")]
+    pub faults: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
 /// Order to remove the PE's part of a working folder.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Clear {
     #[prost(bytes = "bytes", tag = "1")]
     pub work: ::prost::bytes::Bytes,
+    /// Absolute path of a hidden folder in an output, which is removed too; empty if there is none.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub gathered: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cleared {
@@ -637,6 +717,9 @@ pub struct FilePayload {
     /// empty for a PE without a name, or of which the receiver reads no entry.
     #[prost(string, repeated, tag = "6")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Scatter: the entries of `input` that are distributed whole; empty if all files are.
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    pub shards: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

@@ -20,8 +20,9 @@ use thiserror::Error;
 
 pub use crate::limits::{
     LENGTH_BYTES, MAX_ADMISSION, MAX_CONTROL_FRAME, MAX_COUNTED_EDGES, MAX_DELIVERIES,
-    MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_GREETING, MAX_LANES, MAX_LAST_LINES, MAX_LINE_CHARS,
-    MAX_NOT_TAKEN, MAX_PARTS, MAX_REPORT_SPANS, MAX_WELCOME, MIN_FLIT_BYTES, max_frame_of_pe,
+    MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_GREETING, MAX_JOBS, MAX_LANES, MAX_LAST_LINES,
+    MAX_LINE_CHARS, MAX_NOT_TAKEN, MAX_PARTS, MAX_REPORT_SPANS, MAX_WELCOME, MIN_FLIT_BYTES,
+    max_frame_of_pe,
 };
 
 pub use secret::Secret;
@@ -32,9 +33,9 @@ pub mod pb {
 }
 
 /// Oldest supported protocol version.
-pub const MIN_VERSION: u32 = 19;
+pub const MIN_VERSION: u32 = 20;
 /// Newest supported protocol version.
-pub const MAX_VERSION: u32 = 19;
+pub const MAX_VERSION: u32 = 20;
 
 /// Returns the newest version that both sides support.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {

@@ -227,12 +227,34 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
             }),
             "pong { quiet_ms: 1099511627776 unreached: 9 unreached: 1 }",
         ),
-        (FromPe::Line("é".to_owned()), r#"line { text: "\303\251" }"#),
+        (
+            FromPe::Line {
+                text: "é".to_owned(),
+                shard: "a".into(),
+            },
+            r#"line { text: "\303\251" shard: "a" }"#,
+        ),
         (
             FromPe::Cleared {
                 left: "busy".to_owned(),
             },
             r#"cleared { left: "busy" }"#,
+        ),
+        (
+            FromPe::ShardsListed {
+                names: vec!["a".into(), "b c".into()],
+                sizes: vec![1 << 40, 0],
+                results: vec!["a".into()],
+                fault: "no".to_owned(),
+            },
+            r#"shards_listed { names: "a" names: "b c" sizes: 1099511627776 sizes: 0 results: "a"
+                fault: "no" }"#,
+        ),
+        (
+            FromPe::ResultsPlaced {
+                faults: vec![String::new(), "no".to_owned()],
+            },
+            r#"results_placed { faults: "" faults: "no" }"#,
         ),
     ];
     let all = all.map(|(word, text)| (word, text.to_owned()));
@@ -267,7 +289,7 @@ fn pong(doing: Doing) -> Pong {
 
 /// The result of a command, except for its end.
 const RAN: &str = r#"took_ns: 1099511627776 wrote_bytes: 2199023255552
-    last_lines: "no such" last_lines: "file" not_taken: "a fifo""#;
+    last_lines: "no such" last_lines: "file" not_taken: "a fifo" shard: "a" kept_output: true"#;
 
 fn ran(end: End) -> FromPe {
     FromPe::Ran(Ran {
@@ -276,5 +298,7 @@ fn ran(end: End) -> FromPe {
         wrote_bytes: 1 << 41,
         last_lines: vec!["no such".to_owned(), "file".to_owned()],
         not_taken: vec!["a fifo".to_owned()],
+        shard: "a".into(),
+        kept_output: true,
     })
 }

@@ -10,8 +10,8 @@ use flitcast_proto::items::{Message, Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Assignment, FilePayload, Job, Lane, Payload, Peer, Prefix, Prepare, Run, Timeouts, ToPe,
-    Version, Welcome,
+    Assignment, FilePayload, Job, Lane, Payload, Peer, PlaceResults, Prefix, Prepare, Run,
+    Timeouts, ToPe, Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -99,6 +99,7 @@ fn files() -> Payload {
         replace: true,
         apart: true,
         names: vec!["alpha".to_owned(), String::new(), "gamma".to_owned()],
+        shards: vec!["a shard".into(), OsString::from_vec(b"\xff".to_vec())],
     })
 }
 
@@ -116,7 +117,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 /// The text of a payload made of files.
 pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
-    names: "alpha" names: "" names: "gamma" }"#;
+    names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377" }"#;
 
 /// Returns all messages of the coordinator.
 pub fn to_pe() -> Vec<(ToPe, String)> {
@@ -272,10 +273,39 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
                 work: "/w".into(),
                 pes: 8,
                 time_limit_ns: 3_000_000_000,
+                shard: OsString::from_vec(b"\xfe".to_vec()),
+                home: Some(PeId(2)),
+                linked: true,
             }),
-            r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 time_limit_ns: 3000000000 }"#,
+            r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 time_limit_ns: 3000000000
+                shard: "\376" home: 2 linked: true }"#,
         ),
-        (ToPe::Clear { work: "/w".into() }, r#"clear { work: "/w" }"#),
+        (
+            ToPe::Clear {
+                work: "/w".into(),
+                gathered: "/o/w".into(),
+            },
+            r#"clear { work: "/w" gathered: "/o/w" }"#,
+        ),
+        (
+            ToPe::ListShards {
+                input: "/in".into(),
+                output: "/out".into(),
+            },
+            r#"list_shards { input: "/in" output: "/out" }"#,
+        ),
+        (
+            ToPe::PlaceResults(PlaceResults {
+                gathered: "/o/w".into(),
+                output: "/o".into(),
+                from: vec!["p1/a".into(), "p2".into()],
+                to: vec!["a".into(), "p2.failed".into()],
+                replace: true,
+                obsolete: vec!["a.failed".into(), OsString::new()],
+            }),
+            r#"place_results { gathered: "/o/w" output: "/o" from: "p1/a" from: "p2" to: "a"
+                to: "p2.failed" replace: true obsolete: "a.failed" obsolete: "" }"#,
+        ),
     ];
     let others = others.map(|(word, text)| (word, text.to_owned()));
     assignments.into_iter().chain(others).collect()

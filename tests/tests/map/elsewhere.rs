@@ -115,3 +115,36 @@ fn hosts_of_their_own_need_a_folder_to_work_in() {
     let refused = cluster.dir.run(line);
     refused.fails(2, &["give --work DIR, a folder on each of them"]);
 }
+
+/// P0 lists the shards, and moves the results to their places.
+#[test]
+fn shards_of_any_name_are_listed_by_p0() {
+    let cluster = cluster();
+    let nodes = cluster.nodes("--stay --commands");
+    for name in ["a", "b", "c d", "e"] {
+        cluster.dir.put(&format!("in/{name}/file"), name);
+    }
+    let script = "cat file 2>/dev/null || cat; [ '{}' != b ] || { echo no; exit 3; }";
+    let options = "--joblog @/log --keep-work";
+    let failed = guarded(&cluster, options, script).finish();
+    failed.fails(
+        1,
+        &["error: b at P", "; its last words: bno; its output is in "],
+    );
+    let out = cluster.path("out");
+    assert_eq!(names(&out), ["a", "b.failed", "c d", "e", "p1", "p2"]);
+    assert_eq!(cluster.dir.read("out/c d/stdout"), "c d");
+    assert_eq!(cluster.dir.read("out/b.failed/stdout"), "bno\n");
+    assert_eq!(cluster.dir.read("out/p1/stdout"), "one");
+
+    let refused = guarded(&cluster, "", script).finish();
+    refused.fails(2, &["/out/a is there already; --force replaces it"]);
+    let script = "[ '{}' = b ] || exit 1; echo $FLITCAST_SHARD";
+    let options = "--joblog @/log --resume";
+    let done = guarded(&cluster, options, script).finish().ok();
+    done.prints(&["  earlier      5 shards have results already\n", "1 of 1"]);
+    assert_eq!(names(&out), ["a", "b", "c d", "e", "p1", "p2"]);
+    assert_eq!(cluster.dir.read("out/b/stdout"), "b\n");
+    assert_eq!(cluster.dir.read("log").lines().count(), 8);
+    dismiss(nodes);
+}

@@ -25,10 +25,14 @@ fn one_that_fails_is_named_and_the_others_are_gathered() {
     let last = "line 3 / line 4 / line 5 / line 6 / line 7";
     failed.says(&[
         "P2| line 1\nP2| line 2\n",
-        &format!("error: P2: the command ended with exit status 3; its last words: {last}\n"),
+        &format!("error: P2: the command ended with exit status 3; its last words: {last}; "),
+        &format!("its output is in {}/p2.failed\n", place.output().display()),
     ]);
     failed.prints(&["  results      2 of 3, "]);
-    place.assert_results(&["p1", "p3"], &[]);
+    place.assert_results(&["p1", "p2.failed", "p3"], &[]);
+    assert_eq!(place.result("p2.failed/stdout"), "two");
+    let all: Vec<String> = (1..8).map(|i| format!("line {i}\n")).collect();
+    assert_eq!(place.result("p2.failed/stderr"), all.concat());
     assert_eq!(place.result("p3/stdout"), "three");
 }
 
@@ -49,9 +53,9 @@ fn a_command_that_cannot_be_found_is_told_at_each_pe() {
 fn one_that_is_killed_is_told_by_its_signal() {
     let place = Place::new(&THREE);
     let failed = place.shell(&[], "[ $FLITCAST_PE != 1 ] || kill -9 $$");
-    let told = "error: P1: the command was killed by signal 9 (SIGKILL)\n";
+    let told = "error: P1: the command was killed by signal 9 (SIGKILL); its output is in ";
     failed.fails(1, &[told]);
-    place.assert_results(&["p2", "p3"], &[]);
+    place.assert_results(&["p1.failed", "p2", "p3"], &[]);
 }
 
 #[test]
@@ -93,7 +97,8 @@ fn a_command_that_runs_too_long_is_killed_as_a_whole() {
     let script = "cat; [ $FLITCAST_PE != 2 ] || { setsid sleep 1001 & trap '' TERM; sleep 1000; }";
     let failed = place.shell(&["--time-limit", "500ms"], script);
     failed.fails(1, &["error: P2: it was killed: it ran longer than 500ms"]);
-    place.assert_results(&["p1", "p3"], &[]);
+    place.assert_results(&["p1", "p2.failed", "p3"], &[]);
+    assert_eq!(place.result("p2.failed/stdout"), "two");
     assert_eq!(place.result("p3/stdout"), "three");
 }
 
@@ -138,7 +143,7 @@ fn retries_come_to_an_end() {
     let again = ["running it again (1 of 2)", "running it again (2 of 2)"];
     failed.fails(1, &[again[0], again[1], "error: P2: "]);
     assert_eq!(place.dir.read("count"), "x\nx\nx\n");
-    place.assert_results(&["p1", "p3"], &["count"]);
+    place.assert_results(&["p1", "p2.failed", "p3"], &["count"]);
 }
 
 /// Waits until the command runs at P2, and sends the PE a signal.

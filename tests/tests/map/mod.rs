@@ -4,6 +4,8 @@
 mod elsewhere;
 mod ends;
 mod failures;
+mod joblog;
+mod queue;
 mod results;
 
 use std::fs;

@@ -69,6 +69,9 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         work: work.clone(),
         pes: 2,
         time_limit_ns: 0,
+        shard: "p1".into(),
+        home: None,
+        linked: false,
     }));
     let unknown = "nobody knows who its coordinator is";
     let ran = stranger.hear();
@@ -78,7 +81,10 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         "{ran:?}"
     );
     assert!(!marker.exists());
-    stranger.say(&ToPe::Clear { work: work.clone() });
+    stranger.say(&ToPe::Clear {
+        work: work.clone(),
+        gathered: work.clone(),
+    });
     let FromPe::Cleared { left } = stranger.hear() else {
         panic!("it clears");
     };
@@ -97,6 +103,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
                 replace: true,
                 apart: false,
                 names: Vec::new(),
+                shards: Vec::new(),
             }),
             ..assignment(&[None, Some(0)], listen, collective)
         }));

@@ -16,6 +16,8 @@ fn a_command_that_ends_well_is_not_one_of_which_nothing_is_said() {
         wrote_bytes: 0,
         last_lines: Vec::new(),
         not_taken: Vec::new(),
+        shard: "a".into(),
+        kept_output: false,
     });
     let ours = written(|out| ran.put(out));
     assert_eq!(FromPe::parse(body(&ours)), Ok(ran));
@@ -28,9 +30,48 @@ fn nonsense_about_a_command_is_refused_with_a_reason() {
         (r#"run { work: "/w" }"#, "the command is missing"),
         (r#"run { words: "" work: "/w" }"#, "the command is missing"),
         (r#"run { words: "a\000" work: "/w" }"#, "a zero byte"),
-        (r#"run { words: "a" work: "w" }"#, "no absolute path"),
-        (r#"run { words: "a" work: "/\000" }"#, "no absolute path"),
+        (
+            r#"run { words: "a" work: "w" shard: "b" }"#,
+            "no absolute path",
+        ),
+        (
+            r#"run { words: "a" work: "/\000" shard: "b" }"#,
+            "no absolute path",
+        ),
+        (r#"run { words: "a" work: "/w" }"#, "a shard without"),
+        (
+            r#"run { words: "a" work: "/w" shard: ".." }"#,
+            "a shard without",
+        ),
+        (
+            r#"run { words: "a" work: "/w" shard: "b/c" }"#,
+            "a shard without",
+        ),
+        (
+            r#"run { words: "a" work: "/w" shard: "\000" }"#,
+            "a shard without",
+        ),
         ("clear { }", "no absolute path"),
+        (
+            r#"list_shards { input: "/a" output: "b" }"#,
+            "no absolute path",
+        ),
+        (
+            r#"place_results { gathered: "a" output: "/b" }"#,
+            "no absolute path",
+        ),
+        (
+            r#"place_results { gathered: "/a" output: "/b" from: "c" to: "d" }"#,
+            "not one place for each",
+        ),
+        (
+            r#"place_results { gathered: "/a" output: "/b" from: "../c" to: "d" obsolete: "" }"#,
+            "a shard without",
+        ),
+        (
+            r#"place_results { gathered: "/a" output: "/b" from: "c" to: "d/e" obsolete: "" }"#,
+            "a shard without",
+        ),
     ] {
         let parsed = ToPe::parse(&reference.encode("Control", text));
         refuses(text, parsed, reason);

@@ -57,6 +57,12 @@ impl Console {
         self.bar().suspend(|| stderr::line_of(pe, line));
     }
 
+    /// Passes on a line that the command on a shard has written on stderr.
+    pub fn line_of_shard(&self, shard: &str, pe: PeId, line: &str) {
+        self.bar()
+            .suspend(|| stderr::line_of_shard(shard, pe, line));
+    }
+
     /// Shows that `edges` of `of` edges have been measured.
     pub fn measured(&self, edges: usize, of: usize) {
         if edges == 0 {

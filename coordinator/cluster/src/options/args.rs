@@ -1,6 +1,7 @@
 //! Arguments of the operations that move messages, shared by the commands that run them. Values are
 //! texts here: `request` parses and checks them, so that all errors are reported at once.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -35,6 +36,9 @@ pub struct ScatterArgs {
     /// Deal all files below the input over the other PEs, balanced by size.
     #[arg(long)]
     pub spread: bool,
+    /// With `spread`: the entries of the input that are dealt whole; empty if all files are dealt.
+    #[arg(skip)]
+    pub shards: Vec<OsString>,
     /// The PE that holds the messages, as 3 or P3 or by its name in a cluster file; the lengths are those
     /// of all other PEs [default: P0].
     #[arg(long, value_name = "P")]

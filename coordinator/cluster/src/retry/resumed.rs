@@ -71,7 +71,7 @@ pub fn request(
             faults.extend(fault);
             let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
             let names = &record.site.pes;
-            measure_input(&files.input, operation, files.spread, tree, names, left_out)
+            measure_input(files, operation, tree, names, left_out)
         }
     };
     let bytes = bytes.map_err(|all| faults.extend(all));

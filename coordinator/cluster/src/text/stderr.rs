@@ -111,6 +111,17 @@ pub fn line_of(pe: PeId, line: &str) {
     }
 }
 
+/// Prints a line that the command on a shard has written, which a PE ran.
+pub fn line_of_shard(shard: &str, pe: PeId, line: &str) {
+    match is_json() {
+        true => tracing::info!(target: MESSAGES, %pe, shard, "{line}"),
+        false => put(
+            format!("{}| {}", in_one_line(shard), in_one_line(line)),
+            false,
+        ),
+    }
+}
+
 /// Returns the text of a line of a PE: of a JSON object its message.
 pub fn text_of(line: String) -> String {
     let object = is_json().then(|| serde_json::from_str::<serde_json::Value>(&line).ok());

@@ -91,6 +91,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
             order: MessageOrder::Tail,
             algorithm: Some(name),
             spread: false,
+            shards: Vec::new(),
             ports: None,
         }),
     };

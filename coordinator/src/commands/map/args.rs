@@ -1,19 +1,24 @@
 //! The command line of `flitcast map`, and its parts: the scatter, the command, the gather, and the
 //! working folder between them.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
-use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
+use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
-use flitcast_proto::ops::Layout;
+use flitcast_proto::wire::MAX_JOBS;
 
-use flitcast_cluster::job::request::{Request, RequestError, Site, count_by_input, output_fault};
+use super::halt::{self, Halt};
+use super::joblog::{self, JobLog};
+use super::queue::Order;
+use super::shards::Shards;
+use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -27,7 +32,7 @@ use flitcast_cluster::text::units::parse_time;
 const EXAMPLES: &str = "\
 Examples:
   flitcast map --input shards --output results -- wc -w
-  flitcast map -n 4 --spread --input texts --output out -- sh -c 'cat * | wc -w'
+  flitcast map -n 4 --jobs 2 --input texts --output out -- gzip -k {}
   flitcast map --cluster cluster.toml --work /scratch --retry 1 \\
       --input /data/shards --output /data/results -- /opt/train --epochs 3";
 
@@ -37,20 +42,31 @@ Examples:
 pub struct MapArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
-    tree: TreeArgs,
-    /// Folder of the shards, where p3 is P3's: a file or a folder.
+    pub tree: TreeArgs,
+    /// Folder of the shards: files or folders of any name, for any PE; or p3 is P3's, if all are named so.
     #[arg(long, value_name = "DIR")]
-    input: PathBuf,
+    pub input: PathBuf,
     /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
-    spread: bool,
-    /// Folder for the results, in p3 those of P3: the standard output of P3's command becomes p3/stdout, and each file
-    /// that it writes in its current directory becomes p3/FILE.
+    pub spread: bool,
+    /// Folder for the results: the standard output of the command on the shard NAME becomes NAME/stdout, and
+    /// each file that it writes in its current directory NAME/FILE.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
     /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     force: bool,
+    /// Number of commands that each PE runs at once: on shards of any name.
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
+    jobs: usize,
+    /// Log each command that has ended: a line with the columns of GNU parallel, and the name of the shard
+    /// as last column.
+    #[arg(long, value_name = "FILE")]
+    joblog: Option<PathBuf>,
+    /// Run only what is missing: shards that the --joblog does not report as done, or that have no result
+    /// in the output. Any PE may run each.
+    #[arg(long, requires = "joblog", conflicts_with = "spread")]
+    resume: bool,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
     /// absolute path on each PE's host [default: beside the output, if all PEs are on this host].
     #[arg(long, value_name = "DIR")]
@@ -80,9 +96,9 @@ pub struct MapArgs {
     /// Format of the result on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
-    /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
-    /// empty folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
-    /// the number of PEs.
+    /// The command that runs for each shard: in the shard, if that is a folder, or in an empty folder,
+    /// with the shard as standard input. {} in a word and FLITCAST_SHARD are the shard's name,
+    /// FLITCAST_PE is the PE's number, FLITCAST_PES the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -92,8 +108,17 @@ pub struct MapArgs {
 struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
-    #[arg(long, value_name = "N", help_heading = "Faults")]
+    #[arg(
+        long,
+        visible_alias = "retries",
+        value_name = "N",
+        help_heading = "Faults"
+    )]
     retry: Option<String>,
+    /// Stop after failures: never, soon,fail=N (no command begins after N have failed for good) or
+    /// now,fail=N (which also kills the running ones).
+    #[arg(long, value_name = "WHEN", value_parser = halt::parse, default_value = "never", help_heading = "Faults")]
+    halt: Halt,
     /// Time limits, as in `flitcast scatter --timeouts`.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
@@ -104,19 +129,19 @@ struct FaultArgs {
 }
 
 /// A valid command line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Map {
     pub args: MapArgs,
+    pub shards: Shards,
     pub scatter: Request,
     pub work: PathBuf,
+    /// A hidden folder in the output, from which results are moved to their places.
+    pub gathered: PathBuf,
 }
 
 impl Map {
     /// Checks the command line of `flitcast map`.
     pub fn understand(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
-        // The results may be those of fewer PEs.
-        let input = Some(&*args.input).filter(|_| !args.spread);
-        count_by_input(&mut args.tree, input, Layout::ByDestination);
         let mut faults: Vec<anyhow::Error> = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
@@ -125,6 +150,10 @@ impl Map {
         let elsewhere = placement
             .as_ref()
             .is_some_and(|places| places.is_elsewhere());
+        let shards = shards(&mut args, elsewhere).unwrap_or_else(|all| {
+            faults.extend(all);
+            Shards::OfPes
+        });
         match &args.work {
             Some(work) if work.is_relative() => {
                 let work = work.display();
@@ -136,6 +165,7 @@ impl Map {
             )),
             _ => {}
         }
+        let gathered = random_id().map(|id| args.output.join(format!("{WORK_PREFIX}{id:016x}")));
         match elsewhere {
             true if args.output.is_relative() => {
                 let (option, path) = ("--output", args.output.clone());
@@ -143,14 +173,17 @@ impl Map {
             }
             true => {}
             false => {
-                let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
+                if let Ok(gathered) = &gathered {
+                    clear_dead(gathered);
+                }
+                let fault =
+                    output_fault(&args.output, (false, 0), Some(&args.input), args.replaces());
                 faults.extend(fault.map(anyhow::Error::from));
             }
         }
         let work = working_folder(&args)
             .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
         let scatter = work.as_ref().ok().and_then(|work| {
-            let spread = args.spread;
             let round = args.round(args.input.clone(), work.join("in"), false);
             let scatter = ScatterArgs {
                 from: None,
@@ -158,7 +191,8 @@ impl Map {
                 round,
                 order: MessageOrder::Tail,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
-                spread,
+                spread: args.spread || matches!(shards, Shards::Named { .. }),
+                shards: shards.names(),
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
@@ -174,25 +208,33 @@ impl Map {
         {
             faults.push(anyhow!(PLAIN_COMMANDS));
         }
-        match (scatter, work) {
-            (Some(mut scatter), Ok(work)) if faults.is_empty() => {
-                scatter.messages.later_output = later_output(&args);
+        match (scatter, work, gathered) {
+            (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
+                let is_direct = shards == Shards::OfPes;
+                scatter.messages.later_output = later_output(&args).filter(|_| is_direct);
                 scatter.again = true;
                 scatter.commands = true;
                 Ok(Map {
                     scatter,
+                    shards,
                     args,
                     work,
+                    gathered,
                 })
             }
             _ => Err(faults),
         }
     }
 
-    /// Returns the gather of the results, which exist now.
-    pub fn gather(&self) -> Result<Request, Vec<RequestError>> {
+    /// Returns the gather of the results, which exist now: to the output, or to the hidden folder in it.
+    pub fn gather(&self, is_direct: bool) -> Result<Request, Vec<RequestError>> {
         let args = &self.args;
-        let round = args.round(self.work.join("out"), args.output.clone(), args.force);
+        let output = if is_direct {
+            &args.output
+        } else {
+            &self.gathered
+        };
+        let round = args.round(self.work.join("out"), output.clone(), args.force);
         let gather = Request::gather(GatherArgs {
             to: None,
             round,
@@ -209,11 +251,54 @@ impl Map {
         })
     }
 
-    /// Returns the time limit of each command in nanoseconds; 0 for no limit.
-    pub fn time_limit_ns(&self) -> u64 {
-        let limit = self.args.faults.time_limit;
-        limit.map_or(0, |limit| limit.as_nanos() as u64)
+    /// Returns the command, and the rules by which PEs run it.
+    pub fn order(&self) -> Order {
+        let (site, faults) = (&self.scatter.site, &self.args.faults);
+        Order {
+            words: self.args.command.clone(),
+            work: self.work.clone(),
+            pes: site.tree.len() as u32,
+            time_limit_ns: faults.time_limit.map_or(0, |limit| limit.as_nanos() as u64),
+            jobs: self.args.jobs,
+            retries: self.scatter.retries,
+            halt: faults.halt,
+            is_shared: self.shards != Shards::OfPes && !site.placement.is_spread(),
+        }
     }
+
+    /// Opens the log of commands, if one is to be written.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it cannot be written.
+    pub fn joblog(&self) -> anyhow::Result<Option<JobLog>> {
+        let Some(path) = &self.args.joblog else {
+            return Ok(None);
+        };
+        let opened = JobLog::open(path, self.args.resume);
+        Ok(Some(opened.with_context(|| {
+            format!("--joblog {}: it cannot be written", path.display())
+        })?))
+    }
+}
+
+/// Returns the kind of shards, and sets the number of PEs where no option gives it. The input of PEs on
+/// other hosts is listed later.
+fn shards(args: &mut MapArgs, is_elsewhere: bool) -> Result<Shards, Vec<anyhow::Error>> {
+    if args.spread || is_elsewhere {
+        return Ok(Shards::OfPes);
+    }
+    let has_result = |shard: &OsStr| args.output.join(shard).symlink_metadata().is_ok();
+    let done = args.done(has_result).map_err(|fault| vec![fault])?;
+    Shards::of(&args.input, &mut args.tree, done.as_ref())
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let jobs = text
+        .parse()
+        .ok()
+        .filter(|jobs| (1..=MAX_JOBS).contains(jobs));
+    jobs.ok_or_else(|| format!("it is not an integer from 1 to {MAX_JOBS}"))
 }
 
 /// Returns the path that must not exist when the results are gathered, so that this is checked
@@ -247,6 +332,25 @@ fn working_folder(args: &MapArgs) -> io::Result<PathBuf> {
 }
 
 impl MapArgs {
+    /// Returns the shards that are done according to the log and have results, if `--resume` is given.
+    pub fn done(
+        &self,
+        has_result: impl Fn(&OsStr) -> bool,
+    ) -> anyhow::Result<Option<BTreeSet<OsString>>> {
+        let Some(log) = self.joblog.as_ref().filter(|_| self.resume) else {
+            return Ok(None);
+        };
+        let done =
+            joblog::done_in(log).map_err(|error| anyhow!("--joblog {}: {error}", log.display()))?;
+        let done = done.into_iter().filter(|shard| has_result(shard));
+        Ok(Some(done.collect()))
+    }
+
+    /// Returns whether results in the output are replaced.
+    pub fn replaces(&self) -> bool {
+        self.force || self.resume
+    }
+
     fn round(&self, input: PathBuf, output: PathBuf, force: bool) -> RoundArgs {
         let MapArgs {
             tree,

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use super::args::Map;
 use super::three_runs::{complain, execute};
-use super::{report, work};
-use crate::render::exit::{FAILED, report_end};
+use super::{at_root, report, work};
+use crate::render::exit::{FAILED, REFUSED, report_end};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::rounds::run::RunResult;
@@ -19,6 +19,15 @@ use flitcast_cluster::text::stderr;
 /// Returns an error if the working folder could not be removed.
 pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
+    let mut map = map.clone();
+    if map.scatter.site.placement.is_elsewhere() && !map.args.spread {
+        let looked = at_root::look(&mut map, logs, &mut interrupts).await?;
+        if let Err(faults) = looked {
+            faults.iter().for_each(stderr::error);
+            return Ok(ExitCode::from(REFUSED));
+        }
+    }
+    let map = &map;
     let mut gone = Vec::new();
     // Held until the folder is removed or kept.
     let restricted = work::restrict(map).await;
@@ -26,21 +35,22 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         Ok(_lock) => execute(map, logs, &mut interrupts, &mut gone).await,
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
-    let cleared = match map.args.keep_work {
+    let cleared = work::clear_gathered(map).await;
+    let cleared = cleared.and(match map.args.keep_work {
         true => {
             let work = map.work.display();
             stderr::note(format_args!("the working folder is kept: {work}"));
             Ok(())
         }
         false => work::clear(map, &gone, logs, &mut interrupts).await,
-    };
+    });
     let (mut ended, story) = mapped?;
     if let RunResult::Interrupted(interrupted) = &mut ended {
         // In the working folder, which is removed.
         interrupted.failure = None;
     }
     let code = report_end(ended, map.args.format, &story, |mapped| {
-        complain(mapped);
+        complain(map, mapped);
         let printed = match map.args.format {
             Format::Json => report::json(map, mapped),
             _ => report::table(map, mapped),

@@ -4,9 +4,16 @@
 //! `retry` contains the scatter and the gather; the node crate contains the execution of a command.
 
 mod args;
+mod at_root;
 mod command;
+mod halt;
+mod joblog;
+mod queue;
 mod report;
+mod results;
 mod run;
+mod shards;
+mod task;
 mod three_runs;
 mod work;
 

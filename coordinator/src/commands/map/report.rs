@@ -1,35 +1,63 @@
 //! The result of `flitcast map` as a human-readable table, or as JSON.
 
+use std::cmp::Reverse;
+
+use flitcast_node::task::failed_name;
 use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
 use super::args::Map;
-use super::run::{CommandFate, Mapped, ShardTask};
+use super::shards::Shards;
+use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::text::figures::{self, lines, micros};
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::{counted, last_words, shell_word};
 
-/// Returns the errors of all PEs that failed, a line for each.
-pub fn complaints(mapped: &Mapped) -> Vec<String> {
+/// Returns the errors of all shards whose command failed, a line for each.
+pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
     let mut out = Vec::new();
+    let mut waiting = 0;
     for task in &mapped.tasks {
-        if let Some(why) = task.failure() {
+        let subject = task.subject();
+        if task.is_named && matches!(task.fate, CommandFate::Waiting) {
+            waiting += 1;
+        } else if let Some(why) = task.failure() {
             let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
             let said = last_words("; its last words: ", lines);
-            out.push(format!("{}: {why}{said}", task.pe));
+            let kept = task.has_output() && task.left_behind.is_none();
+            let output = map.args.output.join(failed_name(&task.name));
+            let kept = kept.then(|| format!("; its output is in {}", output.display()));
+            out.push(format!(
+                "{subject}: {why}{said}{}",
+                kept.unwrap_or_default()
+            ));
         }
         let not_taken = task.not_taken().iter();
-        out.extend(not_taken.map(|why| format!("{}: not in its result: {why}", task.pe)));
+        out.extend(not_taken.map(|why| format!("{subject}: not in its result: {why}")));
+        let left = task.left_behind.iter();
+        out.extend(left.map(|why| format!("{subject}: {why}")));
     }
-    for (pe, why) in &mapped.left_behind {
-        out.push(format!("{pe}: {why}"));
+    if waiting > 0 {
+        let shards = counted(waiting, "shard was", "shards were");
+        out.push(format!(
+            "{shards} not run, because commands on others failed"
+        ));
     }
     out
 }
 
 /// Returns the table and the summary below it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
+    let table = match map.shards {
+        Shards::OfPes => pes_table(map, mapped),
+        Shards::Named { .. } => shards_table(mapped),
+    };
+    heading(map, mapped) + &table + &summary(map, mapped)
+}
+
+/// Returns a row for each PE.
+fn pes_table(map: &Map, mapped: &Mapped) -> String {
     let several = mapped.tasks.iter().any(|task| task.runs > 1);
     let mut header = vec!["PE", "shard", "exit", "time", "results"];
     if several {
@@ -37,7 +65,7 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
     }
     let mut table = figures::table(header);
     for pe in map.scatter.site.tree.below_root() {
-        let task = mapped.tasks.iter().find(|task| task.pe == pe);
+        let task = mapped.tasks.iter().find(|task| task.home == pe);
         let mut row = vec![pe.to_string()];
         row.extend(cells(task));
         if several {
@@ -45,7 +73,43 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
         }
         table.add_row(row);
     }
-    heading(map, mapped) + &lines(table, 1) + &summary(map, mapped)
+    lines(table, 1)
+}
+
+/// Returns a row for each shard, or for the slowest ones if there are many.
+fn shards_table(mapped: &Mapped) -> String {
+    const ROWS: usize = 16;
+    let mut tasks: Vec<&ShardTask> = mapped.tasks.iter().collect();
+    if tasks.len() > ROWS {
+        let took = |task: &&ShardTask| task.ran().map(|ran| ran.took_ns);
+        tasks.sort_by_key(|task| Reverse(took(task)));
+        tasks.truncate(ROWS);
+    }
+    let several = tasks.iter().any(|task| task.runs > 1);
+    let mut header = vec!["shard", "PE", "bytes", "exit", "time", "results"];
+    if several {
+        header.insert(2, "runs");
+    }
+    let mut table = figures::table(header);
+    for task in &tasks {
+        let pe = if task.runs > 0 {
+            task.pe.to_string()
+        } else {
+            "-".to_owned()
+        };
+        let mut row = vec![task.shown(), pe];
+        row.extend(cells(Some(task)));
+        if several {
+            row.insert(2, task.runs.to_string());
+        }
+        table.add_row(row);
+    }
+    let left = mapped.tasks.len() - tasks.len();
+    match (tasks.len(), left) {
+        (0, _) => String::new(),
+        (_, 0) => lines(table, 1),
+        _ => lines(table, 1) + &format!("  and {left} quicker ones\n"),
+    }
 }
 
 /// Returns the cells of shard, exit status, time and results.
@@ -101,10 +165,14 @@ fn heading(map: &Map, mapped: &Mapped) -> String {
 }
 
 fn summary(map: &Map, mapped: &Mapped) -> String {
-    let mut out = format!("\n  scatter      {}\n", moved(Some(&mapped.scatter)));
+    let mut out = format!("\n  scatter      {}\n", moved(mapped.scatter.as_deref()));
     let tasks = mapped.tasks.iter();
-    let longest = tasks.filter_map(|task| Some((task.ran()?.took_ns, task.pe)));
-    let longest = longest.max().map(|(_, pe)| format!(", longest at {pe}"));
+    let longest = tasks.filter_map(|task| Some((task.ran()?.took_ns, task)));
+    let longest = longest.max_by_key(|(took, task)| (*took, task.seq));
+    let longest = longest.map(|(_, task)| match task.is_named {
+        true => format!(", longest: {}", task.subject()),
+        false => format!(", longest at {}", task.pe),
+    });
     let running = Nanos(mapped.running.as_nanos() as u64);
     out.push_str(&format!(
         "  run          {running}{}\n",
@@ -120,8 +188,12 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     if let Some(told) = map.scatter.site.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
+    if map.shards.done() > 0 {
+        let shards = counted(map.shards.done() as u64, "shard has", "shards have");
+        out.push_str(&format!("  earlier      {shards} results already\n"));
+    }
     let tasks = mapped.tasks.iter();
-    let there: Vec<&ShardTask> = tasks.filter(|task| mapped.has_result(task)).collect();
+    let there: Vec<&ShardTask> = tasks.filter(|task| task.has_result()).collect();
     if there.is_empty() {
         out.push_str("  results      none\n");
         return out;
@@ -150,43 +222,62 @@ fn moved(outcome: Option<&Outcome>) -> String {
 /// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
     let pes = map.scatter.site.tree.below_root().map(|pe| {
-        let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
-            return json!({ "pe": pe.0, "shard_bytes": null });
-        };
-        let ran = task.ran();
-        let (code, signal) = match ran.map(|ran| &ran.end) {
-            Some(End::Exited(code)) => (Some(code), None),
-            Some(End::Signalled(signal)) => (None, Some(signal)),
-            _ => (None, None),
-        };
-        json!({
-            "pe": pe.0,
-            "shard_bytes": task.shard_bytes,
-            "runs": task.runs,
-            "exit_status": code,
-            "signal": signal,
-            "error": task.failure().or_else(|| mapped.left_behind.get(&pe).cloned()),
-            "last_words": ran.map(|ran| &ran.last_lines),
-            "not_taken": task.not_taken(),
-            "seconds": ran.map(|ran| ran.took_ns as f64 / 1e9),
-            "result_bytes": mapped.has_result(task).then(|| task.wrote_bytes()),
-        })
+        let task = mapped.tasks.iter().find(|task| task.home == pe);
+        task.map_or_else(|| json!({ "pe": pe.0, "shard_bytes": null }), task_json)
     });
-    let undelivered = mapped.tasks.iter().filter(|task| !mapped.has_result(task));
-    let result = json!({
+    let undelivered = mapped.tasks.iter().filter(|task| !task.has_result());
+    let mut result = json!({
         "operation": "map",
         "command": words(map).collect::<Vec<_>>(),
         "tree": map.scatter.site.name,
         "security": map.scatter.site.guard.name(),
-        "pes": pes.collect::<Vec<_>>(),
-        "failed": undelivered.map(|task| task.pe.0).collect::<Vec<_>>(),
-        "scatter": moved_json(Some(&mapped.scatter)),
-        "run": { "seconds": mapped.running.as_secs_f64() },
-        "gather": moved_json(mapped.gather.as_deref()),
-        "output": map.args.output.display().to_string(),
-        "work": map.args.keep_work.then(|| map.work.display().to_string()),
     });
+    match map.shards {
+        Shards::OfPes => {
+            result["pes"] = pes.collect();
+            result["failed"] = undelivered.map(|task| task.pe.0).collect();
+        }
+        Shards::Named { .. } => {
+            let shards = mapped.tasks.iter().map(|task| {
+                let mut shard = task_json(task);
+                shard["shard"] = task.name.to_string_lossy().into();
+                shard
+            });
+            result["shards"] = shards.collect();
+            result["failed"] = undelivered
+                .map(|task| task.name.to_string_lossy())
+                .collect();
+            result["resumed"] = map.shards.done().into();
+        }
+    }
+    result["scatter"] = moved_json(mapped.scatter.as_deref());
+    result["run"] = json!({ "seconds": mapped.running.as_secs_f64() });
+    result["gather"] = moved_json(mapped.gather.as_deref());
+    result["output"] = map.args.output.display().to_string().into();
+    let work = map.args.keep_work.then(|| map.work.display().to_string());
+    result["work"] = work.into();
     format!("{result:#}\n")
+}
+
+fn task_json(task: &ShardTask) -> Value {
+    let ran = task.ran();
+    let (code, signal) = match ran.map(|ran| &ran.end) {
+        Some(End::Exited(code)) => (Some(code), None),
+        Some(End::Signalled(signal)) => (None, Some(signal)),
+        _ => (None, None),
+    };
+    json!({
+        "pe": task.pe.0,
+        "shard_bytes": task.shard_bytes,
+        "runs": task.runs,
+        "exit_status": code,
+        "signal": signal,
+        "error": task.failure().or_else(|| task.left_behind.clone()),
+        "last_words": ran.map(|ran| &ran.last_lines),
+        "not_taken": task.not_taken(),
+        "seconds": ran.map(|ran| ran.took_ns as f64 / 1e9),
+        "result_bytes": task.has_result().then(|| task.wrote_bytes()),
+    })
 }
 
 fn moved_json(outcome: Option<&Outcome>) -> Value {

@@ -1,14 +1,16 @@
 //! The three runs of a map: the scatter of the shards, the commands, and the gather of the results.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
+use anyhow::Context as _;
+use flitcast_node::task::WorkLock;
 use flitcast_proto::PeId;
-use flitcast_proto::wire::control::Run;
 
 use super::args::Map;
 use super::report::complaints;
-use super::run::{self, CommandFate, Mapped, ShardTask};
+use super::shards::Shards;
+use super::task::{CommandFate, Mapped, ShardTask};
+use super::{results, run};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
@@ -25,6 +27,9 @@ pub async fn execute(
     interrupts: &mut Interrupts,
     gone: &mut Vec<PeId>,
 ) -> anyhow::Result<Ended> {
+    if matches!(&map.shards, Shards::Named { left, .. } if left.is_empty()) {
+        return Ok((RunResult::Done(Box::default()), RetryReport::default()));
+    }
     let scatter = ResumableJob::new(map.scatter.clone()).unrecorded();
     let scattered = retry::run(scatter, logs, interrupts).await?;
     let story = scattered.story;
@@ -42,46 +47,52 @@ pub async fn execute(
         let dead = retries.flat_map(|retry| &retry.left_out);
         gone.extend(dead.map(|(pe, _)| *pe));
     }
-    let shards = scattered.delivered.iter();
-    let mut tasks: Vec<ShardTask> = shards
-        .map(|&(pe, bytes)| ShardTask::new(pe, bytes))
-        .collect();
-    let order = Run {
-        words: map.args.command.clone(),
-        work: map.work.clone(),
-        pes: map.scatter.site.tree.len() as u32,
-        time_limit_ns: map.time_limit_ns(),
-    };
+    let delivered = scattered.delivered.iter();
+    let undelivered = story.undelivered.iter();
+    let undelivered = undelivered.map(|lost| (lost.delivery.row, lost.bytes, false));
+    let sent = delivered.map(|&(pe, bytes)| (pe, bytes, true));
+    let sent: Vec<_> = sent.chain(undelivered).collect();
+    let tree = &map.scatter.site.tree;
+    let tasks = map.shards.tasks(tree, &sent);
+    let is_delivered = |task: &ShardTask| matches!(task.fate, CommandFate::Waiting);
+    let (mut tasks, lost): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_delivered);
     let began = Instant::now();
-    match run::run(&scattered.request, &order, &mut tasks, logs, interrupts).await? {
+    let order = map.order();
+    let joblog = map.joblog()?;
+    let ended = run::run(
+        &scattered.request,
+        &order,
+        &mut tasks,
+        joblog,
+        logs,
+        interrupts,
+    )
+    .await?;
+    match ended {
         RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
         RunResult::Failed(failure) => {
             return Ok((RunResult::Failed(failure), RetryReport::default()));
         }
         RunResult::Done(dead) => gone.extend(dead),
     }
-    let running = began.elapsed();
-    for lost in &story.undelivered {
-        let mut task = ShardTask::new(lost.delivery.row, lost.bytes);
-        task.fate = CommandFate::Lost("died before it had its shard".to_owned());
-        tasks.push(task);
-    }
-    tasks.sort_by_key(|task| task.pe);
+    tasks.extend(lost);
+    tasks.sort_by_key(|task| task.seq);
     let mapped = Box::new(Mapped {
         tasks,
-        scatter,
-        running,
+        scatter: Some(scatter),
+        running: began.elapsed(),
         gather: None,
-        left_behind: BTreeMap::new(),
         stories: [story, RetryReport::default()],
     });
-    match mapped.tasks.iter().any(ShardTask::is_done) {
+    let has_any = |task: &ShardTask| task.is_done() || task.has_output();
+    match mapped.tasks.iter().any(has_any) {
         true => gather(map, mapped, gone, logs, interrupts).await,
         false => Ok((RunResult::Done(mapped), RetryReport::default())),
     }
 }
 
-/// Gathers the results of the tasks that are done, without the PEs that are `gone`.
+/// Gathers the results of the tasks that are done and the output of those that failed, without the PEs
+/// that are `gone`.
 async fn gather(
     map: &Map,
     mut mapped: Box<Mapped>,
@@ -89,10 +100,18 @@ async fn gather(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
-    let request = map.gather().map_err(|faults| {
+    let is_direct = |task: &ShardTask| task.is_done() && !task.is_named;
+    // The output of a failed command of an earlier run may be in the output.
+    let is_direct = mapped.tasks.iter().all(is_direct) && !map.args.replaces();
+    let request = map.gather(is_direct).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
     })?;
+    // Held until the folder is removed: the next map removes it if this one is killed.
+    let _lock = match is_direct || map.scatter.site.placement.is_elsewhere() {
+        true => None,
+        false => Some(WorkLock::take(&map.gathered).context("cannot lock the folder of results")?),
+    };
     let why = |pe: &PeId| (*pe, "it died before".to_owned());
     let dead = gone.iter().map(why).collect();
     let gather = ResumableJob::new(request).unrecorded().without(dead);
@@ -100,27 +119,31 @@ async fn gather(
     let outcome = match gathered.ended {
         RunResult::Done(outcome) => outcome,
         RunResult::Failed(failure) => {
-            complain(&mapped);
+            complain(map, &mapped);
             return Ok((RunResult::Failed(failure), gathered.story));
         }
         RunResult::Interrupted(signal) => {
-            complain(&mapped);
+            complain(map, &mapped);
             return Ok(interrupted(signal));
         }
     };
-    let done = mapped.tasks.iter().filter(|task| task.is_done());
     let arrived = |pe: PeId| gathered.delivered.iter().any(|(there, _)| *there == pe);
-    let left = done.filter(|task| !arrived(task.pe));
-    let why = "its result was not gathered".to_owned();
-    mapped.left_behind = left.map(|task| (task.pe, why.clone())).collect();
+    for task in &mut mapped.tasks {
+        if (task.is_done() || task.has_output()) && !arrived(task.pe) {
+            task.left_behind = Some("its result was not gathered".to_owned());
+        }
+    }
     mapped.stories[1] = gathered.story;
     mapped.gather = Some(outcome);
+    if !is_direct {
+        results::place(map, &mut mapped, gone, logs, interrupts).await?;
+    }
     Ok((RunResult::Done(mapped), RetryReport::default()))
 }
 
 /// Logs the tasks that failed.
-pub fn complain(mapped: &Mapped) {
-    for line in complaints(mapped) {
+pub fn complain(map: &Map, mapped: &Mapped) {
+    for line in complaints(map, mapped) {
         stderr::error(line);
     }
     for note in mapped

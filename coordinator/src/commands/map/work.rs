@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use flitcast_node::payload::remove;
 use flitcast_node::task::{WorkLock, clear_away, clear_dead};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
@@ -42,6 +43,17 @@ pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
     })?))
 }
 
+/// Removes the hidden folder in the output from which results are moved.
+pub async fn clear_gathered(map: &Map) -> anyhow::Result<()> {
+    if map.scatter.site.placement.is_elsewhere() {
+        // P0 removes it.
+        return Ok(());
+    }
+    let gathered = map.gathered.clone();
+    let cleared = tokio::task::spawn_blocking(move || remove(&gathered)).await?;
+    cleared.with_context(|| format!("cannot remove {}", map.gathered.display()))
+}
+
 /// Removes the working folder on all hosts. If other hosts have to be called again for that, a
 /// second Ctrl-C leaves the folder there.
 pub async fn clear(
@@ -68,7 +80,10 @@ async fn clear_everywhere(
     let pes = map.scatter.site.tree.pes().filter(|pe| !gone.contains(pe));
     let pes: Vec<PeId> = pes.collect();
     let work = map.work.clone();
-    let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| Ok(told(cluster, work).await);
+    let (root, gathered) = (map.scatter.site.tree.root(), map.gathered.clone());
+    let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
+        Ok(told(cluster, work, (root, gathered)).await)
+    };
     let mut left: Vec<String> = gone.iter().map(|pe| format!("{pe} is gone")).collect();
     left.extend(
         match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
@@ -88,8 +103,15 @@ async fn clear_everywhere(
 }
 
 /// Asks all PEs to remove their parts; returns what is left, with the reasons.
-async fn told(cluster: &mut Cluster, work: PathBuf) -> Vec<String> {
-    cluster.say_to_all(&ToPe::Clear { work }).await;
+/// `gathered` is a PE with its further folder.
+async fn told(cluster: &mut Cluster, work: PathBuf, gathered: (PeId, PathBuf)) -> Vec<String> {
+    for pe in cluster.pes() {
+        let (work, gathered) = match pe == gathered.0 {
+            true => (work.clone(), gathered.1.clone()),
+            false => (work.clone(), PathBuf::new()),
+        };
+        cluster.say(pe, ToPe::Clear { work, gathered }).await;
+    }
     let mut asked: Vec<PeId> = cluster.pes().collect();
     let mut left_over = Vec::new();
     let deadline = Instant::now() + CLEARING;

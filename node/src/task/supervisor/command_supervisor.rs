@@ -50,7 +50,7 @@ impl CommandSupervisor {
     /// invalid order.
     pub fn told(pe: PeId) -> io::Result<CommandSupervisor> {
         let run = parse(&order()?)?;
-        let folders = Folders::of(&run.work, pe).map_err(io::Error::other)?;
+        let folders = Folders::of(&run, pe).map_err(io::Error::other)?;
         Ok(CommandSupervisor { folders, pe, run })
     }
 
@@ -114,6 +114,7 @@ impl CommandSupervisor {
             .env_remove("OLDPWD")
             .env("FLITCAST_PE", self.pe.0.to_string())
             .env("FLITCAST_PES", self.run.pes.to_string())
+            .env("FLITCAST_SHARD", &self.run.shard)
             .env(MARK, &folders.task)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -67,7 +67,7 @@ const CONTROL: &[Field] = &[
     one(
         8,
         &[
-            one(7, &[many::<Text>(6, &[])]),
+            one(7, &[many::<Text>(6, &[]), many::<Octets>(7, &[])]),
             many::<pb::ShapedEdge>(9, &[]),
             many::<pb::Peer>(19, &[]),
             many::<pb::Lane>(43, LANE),
@@ -78,6 +78,16 @@ const CONTROL: &[Field] = &[
     one(16, &[one(5, COUNTS)]),
     one(24, &[many::<Octets>(1, &[])]),
     one(26, &[many::<Text>(6, &[]), many::<Text>(7, &[])]),
+    one(38, &[many::<Octets>(1, &[]), many::<Octets>(3, &[])]),
+    one(
+        39,
+        &[
+            many::<Octets>(3, &[]),
+            many::<Octets>(4, &[]),
+            many::<Octets>(6, &[]),
+        ],
+    ),
+    one(40, &[many::<Text>(1, &[])]),
 ];
 
 /// Decodes a control frame, unless its lists would take more memory than its bytes allow.

@@ -15,6 +15,7 @@ mod timeouts;
 mod to_pe;
 mod version;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub use counts::{Counts, EdgeCounts};
 pub use pong::{Doing, Pong};
 pub use register::{Join, Ready, Register, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
-pub use task::{End, Ran, Run};
+pub use task::{End, PlaceResults, Ran, Run};
 pub use timeouts::Timeouts;
 pub use version::{Prefix, Version};
 
@@ -81,9 +82,30 @@ pub enum FromPe {
     /// The answer to a [`ToPe::Ping`].
     Pong(Pong),
     /// A line from the standard error of a command, or a part of a long line.
-    Line(String),
+    Line {
+        /// The line.
+        text: String,
+        /// The name of the command's shard.
+        shard: OsString,
+    },
     /// The answer to a [`ToPe::Run`].
     Ran(Ran),
+    /// The answer to a [`ToPe::ListShards`].
+    ShardsListed {
+        /// The names of the entries of the input, in order.
+        names: Vec<OsString>,
+        /// The bytes of the files of each entry.
+        sizes: Vec<u64>,
+        /// The names of the entries of the output.
+        results: Vec<OsString>,
+        /// The reason why the input cannot be sent; empty if it can.
+        fault: String,
+    },
+    /// The answer to a [`ToPe::PlaceResults`].
+    ResultsPlaced {
+        /// For each entry the reason why it was not moved; empty if it was.
+        faults: Vec<String>,
+    },
     /// The answer to a [`ToPe::Clear`].
     Cleared {
         /// The paths that could not be removed, with the reasons; empty if nothing is left.
@@ -175,10 +197,22 @@ pub enum ToPe {
     },
     /// Request to run a command; replaces an assignment.
     Run(Run),
+    /// Request to P0 for the shards of its input; replaces an assignment.
+    ListShards {
+        /// The absolute path of the input.
+        input: PathBuf,
+        /// The absolute path of the output.
+        output: PathBuf,
+    },
+    /// Request to P0 to move gathered results to the output; replaces an assignment.
+    PlaceResults(PlaceResults),
     /// Request to remove this PE's part of a working folder; replaces an assignment.
     Clear {
         /// The absolute path of the working folder.
         work: PathBuf,
+        /// The absolute path of a hidden folder in an output, which is removed too; empty if there is
+        /// none.
+        gathered: PathBuf,
     },
 }
 
@@ -309,6 +343,9 @@ pub struct FilePayload {
     /// Names by which entries of `input` can be called, beside `p1`, `p2` and so on: by PE, empty
     /// for a PE without one or of which the receiver reads no entry.
     pub names: Vec<String>,
+    /// With `spread`: the names of the entries of `input` that are dealt whole; empty if all files
+    /// are dealt.
+    pub shards: Vec<OsString>,
 }
 
 impl Payload {

@@ -1,9 +1,10 @@
 //! The messages for running a command at a PE: the command, its output and its result.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::PeId;
 use crate::wire::codec::{Wire, missing, record};
 use crate::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN, WireError, pb};
 
@@ -19,6 +20,29 @@ pub struct Run {
     pub pes: u32,
     /// Time after which the command is killed, in nanoseconds; 0 for no limit.
     pub time_limit_ns: u64,
+    /// The name of the shard.
+    pub shard: OsString,
+    /// The PE whose input is a folder with this shard; `None` if the PE's own input is the shard.
+    pub home: Option<PeId>,
+    /// Whether a shard that is a file also has its name in the command's current directory.
+    pub linked: bool,
+}
+
+/// Gathered results, and their places in the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceResults {
+    /// A hidden folder in the output.
+    pub gathered: PathBuf,
+    /// The output, an absolute path as well.
+    pub output: PathBuf,
+    /// The path of each entry in `gathered`.
+    pub from: Vec<PathBuf>,
+    /// The name of each entry in the output.
+    pub to: Vec<OsString>,
+    /// Whether existing entries are replaced.
+    pub replace: bool,
+    /// For each entry the name of one that is removed from the output then; empty for none.
+    pub obsolete: Vec<OsString>,
 }
 
 /// Result of a command.
@@ -36,6 +60,10 @@ pub struct Ran {
     /// Entries that the command wrote and that are not in its result, with reasons: at most
     /// [`MAX_NOT_TAKEN`] lines, each of at most [`MAX_LINE_CHARS`].
     pub not_taken: Vec<String>,
+    /// The name of the shard.
+    pub shard: OsString,
+    /// Whether the command failed and its output is in place of the result.
+    pub kept_output: bool,
 }
 
 /// The way in which a command ended.
@@ -50,7 +78,7 @@ pub enum End {
 }
 
 record! {
-    Run = Run { words, work, pes, time_limit_ns },
+    Run = Run { words, work, pes, time_limit_ns, shard, home, linked },
     |run: &Run| {
         if run.words.first().is_none_or(|program| program.is_empty()) {
             return Err(missing("the command"));
@@ -58,7 +86,32 @@ record! {
         if run.words.iter().any(|word| word.as_bytes().contains(&0)) {
             return Err(WireError::malformed("a word of a command with a zero byte"));
         }
+        check_shard(&run.shard)?;
         check_work(&run.work)
+    }
+}
+
+record! {
+    PlaceResults = PlaceResults { gathered, output, from, to, replace, obsolete },
+    |results: &PlaceResults| {
+        check_work(&results.gathered)?;
+        check_work(&results.output)?;
+        let count = results.from.len();
+        if results.to.len() != count || results.obsolete.len() != count {
+            return Err(WireError::malformed("not one place for each result"));
+        }
+        let obsolete = results.obsolete.iter().filter(|name| !name.is_empty());
+        let names = results.to.iter().chain(obsolete).map(OsString::as_os_str);
+        names.chain(results.from.iter().flatten()).try_for_each(check_shard)
+    }
+}
+
+/// Checks the name of a shard, which must be a name in a folder.
+fn check_shard(shard: &OsStr) -> Result<(), WireError> {
+    let is_name = Path::new(shard).file_name() == Some(shard);
+    match is_name && !shard.as_bytes().contains(&0) {
+        true => Ok(()),
+        false => Err(WireError::malformed("a shard without a valid name")),
     }
 }
 
@@ -93,7 +146,7 @@ impl Wire for End {
 }
 
 record! {
-    Ran = Ran { took_ns, wrote_bytes, last_lines, not_taken, end },
+    Ran = Ran { took_ns, wrote_bytes, last_lines, not_taken, end, shard, kept_output },
     |ran: &Ran| {
         let is_long = |line: &String| line.chars().count() > MAX_LINE_CHARS;
         if ran.last_lines.len() > MAX_LAST_LINES || ran.last_lines.iter().any(is_long) {

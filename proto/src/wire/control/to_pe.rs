@@ -17,10 +17,11 @@ use crate::{DeliveryId, PeId, Tree, shape};
 messages! {
     ToPe, "a PE's message from the coordinator",
     |message: &ToPe| match message {
-        ToPe::Clear { work } => check_work(work),
+        ToPe::Clear { work, .. } => check_work(work),
+        ToPe::ListShards { input, output } => check_work(input).and(check_work(output)),
         _ => Ok(()),
     };
-    whole: Welcome.0, Assignment.0, CheckPrefixes.prefixes, Prepare.0, Run.0;
+    whole: Welcome.0, Assignment.0, CheckPrefixes.prefixes, Prepare.0, Run.0, PlaceResults.0;
     fields:
         Refusal { reason },
         ProbeEdge { child, budget_ns },
@@ -32,7 +33,8 @@ messages! {
         Stop { over },
         Abort { round, reason },
         Ping { look },
-        Clear { work },
+        ListShards { input, output },
+        Clear { work, gathered },
 }
 
 impl ToPe {
@@ -132,7 +134,7 @@ impl Wire for Payload {
     }
 }
 
-record! { FilePayload = FilePayload { input, spread, output, replace, apart, names } }
+record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards } }
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {

@@ -1,5 +1,7 @@
 //! A command line of any operation, before it is checked.
 
+use std::ffi::OsString;
+
 use flitcast_plan::Algorithm;
 
 use super::input;
@@ -20,6 +22,8 @@ pub struct RequestSpec {
     pub root: Option<(&'static str, String)>,
     /// Whether all files are distributed over the PEs.
     pub spread: bool,
+    /// The entries of the input that are distributed whole; empty if all files are.
+    pub shards: Vec<OsString>,
     /// The way to span a network.
     pub spanning: SpanningArg,
     /// The algorithm, if it may build its own tree.
@@ -44,6 +48,7 @@ impl RequestSpec {
             round,
             root: None,
             spread: false,
+            shards: Vec::new(),
             spanning,
             lays: None,
             ports: None,

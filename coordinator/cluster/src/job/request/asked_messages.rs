@@ -1,5 +1,6 @@
 //! The messages that a command line asks for, and their lengths on a tree.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
@@ -45,6 +46,8 @@ pub struct FilesAt<'a> {
     pub names: &'a [String],
     /// Whether all files are distributed over the PEs.
     pub spread: bool,
+    /// The entries that are distributed whole; empty if all files are.
+    pub shards: &'a [OsString],
     /// Whether existing files in the output are replaced.
     pub replace: bool,
     /// Whether the files are on other hosts, and are not checked here.
@@ -170,22 +173,20 @@ impl AskedMessages {
                 if let Some(why) = payload::output_fault(&folder, last) {
                     return one(RequestError::Output { path: output, why });
                 }
-                let bytes = match files.elsewhere {
-                    true => vec![0; operation.collective().deliveries(tree)],
-                    false => {
-                        let (spread, names) = (files.spread, files.names);
-                        measure_input(&input, operation, spread, tree, names, |_| false)?
-                    }
-                };
-                let payload = Payload::Files(FilePayload {
+                let payload = FilePayload {
                     input,
                     spread: files.spread,
                     output,
                     replace: files.replace,
                     apart: files.apart,
                     names: Vec::new(),
-                });
-                return Ok((payload, bytes));
+                    shards: files.shards.to_vec(),
+                };
+                let bytes = match files.elsewhere {
+                    true => vec![0; operation.collective().deliveries(tree)],
+                    false => measure_input(&payload, operation, tree, files.names, |_| false)?,
+                };
+                return Ok((Payload::Files(payload), bytes));
             }
             AskedMessages::Matrix(path) => read_matrix(&path, pes),
             AskedMessages::Synthetic { option, lengths } => {

@@ -337,6 +337,7 @@ impl Checks<'_> {
         let files = FilesAt {
             names: &placement.map(Placement::names).unwrap_or_default(),
             spread: self.asked.spread,
+            shards: &self.asked.shards,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)

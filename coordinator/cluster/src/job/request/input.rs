@@ -7,6 +7,7 @@ use flitcast_node::payload::{self, Others, Pattern, PayloadError};
 use flitcast_plan::Algorithm;
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::Layout;
+use flitcast_proto::wire::control::FilePayload;
 use flitcast_proto::{DeliveryId, Tree};
 
 use crate::job::fault::{RequestError, one};
@@ -19,13 +20,13 @@ use crate::text::units::{Bytes, MAX_TOTAL_BYTES};
 /// `names` of PEs, if there are any. The distribution of files only repeats if none
 /// has changed, so all are checked.
 pub fn measure_input(
-    input: &Path,
+    files: &FilePayload,
     operation: Algorithm,
-    spread: bool,
     tree: &Tree,
     names: &[String],
     left_out: impl Fn(DeliveryId) -> bool,
 ) -> Result<Vec<u64>, Vec<RequestError>> {
+    let (input, spread) = (&files.input, files.spread);
     let of_input = |fault: PayloadError| RequestError::from(anyhow!("--input: {fault}"));
     let all = |faults: Vec<PayloadError>| faults.into_iter().map(of_input).collect::<Vec<_>>();
     let all_pes = Others::all(tree.len()).named(names);
@@ -43,7 +44,7 @@ pub fn measure_input(
         }
         (Layout::Shards, Some(pattern)) => payload::pattern_input(pattern, all_pes),
         (Layout::ByDestination | Layout::BySource, None) => {
-            payload::scatter_input(input, spread, Others::of(tree).named(names))
+            payload::scatter_input(files, Others::of(tree).named(names))
         }
         (Layout::Whole, _) => payload::whole_input(input.to_owned())
             .map(|whole| vec![Some(whole)])
@@ -159,7 +160,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let measure = |operation, left_out: &[u32]| {
             let left_out = |it: DeliveryId| left_out.contains(&it.0);
-            measure_input(dir.path(), operation, false, &tree("star:3"), &[], left_out)
+            let files = FilePayload {
+                input: dir.path().to_owned(),
+                ..FilePayload::default()
+            };
+            measure_input(&files, operation, &tree("star:3"), &[], left_out)
         };
         // All with one modification time, which is a part of a message: another time could change its
         // length.

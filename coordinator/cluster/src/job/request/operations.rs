@@ -52,6 +52,7 @@ impl Request {
         let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             spread: args.spread,
+            shards: args.shards,
             ports,
             baseline,
             ways,

@@ -62,6 +62,12 @@ fn without_lines(mut word: FromPe) -> FromPe {
                 *line = in_one_line(&*line);
             }
         }
+        FromPe::ShardsListed { fault, .. } => *fault = indented(&*fault),
+        FromPe::ResultsPlaced { faults } => {
+            for fault in faults {
+                *fault = in_one_line(&*fault);
+            }
+        }
         FromPe::Cleared { left } => *left = in_one_line(&*left),
         _ => {}
     }

@@ -72,6 +72,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         replace: top.flag("replace"),
         apart: top.flag("apart"),
         names: Vec::new(),
+        shards: Vec::new(),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
     let delivered = |field: &_| read_delivered(field, operation, some_tree, others);

@@ -126,6 +126,9 @@ impl Driver<'_> {
             let named = files.names.iter_mut().zip(site.tree.ids());
             let unread = named.filter(|(_, of)| !reads_all && *of != pe);
             unread.for_each(|(name, _)| name.clear());
+            if pe != site.tree.root() {
+                files.shards.clear();
+            }
         }
         payload
     }

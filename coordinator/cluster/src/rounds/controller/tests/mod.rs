@@ -207,5 +207,8 @@ fn progress(round: u64, bytes: u64) -> FromPe {
 
 /// Returns a message that is not expected in any round.
 fn odd() -> FromPe {
-    FromPe::Line("hello".to_owned())
+    FromPe::Line {
+        text: "hello".to_owned(),
+        shard: "a".into(),
+    }
 }

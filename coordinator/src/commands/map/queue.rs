@@ -1,0 +1,363 @@
+//! The queue of shards while a cluster runs: each PE runs the command on its own shards first, and then,
+//! if all PEs share the working folder, on those of the PE with most bytes left.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use flitcast_node::channel::ChannelError;
+use flitcast_node::timeout_stream::IdleTimeout;
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, Run, ToPe};
+use tokio::time::Instant;
+
+use super::halt::Halt;
+use super::joblog::JobLog;
+use super::task::{CommandFate, ShardTask};
+use flitcast_cluster::launch::cluster::{Cluster, Heard};
+use flitcast_cluster::observe::console::Console;
+use flitcast_cluster::rounds::controller::LEFT;
+use flitcast_cluster::text::words::last_words;
+
+/// Time between two checks that all PEs with running commands are alive. Each death is reported as an
+/// event; this covers events that do not arrive.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The word in a command that is replaced by the name of the shard.
+const BRACES: &[u8] = b"{}";
+
+/// The command, and the rules by which PEs run it.
+pub struct Order {
+    pub words: Vec<OsString>,
+    pub work: PathBuf,
+    /// Number of PEs, the root included.
+    pub pes: u32,
+    /// Time after which the command is killed, in nanoseconds; 0 for no limit.
+    pub time_limit_ns: u64,
+    /// Number of commands that each PE runs at once.
+    pub jobs: usize,
+    /// Number of times that a failed command is run again.
+    pub retries: u32,
+    pub halt: Halt,
+    /// Whether all PEs share the working folder, so that each can run the command on any shard.
+    pub is_shared: bool,
+}
+
+impl Order {
+    /// Returns the words of the command on a shard.
+    fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
+        let words = self.words.iter();
+        words.map(|word| with_name(word, &task.name)).collect()
+    }
+
+    /// Returns the message to the PE that runs the command on a shard.
+    fn run(&self, task: &ShardTask) -> Run {
+        let braces = |word: &OsString| find(word.as_bytes()).is_some();
+        Run {
+            words: self.words_for(task),
+            work: self.work.clone(),
+            pes: self.pes,
+            time_limit_ns: self.time_limit_ns,
+            shard: task.name.clone(),
+            home: task.is_named.then_some(task.home),
+            linked: task.is_named || self.words.iter().any(braces),
+        }
+    }
+}
+
+fn find(text: &[u8]) -> Option<usize> {
+    text.windows(BRACES.len()).position(|part| part == BRACES)
+}
+
+/// Replaces `{}` in a word by the name of a shard.
+pub fn with_name(word: &OsStr, name: &OsStr) -> OsString {
+    let (mut rest, mut out) = (word.as_bytes(), Vec::new());
+    while let Some(at) = find(rest) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(name.as_bytes());
+        rest = &rest[at + BRACES.len()..];
+    }
+    out.extend_from_slice(rest);
+    OsString::from_vec(out)
+}
+
+/// The shards of a PE on which no command has begun.
+#[derive(Default)]
+struct Waiting {
+    /// Indices of the tasks.
+    tasks: VecDeque<usize>,
+    bytes: u64,
+}
+
+/// The queue of all shards on one cluster.
+pub struct Queue<'a> {
+    cluster: &'a mut Cluster,
+    console: &'a Console,
+    order: &'a Order,
+    tasks: &'a mut [ShardTask],
+    /// The shards on which no command has begun, by the PE that received them.
+    waiting: BTreeMap<PeId, Waiting>,
+    /// The running commands of each PE: indices of the tasks, by the names of the shards.
+    running: BTreeMap<PeId, BTreeMap<OsString, usize>>,
+    /// Number of commands that have succeeded.
+    done: usize,
+    log: Option<&'a mut JobLog>,
+    /// When the last command on each shard has begun.
+    began: BTreeMap<usize, SystemTime>,
+    /// Whether no further command begins.
+    is_halted: bool,
+}
+
+impl<'a> Queue<'a> {
+    /// Creates the queue of all tasks that are due.
+    pub fn new(
+        cluster: &'a mut Cluster,
+        console: &'a Console,
+        order: &'a Order,
+        tasks: &'a mut [ShardTask],
+        log: Option<&'a mut JobLog>,
+    ) -> Queue<'a> {
+        let mut waiting: BTreeMap<PeId, Waiting> = BTreeMap::new();
+        let due = |(_, task): &(usize, &ShardTask)| task.is_due(order.retries);
+        for (index, task) in tasks.iter().enumerate().filter(due) {
+            let of_home = waiting.entry(task.home).or_default();
+            of_home.tasks.push_back(index);
+            of_home.bytes += task.shard_bytes;
+        }
+        let done = tasks.iter().filter(|task| task.is_done()).count();
+        Queue {
+            done,
+            log,
+            began: BTreeMap::new(),
+            cluster,
+            console,
+            order,
+            tasks,
+            waiting,
+            running: BTreeMap::new(),
+            is_halted: false,
+        }
+    }
+
+    /// Runs all due tasks, until each has ended, or no PE is left that can run it. Returns whether
+    /// failures have halted the queue.
+    pub async fn work_off(mut self) -> bool {
+        self.console
+            .begin("map".to_owned(), self.tasks.len() as u64);
+        self.show();
+        loop {
+            self.fill().await;
+            if self.running.is_empty() {
+                return self.is_halted;
+            }
+            match self.cluster.hear(Instant::now() + LOOK).await {
+                Some((pe, heard)) => self.take(pe, heard),
+                None => {
+                    let dead = self.running.keys().copied();
+                    let dead: Vec<PeId> = dead.filter(|pe| !self.cluster.is_alive(*pe)).collect();
+                    for pe in dead {
+                        self.lose(pe, "is gone");
+                    }
+                }
+            }
+            if self.is_halted && matches!(self.order.halt, Halt::Now(_)) {
+                let running: Vec<PeId> = self.running.keys().copied().collect();
+                for pe in running {
+                    for (_, index) in self.running.remove(&pe).unwrap_or_default() {
+                        let why = "the command was killed, because others failed (--halt)";
+                        self.tasks[index].fate = CommandFate::Lost(why.to_owned());
+                    }
+                }
+                return true;
+            }
+        }
+    }
+
+    /// Starts commands until every living PE runs as many as it may. All PEs get a first one before any
+    /// gets a second one.
+    async fn fill(&mut self) {
+        if self.is_halted {
+            return;
+        }
+        for slot in 0..self.order.jobs {
+            if self.waiting.is_empty() {
+                return;
+            }
+            for pe in self.cluster.pes() {
+                let running = self.running.get(&pe).map_or(0, BTreeMap::len);
+                if running > slot || !self.cluster.is_alive(pe) {
+                    continue;
+                }
+                if let Some(index) = self.next(pe) {
+                    self.start(pe, index).await;
+                }
+            }
+        }
+    }
+
+    /// Takes the task that a PE runs next: one that it received, or else one of the PE with most bytes
+    /// left.
+    fn next(&mut self, pe: PeId) -> Option<usize> {
+        let richest = || {
+            let others = self.waiting.iter().filter(|_| self.order.is_shared);
+            others.max_by_key(|(_, of)| of.bytes).map(|(pe, _)| *pe)
+        };
+        let home = match self.waiting.contains_key(&pe) {
+            true => pe,
+            false => richest()?,
+        };
+        let of_home = self.waiting.get_mut(&home)?;
+        let index = of_home.tasks.pop_front()?;
+        of_home.bytes -= self.tasks[index].shard_bytes;
+        if of_home.tasks.is_empty() {
+            self.waiting.remove(&home);
+        }
+        Some(index)
+    }
+
+    async fn start(&mut self, pe: PeId, index: usize) {
+        let task = &mut self.tasks[index];
+        task.runs += 1;
+        task.pe = pe;
+        let run = self.order.run(task);
+        self.began.insert(index, SystemTime::now());
+        let of_pe = self.running.entry(pe).or_default();
+        of_pe.insert(task.name.clone(), index);
+        self.cluster.say(pe, ToPe::Run(run)).await;
+    }
+
+    /// Handles an event of a PE.
+    fn take(&mut self, pe: PeId, heard: Heard) {
+        let lost = match heard {
+            Heard::Word(FromPe::Line { text, shard }) => {
+                return match self.tasks.first().is_some_and(|task| task.is_named) {
+                    true => {
+                        let shard = shard.to_string_lossy();
+                        self.console.line_of_shard(&shard, pe, &text);
+                    }
+                    false => self.console.line_of(pe, &text),
+                };
+            }
+            Heard::Word(FromPe::Pong(_)) => return,
+            Heard::Word(FromPe::Ran(ran)) => {
+                if let Some(of_pe) = self.running.get_mut(&pe)
+                    && let Some(index) = of_pe.remove(&ran.shard)
+                {
+                    if of_pe.is_empty() {
+                        self.running.remove(&pe);
+                    }
+                    self.end(index, CommandFate::Ran(ran));
+                }
+                return;
+            }
+            Heard::Word(FromPe::Fault { reason, .. }) => reason,
+            Heard::Word(other) => format!("sent an unexpected message: {}", other.kind()),
+            Heard::Exited(exit, lines) => {
+                format!("{exit}{}", last_words("; its last words: ", &lines))
+            }
+            Heard::ChannelEnded(end) => match why_ended(self.cluster, pe, end) {
+                Some(why) => why,
+                // The end of its process is reported next.
+                None => return self.cluster.give_up_on(pe),
+            },
+        };
+        self.lose(pe, &lost);
+    }
+
+    /// Handles the death of a PE, which ends its commands.
+    fn lose(&mut self, pe: PeId, why: &str) {
+        self.cluster.give_up_on(pe);
+        for (_, index) in self.running.remove(&pe).unwrap_or_default() {
+            self.end(index, CommandFate::Lost(why.to_owned()));
+        }
+    }
+
+    /// Handles the end of a command.
+    fn end(&mut self, index: usize, fate: CommandFate) {
+        let task = &mut self.tasks[index];
+        task.fate = fate;
+        self.done += usize::from(task.is_done());
+        self.note(index);
+        let task = &self.tasks[index];
+        let retries = self.order.retries;
+        if let Some(why) = task.failure() {
+            match task.is_due(retries) {
+                true => {
+                    let (subject, again) = (task.subject(), task.runs);
+                    self.console.note(&format!(
+                        "{subject}: {why}; running it again ({again} of {retries})"
+                    ));
+                    let of_home = self.waiting.entry(task.home).or_default();
+                    of_home.tasks.push_front(index);
+                    of_home.bytes += task.shard_bytes;
+                }
+                false => self.is_halted = self.is_halted || self.has_failed_enough(),
+            }
+        }
+        self.show();
+    }
+
+    /// Adds the end of a command to the log.
+    fn note(&mut self, index: usize) {
+        let began = self.began.remove(&index);
+        let (Some(log), Some(began)) = (&mut self.log, began) else {
+            return;
+        };
+        let task = &self.tasks[index];
+        let words = self.order.words_for(task);
+        if let Err(error) = log.add(task, began, &words) {
+            self.console
+                .note(&format!("--joblog: a line is missing: {error}"));
+        }
+    }
+
+    /// Returns whether so many commands have failed that no further one begins.
+    fn has_failed_enough(&self) -> bool {
+        let (Halt::Soon(limit) | Halt::Now(limit)) = self.order.halt else {
+            return false;
+        };
+        let retries = self.order.retries;
+        let failed = |task: &&ShardTask| !task.is_done() && !task.is_due(retries);
+        self.tasks.iter().filter(failed).count() >= limit as usize
+    }
+
+    fn show(&self) {
+        self.console.done(self.done, self.tasks.len());
+    }
+}
+
+/// Returns the reason why the channel of a PE has ended, unless the end of its process gives a better
+/// one.
+fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<String> {
+    let lifeless = match &end {
+        Some(ChannelError::Io(error)) => IdleTimeout::of(error),
+        _ => None,
+    };
+    match (lifeless, end) {
+        (Some(lifeless), _) => Some(lifeless.to_string()),
+        _ if cluster.joined_from(pe).is_none() => None,
+        (None, Some(error)) => Some(format!("is gone: its channel broke: {error}")),
+        (None, None) => Some(format!("is gone: {LEFT}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_are_replaced_wherever_they_are() {
+        let with = |word: &str| with_name(OsStr::new(word), OsStr::new("a b"));
+        for (word, expected) in [
+            ("{}", "a b"),
+            ("x{}y{}", "xa bya b"),
+            ("{{}}", "{a b}"),
+            ("{ } {", "{ } {"),
+            ("", ""),
+        ] {
+            assert_eq!(with(word), expected);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The shards of an input: one for each PE, or entries of any name, which any PE may get.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use anyhow::anyhow;
+use flitcast_node::payload::{self, Others, PayloadError};
+use flitcast_node::task::failed_name;
+use flitcast_proto::{PeId, Tree};
+
+use super::task::{CommandFate, ShardTask};
+use flitcast_cluster::job::request::count_by_input;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_proto::ops::Layout;
+
+/// Maximum length of the name of a shard: with `.failed` behind it, it is the name of a file.
+const LONGEST_NAME: usize = 255 - ".failed".len();
+
+/// The shards of a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shards {
+    /// Each PE has its own: the entry with its name, or its part of the files.
+    OfPes,
+    /// Entries that are dealt to the PEs.
+    Named {
+        /// The names of the entries in order, and the bytes of their files.
+        left: Vec<(OsString, u64)>,
+        /// Number of further entries, which have results already.
+        done: usize,
+    },
+}
+
+impl Shards {
+    /// Returns the names of the entries; empty if shards are those of PEs.
+    pub fn names(&self) -> Vec<OsString> {
+        match self {
+            Shards::OfPes => Vec::new(),
+            Shards::Named { left, .. } => left.iter().map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Returns the number of shards that have results already.
+    pub fn done(&self) -> usize {
+        match self {
+            Shards::OfPes => 0,
+            Shards::Named { done, .. } => *done,
+        }
+    }
+
+    /// Returns the kind of shards in an input on this host, and sets the number of PEs where no option
+    /// gives it. With `done`, the shards are those that are not in it, which any PE may run, whatever
+    /// their names. An input that cannot be read is reported by the scatter.
+    pub fn of(
+        input: &Path,
+        tree: &mut TreeArgs,
+        done: Option<&BTreeSet<OsString>>,
+    ) -> Result<Shards, Vec<anyhow::Error>> {
+        let entries = payload::list(input).unwrap_or_default();
+        let mut names: Vec<OsString> = entries.into_iter().map(OsString::from).collect();
+        let (all, is_counted) = (names.len(), tree.pe_options().is_empty());
+        match done {
+            Some(done) => names.retain(|name| !done.contains(name)),
+            None => {
+                let mut counted = tree.clone();
+                count_by_input(&mut counted, Some(input), Layout::ByDestination);
+                if are_of_pes(&names, &counted) {
+                    *tree = counted;
+                    return Ok(Shards::OfPes);
+                }
+            }
+        }
+        if is_counted {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            tree.workers = Some(names.len().clamp(1, processors) as u32);
+        }
+        check(&names)?;
+        let measured = payload::measure_shards(input, &names);
+        let faults = |all: Vec<PayloadError>| {
+            let all = all.into_iter();
+            all.map(|fault| anyhow!("--input: {fault}"))
+                .collect::<Vec<_>>()
+        };
+        let left = measured.map_err(faults)?;
+        let done = all - left.len();
+        Ok(Shards::Named { left, done })
+    }
+
+    /// Returns the kind of shards that P0 has listed, with the bytes of their files; `done` as above.
+    pub fn listed(
+        mut left: Vec<(OsString, u64)>,
+        tree: &TreeArgs,
+        done: Option<&BTreeSet<OsString>>,
+    ) -> Result<Shards, Vec<anyhow::Error>> {
+        let mut names: Vec<OsString> = left.iter().map(|(name, _)| name.clone()).collect();
+        let all = names.len();
+        match done {
+            Some(done) => left.retain(|(name, _)| !done.contains(name)),
+            None if are_of_pes(&names, tree) => return Ok(Shards::OfPes),
+            None => {}
+        }
+        names.retain(|name| left.binary_search_by(|(other, _)| other.cmp(name)).is_ok());
+        check(&names)?;
+        let done = all - left.len();
+        Ok(Shards::Named { left, done })
+    }
+
+    /// Returns the tasks of the shards that a scatter sent to these PEs, each with the length of its
+    /// message and whether that was delivered; by PE, or by name.
+    pub fn tasks(&self, tree: &Tree, sent: &[(PeId, u64, bool)]) -> Vec<ShardTask> {
+        let dealt = match self {
+            Shards::OfPes => None,
+            Shards::Named { left, .. } => Some(payload::shards_of(left, Others::of(tree))),
+        };
+        let mut tasks = Vec::new();
+        for &(pe, bytes, is_delivered) in sent {
+            let mut of_pe: Vec<ShardTask> = match &dealt {
+                None => vec![ShardTask::of_pe(pe, bytes)],
+                Some(dealt) => {
+                    let own = dealt.get(pe.index()).into_iter().flatten();
+                    own.map(|(name, bytes)| ShardTask::named(name.clone(), pe, *bytes))
+                        .collect()
+                }
+            };
+            if !is_delivered {
+                for task in &mut of_pe {
+                    let died = "died before it had its shard";
+                    task.fate = CommandFate::Lost(died.to_owned());
+                }
+            }
+            tasks.extend(of_pe);
+        }
+        match self {
+            Shards::OfPes => tasks.sort_by_key(|task| task.home),
+            Shards::Named { .. } => {
+                tasks.sort_by(|one, other| one.name.cmp(&other.name));
+                for (seq, task) in (1..).zip(&mut tasks) {
+                    task.seq = seq;
+                }
+            }
+        }
+        tasks
+    }
+}
+
+/// Returns whether each of these entries is named by a PE that can have a shard. They are, if the tree
+/// is not valid, which the scatter reports.
+fn are_of_pes(entries: &[OsString], tree: &TreeArgs) -> bool {
+    if tree.pe_options().is_empty() {
+        return entries.is_empty();
+    }
+    let offered = tree.offered(SpanningArg::Bfs).unwrap_or_default();
+    let Some(topology) = offered.first() else {
+        return true;
+    };
+    let names = topology.places().names();
+    let others = Others::of(&topology.tree).named(&names);
+    let is_of_pe = |entry: &OsString| {
+        let pe = others.pe_of(entry);
+        pe.is_some_and(|pe| pe < others.pes && Some(pe) != others.root.map(PeId::index))
+    };
+    entries.iter().all(is_of_pe)
+}
+
+/// Checks that shards can have these names, which are in order.
+fn check(names: &[OsString]) -> Result<(), Vec<anyhow::Error>> {
+    let faults: Vec<anyhow::Error> = names.iter().filter_map(|name| fault(name, names)).collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults),
+    }
+}
+
+/// Returns the reason why a shard cannot have its name.
+fn fault(name: &OsStr, names: &[OsString]) -> Option<anyhow::Error> {
+    let shown = name.display();
+    if name.len() > LONGEST_NAME {
+        return Some(anyhow!(
+            "--input: `{shown}` has more than {LONGEST_NAME} bytes; give the shard a shorter name"
+        ));
+    }
+    let failed = failed_name(name);
+    names.binary_search(&failed).is_ok().then(|| {
+        let failed = failed.display();
+        anyhow!(
+            "--input: `{failed}` would be both a result and the output of a failed command on \
+             `{shown}`; rename it"
+        )
+    })
+}

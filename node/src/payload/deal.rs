@@ -1,0 +1,206 @@
+//! Dealing: the files or the entries of a directory, distributed over the PEs in messages that are
+//! about equally long.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use flitcast_proto::PeId;
+
+use super::content::Content;
+use super::entry::EntryKind;
+use super::error::PayloadError;
+use super::others::Others;
+use super::refusal::shown;
+use super::scan::{FoundEntry, Walk};
+
+/// Deals all regular files, symlinks and empty directories below a directory to all PEs but the
+/// root, so that the messages are about equally long. Returns the content of M_i at index `i`.
+pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadError> {
+    // With a slash at its end the path means a directory, or a symlink to one.
+    let dir = dir.join("");
+    let mut files = Vec::new();
+    list_files(&dir, Path::new(""), &mut files)?;
+    let items = files.into_iter().map(|(bytes, file)| (bytes, vec![file]));
+    dealt(dir, items.collect(), others)
+}
+
+/// Deals entries of a directory to all PEs but the root, each entry whole, so that the messages are
+/// about equally long. Returns the content of M_i at index `i`.
+///
+/// On failure returns all errors, so that the user can correct them at once.
+pub fn deal_shards(
+    dir: &Path,
+    shards: &[OsString],
+    others: Others,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let items = list_shards(dir, shards)?;
+    dealt(dir.join(""), items, others).map_err(|fault| vec![fault])
+}
+
+/// Returns the files of entries of a directory, as [`list_files`] does, with their total length.
+fn list_shards(
+    dir: &Path,
+    shards: &[OsString],
+) -> Result<Vec<(u64, Vec<PathBuf>)>, Vec<PayloadError>> {
+    let (mut items, mut faults) = (Vec::new(), Vec::new());
+    for shard in shards {
+        let mut files = Vec::new();
+        match list_files(dir, Path::new(shard), &mut files) {
+            Ok(()) => items.push((
+                // Measuring reports a message that is too long.
+                files
+                    .iter()
+                    .fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes)),
+                files.into_iter().map(|(_, file)| file).collect(),
+            )),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(items),
+        false => Err(faults),
+    }
+}
+
+/// Returns entries of a directory with the bytes of their files.
+///
+/// On failure returns all errors.
+pub fn measure_shards(
+    dir: &Path,
+    shards: &[OsString],
+) -> Result<Vec<(OsString, u64)>, Vec<PayloadError>> {
+    let items = list_shards(dir, shards)?.into_iter();
+    let items = shards.iter().cloned().zip(items);
+    Ok(items.map(|(name, (bytes, _))| (name, bytes)).collect())
+}
+
+/// Returns the entries that [`deal_shards`] deals to each PE, by its index, of entries with the bytes of
+/// their files.
+pub fn shards_of(shards: &[(OsString, u64)], others: Others) -> Vec<Vec<(OsString, u64)>> {
+    let items = shards.iter().map(|(name, bytes)| (*bytes, name.clone()));
+    let mut of_pes = vec![Vec::new(); others.pes];
+    // Without a PE to deal to, the scatter reports that.
+    let hands = hands(items.collect(), others.count()).unwrap_or_default();
+    for (pe, hand) in others.iter().zip(hands) {
+        of_pes[pe] = hand
+            .into_iter()
+            .map(|(bytes, name)| (name, bytes))
+            .collect();
+    }
+    of_pes
+}
+
+/// Adds the regular files, symlinks and empty directories of an entry of a directory, or of all its
+/// entries if `below` is empty, with their lengths and their paths in that directory.
+pub fn list_files(
+    dir: &Path,
+    below: &Path,
+    files: &mut Vec<(u64, PathBuf)>,
+) -> Result<(), PayloadError> {
+    // The directory found last, until an entry in it is found.
+    let mut empty: Option<PathBuf> = None;
+    for found in Walk::of(&Content::Entry(dir.join(below))) {
+        let FoundEntry { entry, .. } = found?;
+        // An empty path would add a slash.
+        let path = match entry.is_root() {
+            true => below.to_owned(),
+            false => below.join(&entry.path),
+        };
+        let is_left = |empty: &PathBuf| !path.starts_with(empty);
+        files.extend(empty.take().filter(is_left).map(|empty| (0, empty)));
+        match entry.kind {
+            EntryKind::Directory => empty = (!path.as_os_str().is_empty()).then_some(path),
+            EntryKind::File { .. } | EntryKind::Symlink { .. } => files.push((entry.size(), path)),
+        }
+    }
+    files.extend(empty.map(|empty| (0, empty)));
+    Ok(())
+}
+
+/// Deals items of a directory, each of some files with their total length, to all PEs but the root.
+fn dealt(
+    dir: PathBuf,
+    items: Vec<(u64, Vec<PathBuf>)>,
+    others: Others,
+) -> Result<Vec<Option<Content>>, PayloadError> {
+    let Some(hands) = hands(items, others.count()) else {
+        let root = others.root.unwrap_or(PeId::ROOT);
+        let dir = shown(&dir);
+        return Err(PayloadError::Unusable(format!(
+            "the files below {dir} cannot be distributed: the only PE is {root}"
+        )));
+    };
+    let mut contents = vec![None; others.pes];
+    for (pe, hand) in others.iter().zip(hands) {
+        let mut files: Vec<PathBuf> = hand.into_iter().flat_map(|(_, files)| files).collect();
+        if !files.is_empty() {
+            files.sort();
+            contents[pe] = Some(Content::Dealt {
+                base: dir.clone(),
+                files: files.into(),
+            });
+        }
+    }
+    Ok(contents)
+}
+
+/// Deals items with their lengths to a number of hands: the largest one first, each to the hand with the
+/// fewest bytes, then the fewest items, then the first one. Returns `None` if there are items and no
+/// hand.
+fn hands<T: Ord + Clone>(mut items: Vec<(u64, T)>, count: usize) -> Option<Vec<Vec<(u64, T)>>> {
+    items.sort_by(|(bytes, item), (other, another)| (other, item).cmp(&(bytes, another)));
+    let mut hands: Vec<(u64, Vec<(u64, T)>)> = vec![(0, Vec::new()); count];
+    for (bytes, item) in items {
+        // The first of equal minima is taken.
+        let hand = hands
+            .iter_mut()
+            .min_by_key(|(bytes, items)| (*bytes, items.len()));
+        let (total, items) = hand?;
+        *total = total.saturating_add(bytes);
+        items.push((bytes, item));
+    }
+    Some(hands.into_iter().map(|(_, items)| items).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_dealt_whole_and_by_size() {
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        for (name, bytes) in [("a/x", 300), ("a/y", 300), ("b", 500), ("c", 200), ("d", 0)] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
+            std::fs::write(path, vec![0; bytes]).expect("it can be written");
+        }
+        std::fs::create_dir(dir.path().join("e")).expect("it can be made");
+        let names = ["a", "b", "c", "d", "e"].map(OsString::from);
+        let others = Others {
+            root: Some(PeId(1)),
+            ..Others::all(3)
+        };
+        let dealt = deal_shards(dir.path(), &names, others).expect("it can be dealt");
+        let files = |pe: usize| match &dealt[pe] {
+            Some(Content::Dealt { files, .. }) => files.to_vec(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(files(0), ["a/x", "a/y", "d", "e"].map(PathBuf::from));
+        assert_eq!(files(2), ["b", "c"].map(PathBuf::from));
+        assert_eq!(dealt[1], None);
+        // The same without the files.
+        let measured = measure_shards(dir.path(), &names).expect("it can be read");
+        let shards = |all: &[(&str, u64)]| -> Vec<(OsString, u64)> {
+            let all = all.iter();
+            all.map(|(name, bytes)| ((*name).into(), *bytes)).collect()
+        };
+        let of_pes = [
+            shards(&[("a", 600), ("d", 0), ("e", 0)]),
+            Vec::new(),
+            shards(&[("b", 500), ("c", 200)]),
+        ];
+        assert_eq!(shards_of(&measured, others), of_pes);
+        let wrong = [OsString::from("none"), OsString::from("a")];
+        assert!(deal_shards(dir.path(), &wrong, others).is_err());
+    }
+}

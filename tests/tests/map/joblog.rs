@@ -1,0 +1,128 @@
+//! The log of commands, and what `--resume` runs again.
+
+use flitcast_tests::files::{identity, names};
+
+use super::Place;
+
+/// Returns the columns of all lines of the log but the first.
+#[track_caller]
+fn log(place: &Place) -> Vec<Vec<String>> {
+    let text = place.dir.read("log");
+    let mut lines = text.lines();
+    let columns =
+        "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tShard";
+    assert_eq!(lines.next(), Some(columns));
+    let cells = |line: &str| line.split('\t').map(str::to_owned).collect();
+    lines.map(cells).collect()
+}
+
+/// Returns the shards in the order in which their commands ended.
+fn shards(log: &[Vec<String>]) -> Vec<&str> {
+    log.iter().map(|line| line[9].as_str()).collect()
+}
+
+#[test]
+fn each_end_of_a_command_has_a_line() {
+    let place = Place::new(&[]);
+    for shard in ["a", "b c", "d"] {
+        place.put(&format!("in put/{shard}"), "12345");
+    }
+    let joblog = place.dir.shown("log");
+    // The shard `a` ends after the others, although it begins first.
+    let script = format!(
+        "case $0 in a) until [ $(wc -l < '{joblog}') = 3 ]; do sleep 0.01; done; kill -9 $$;;
+         d) exit 4;; esac; echo done"
+    );
+    let options = ["--joblog", &joblog, "--tree", "star:3"];
+    let failed = place.run(&options, &["sh", "-c", &script, "{}"]);
+    failed.with_code(1);
+    let log = log(&place);
+    assert_eq!(shards(&log), ["b c", "d", "a"]);
+    for (line, expected) in log.iter().zip([
+        ["2", "P2", "5", "5", "0", "0", "'b c'"],
+        ["3", "P2", "5", "0", "4", "0", "d"],
+        ["1", "P1", "5", "0", "0", "9", "a"],
+    ]) {
+        let [seq, host, send, receive, exit, signal, word] = expected;
+        assert_eq!([&line[0], &line[1]], [seq, host]);
+        let figures = [send, receive, exit, signal];
+        assert_eq!([&line[4], &line[5], &line[6], &line[7]], figures);
+        assert!(line[8].starts_with("sh -c 'case $0 in"), "{line:?}");
+        assert!(line[8].ends_with(word), "{line:?}");
+        let began: f64 = line[2].parse().expect("seconds");
+        assert!(began > 1e9, "{began}");
+    }
+}
+
+#[test]
+fn only_what_is_missing_is_run_again() {
+    let place = Place::new(&[]);
+    for shard in ["a", "b", "c", "d", "e"] {
+        place.put(&format!("in put/{shard}"), shard);
+    }
+    let (joblog, count) = (place.dir.shown("log"), place.dir.shown("count"));
+    let script = format!("cat; echo {{}} >> '{count}'; test {{}} != b || [ -e '{count}2' ]");
+    let options = [
+        "--joblog",
+        &joblog,
+        "--halt",
+        "soon,fail=1",
+        "--tree",
+        "star:2",
+    ];
+    let failed = place.shell(&options, &script);
+    failed.fails(
+        1,
+        &["error: b at P1: the command ended", "3 shards were not run"],
+    );
+    place.assert_results(&["a", "b.failed"], &["count", "log"]);
+    let first = identity(&place.output().join("a/stdout"));
+    place.put("count2", "");
+
+    // The result of `c` was removed, and that of `e` is of another run.
+    let resumed = [&options[..2], &["--resume"]].concat();
+    place.put("results/e/stdout", "old");
+    let done = place.shell(&resumed, &script).ok();
+    done.prints(&["  earlier      1 shard has results already\n", "4 of 4"]);
+    let beside = ["count", "count2", "log"];
+    place.assert_results(&["a", "b", "c", "d", "e"], &beside);
+    assert_eq!(place.result("e/stdout"), "e");
+    assert_eq!(identity(&place.output().join("a/stdout")), first);
+    assert_eq!(log(&place).len(), 6);
+
+    std::fs::remove_dir_all(place.output().join("c")).expect("it is there");
+    place.shell(&resumed, &script).ok();
+    assert_eq!(log(&place).len(), 7);
+    assert_eq!(place.result("c/stdout"), "c");
+    let ran = place.dir.read("count");
+    assert_eq!(ran.lines().filter(|line| *line == "a").count(), 1);
+    assert_eq!(ran.lines().filter(|line| *line == "c").count(), 2);
+
+    let json = [&resumed[..], &["--format", "json"]].concat();
+    let nothing = place.shell(&json, &script).ok();
+    assert_eq!(nothing.report().number("/resumed"), 5);
+    assert!(nothing.report().list("/shards").is_empty());
+    assert_eq!(place.dir.read("count"), ran);
+    assert_eq!(names(&place.output()), ["a", "b", "c", "d", "e"]);
+}
+
+#[test]
+fn what_cannot_be_resumed_is_refused() {
+    let place = Place::new(&[(1, "x")]);
+    let joblog = place.dir.shown("log");
+    place.run(&["--resume"], &["true"]).fails(2, &["--joblog"]);
+    place.put("log", "something else");
+    let refused = place.run(&["--resume", "--joblog", &joblog], &["true"]);
+    refused.fails(2, &["it is not a log of `flitcast map`"]);
+    let nowhere = place.dir.shown("no/log");
+    let failed = place.run(&["--joblog", &nowhere], &["true"]);
+    failed.fails(1, &["--joblog", "it cannot be written"]);
+    place.assert_beside(&["in put", "log"]);
+    // Shards of PEs are logged and resumed as well.
+    place.run(&["--joblog", &joblog], &["cat"]).ok();
+    assert_eq!(shards(&log(&place)), ["p1"]);
+    place.put("in put/p2", "y");
+    place.run(&["--joblog", &joblog, "--resume"], &["cat"]).ok();
+    assert_eq!(shards(&log(&place)), ["p1", "p2"]);
+    assert_eq!(place.result("p2/stdout"), "y");
+}

@@ -1,0 +1,257 @@
+//! Shards of any name are a queue: any PE runs the command on any of them.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::{ffi::OsStr, fs};
+
+use flitcast_tests::files::names;
+use flitcast_tests::processes::until;
+use rustix::process::Signal;
+
+use super::Place;
+
+/// A command that would wait for ever ends, so that the test fails.
+const LIMIT: [&str; 2] = ["--time-limit", "100s"];
+
+/// Returns a place with shards of these names, each a file with its name as content.
+#[track_caller]
+fn place(shards: &[&str]) -> Place {
+    let place = Place::new(&[]);
+    for shard in shards {
+        place.put(&format!("in put/{shard}"), shard);
+    }
+    place
+}
+
+/// Returns a script that waits for a file beside the shards.
+fn wait_for(place: &Place, flag: &str) -> String {
+    let flag = place.dir.shown(flag);
+    format!("until [ -e '{flag}' ]; do sleep 0.01; done")
+}
+
+fn touch(place: &Place, flag: &str) -> String {
+    format!("touch '{}'", place.dir.shown(flag))
+}
+
+#[test]
+fn more_shards_than_pes_are_all_run() {
+    let all: Vec<String> = (0..20).map(|i| format!("shard {i:02}")).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let place = place(&all[..19]);
+    place.put("in put/shard 19/one", "1\n");
+    place.put("in put/shard 19/deep/two", "2\n");
+    let script = "[ -d deep ] && cat one deep/two || cat; cat \"$0\" > copy 2>/dev/null
+        echo \"$FLITCAST_SHARD\" > 'out {}'; mkdir empty; echo \"{} failed\" >&2";
+    let mapped = place.run(&[], &["sh", "-c", script, "{}"]).ok();
+    mapped.prints(&[
+        "map star:4: ",
+        " on 20 shards of ",
+        "\n  results      20 of 20, ",
+    ]);
+    place.assert_results(&all, &[]);
+    for (i, name) in all.iter().enumerate() {
+        let is = |file: &str, text: &str| assert_eq!(place.result(&format!("{name}/{file}")), text);
+        is("stdout", if i < 19 { name } else { "1\n2\n" });
+        // A shard that is a file has its name in the current directory, and is not a result.
+        is("copy", if i < 19 { name } else { "" });
+        is(&format!("out {name}"), &format!("{name}\n"));
+        is("stderr", &format!("{name} failed\n"));
+        let out = format!("out {name}");
+        let files = ["copy", "empty", &out, "stderr", "stdout"];
+        assert_eq!(names(&place.output().join(name)), files);
+        mapped.says(&[&format!("{name}| {name} failed\n")]);
+    }
+    // The shards are unchanged.
+    assert_eq!(names(&place.input()), all);
+}
+
+#[test]
+fn names_may_be_of_any_bytes_and_of_pes_that_there_are_not() {
+    let place = place(&["p1", "p9", "lock", "stdout", "-n", "a\nb", "p1.faile"]);
+    let odd = OsStr::from_bytes(b"\xff \\ '\"");
+    fs::write(place.input().join(odd), "odd").expect("it can be written");
+    let script = "cat; test \"$0\" = \"$FLITCAST_SHARD\"; echo $? > same";
+    place.run(&[], &["sh", "-c", script, "{}"]).ok();
+    for name in ["p1", "p9", "lock", "stdout", "-n", "a\nb", "p1.faile"] {
+        assert_eq!(place.result(&format!("{name}/stdout")), name);
+        assert_eq!(place.result(&format!("{name}/same")), "0\n");
+    }
+    let result = fs::read_to_string(place.output().join(odd).join("stdout"));
+    assert_eq!(result.expect("it is there"), "odd");
+}
+
+#[test]
+fn shards_that_cannot_have_results_are_refused() {
+    let place = place(&["a", "a.failed"]);
+    let long = "x".repeat(249);
+    place.put(&format!("in put/{long}"), "");
+    std::os::unix::fs::symlink("a", place.input().join("link")).expect("it can be made");
+    let refused = place.run(&[], &["true"]);
+    let told =
+        "--input: `a.failed` would be both a result and the output of a failed command on `a`";
+    refused.fails(2, &[told, "has more than 248 bytes"]);
+    for name in ["a.failed", &long] {
+        fs::remove_file(place.input().join(name)).expect("it is there");
+    }
+    let told = "link` is refused: a message cannot be a symlink itself";
+    place.run(&[], &["true"]).fails(2, &[told]);
+    place.assert_beside(&["in put"]);
+}
+
+/// The shard `a` waits for the last one, which waits behind others at the same PE.
+#[test]
+fn a_slow_shard_does_not_hold_up_the_others() {
+    let all = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    let place = place(&all);
+    let script = format!(
+        "case {{}} in a) {};; i) {};; esac; cat",
+        wait_for(&place, "flag"),
+        touch(&place, "flag")
+    );
+    let options = [&LIMIT[..], &["--tree", "star:3"]].concat();
+    place.shell(&options, &script).ok();
+    place.assert_results(&all, &["flag"]);
+}
+
+#[test]
+fn the_report_has_the_slowest_of_many_shards_and_json_has_all() {
+    let all: Vec<String> = (10..30).map(|i| i.to_string()).collect();
+    let place = place(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let mapped = place.shell(&[], "echo {}").ok();
+    mapped.prints(&[
+        "  shard  PE  bytes  exit  ",
+        "  and 4 quicker ones\n",
+        ", longest: ",
+    ]);
+    let options = ["--force", "--format", "json"];
+    let mapped = place.shell(
+        &options,
+        "echo {}; [ {} != 15 ] || { echo no >&2; exit 7; }",
+    );
+    let report = mapped.with_code(1).report();
+    assert_eq!(report.list("/shards").len(), 20);
+    assert_eq!(report.value("/shards/5/shard"), "15");
+    assert_eq!(report.number("/shards/5/exit_status"), 7);
+    assert_eq!(report.value("/shards/5/last_words/0"), "no");
+    assert_eq!(report.number("/shards/6/result_bytes"), 3);
+    assert_eq!(report.number("/shards/6/shard_bytes"), 2);
+    assert!((1..4).contains(&report.number("/shards/6/pe")));
+    assert_eq!(report.list("/failed"), ["15"]);
+}
+
+#[test]
+fn several_commands_run_at_once_at_each_pe() {
+    let place = place(&["a", "b"]);
+    let script = format!(
+        "touch \"{}/{{}}\"; {}; {}; echo $FLITCAST_PE",
+        place.path("").display(),
+        wait_for(&place, "a"),
+        wait_for(&place, "b")
+    );
+    let options = [&LIMIT[..], &["--tree", "star:2", "--jobs", "2"]].concat();
+    place.shell(&options, &script).ok();
+    place.assert_results(&["a", "b"], &["a", "b"]);
+    assert_eq!(place.result("b/stdout"), "1\n");
+    for jobs in ["0", "x", "1025", "-1"] {
+        let refused = place.shell(&["--force", &format!("--jobs={jobs}")], "true");
+        refused.fails(2, &["--jobs", "it is not an integer from 1 to 1024"]);
+    }
+}
+
+#[test]
+fn the_output_of_a_failed_command_is_kept_until_it_succeeds() {
+    let place = place(&["a", "b", "c"]);
+    let marker = place.dir.shown("marker");
+    let script = format!(
+        "cat; for i in 1 2 3 4 5 6; do echo line $i; done; [ {{}} != b ] || [ -e '{marker}' ]"
+    );
+    let failed = place.shell(&["--retries", "1"], &script).with_code(1);
+    let again = "b at P2: the command ended with exit status 1; running it again (1 of 1)\n";
+    let last = "; its last words: line 2 / line 3 / line 4 / line 5 / line 6; its output is in ";
+    failed.says(&[again, "error: b at P", last, "results/b.failed\n"]);
+    place.assert_results(&["a", "b.failed", "c"], &[]);
+    assert_eq!(
+        names(&place.output().join("b.failed")),
+        ["stderr", "stdout"]
+    );
+    assert!(place.result("b.failed/stdout").starts_with("bline 1\n"));
+    place.put("marker", "");
+    place.shell(&["--force"], &script).ok();
+    place.assert_results(&["a", "b", "c"], &["marker"]);
+}
+
+/// The PE dies while it runs the last shard that is not done: another PE runs that and the others.
+#[test]
+fn the_shards_of_a_pe_that_dies_are_run_by_another() {
+    let all = ["a", "b", "c", "d", "e", "f"];
+    let place = place(&all);
+    let script = format!(
+        "[ {{}} != a ] || [ -e '{0}' ] || {{ touch '{0}'; sleep 1000; }}; cat; echo $FLITCAST_PE > pe",
+        place.dir.shown("marker")
+    );
+    let options = ["--tree", "star:3", "--retry", "1"];
+    let running = place.start(&options, &["sh", "-c", &script]);
+    until("the command runs on a", || place.path("marker").exists());
+    running.pe(1).signal(Signal::KILL);
+    let done = running.finish().ok();
+    done.says(&["a at P1: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
+    place.assert_results(&all, &["marker"]);
+    assert_eq!(place.result("a/pe"), "2\n");
+}
+
+#[test]
+fn a_pe_that_dies_costs_the_shard_that_it_runs() {
+    let place = place(&["a", "b", "c"]);
+    let script = format!(
+        "[ {{}} != a ] || {{ {}; sleep 1000; }}; cat",
+        touch(&place, "marker")
+    );
+    let running = place.start(&["--tree", "star:2"], &["sh", "-c", &script]);
+    until("the command runs on a", || place.path("marker").exists());
+    running.pe(1).signal(Signal::KILL);
+    let failed = running.finish().with_code(1);
+    failed.says(&["error: a at P1: was killed by signal 9 (SIGKILL)\n"]);
+    place.assert_results(&["b", "c"], &["marker"]);
+}
+
+#[test]
+fn no_command_begins_after_enough_failures() {
+    let place = place(&["a", "b", "c", "d", "e"]);
+    let options = ["--tree", "star:2", "--halt", "soon,fail=2"];
+    let failed = place.shell(&options, "cat; [ {} = a ]").with_code(1);
+    failed.says(&[
+        "error: b at P1: the command ended",
+        "error: c at P1: the command ended",
+        "error: 2 shards were not run, because commands on others failed\n",
+    ]);
+    place.assert_results(&["a", "b.failed", "c.failed"], &[]);
+    let refused = place.shell(&["--force", "--halt", "soon"], "true");
+    refused.fails(2, &["`soon` is not never, soon,fail=N or now,fail=N"]);
+}
+
+#[test]
+fn running_commands_can_be_killed_after_a_failure() {
+    let place = place(&["a", "b", "c"]);
+    let script = format!(
+        "case {{}} in a) {}; sleep 1000;; b) {}; exit 3;; esac",
+        touch(&place, "flag"),
+        wait_for(&place, "flag")
+    );
+    let options = ["--tree", "star:3", "--halt", "now,fail=1"];
+    let failed = place.shell(&options, &script).with_code(1);
+    failed.says(&[
+        "error: a at P1: the command was killed, because others failed (--halt)\n",
+        "error: b at P2: the command ended with exit status 3",
+        "error: 1 shard was not run, because commands on others failed\n",
+    ]);
+    place.assert_results(&["b.failed"], &["flag"]);
+}
+
+/// The processors of this host are as many as PEs by default.
+#[test]
+fn without_options_there_are_no_more_pes_than_shards() {
+    let place = place(&["only"]);
+    let (input, output) = (place.dir.shown("in put"), place.dir.shown("results"));
+    let words = ["map", "--input", &input, "--output", &output, "--", "env"];
+    flitcast_tests::run(words).ok();
+    assert!(place.result("only/stdout").contains("FLITCAST_PES=2\n"));
+}

@@ -91,12 +91,10 @@ mod tests {
             flit_bytes: 65_536,
             payload: Payload::Files(FilePayload {
                 input: PathBuf::from("/on/another/host"),
-                spread: false,
                 output: output.to_owned(),
                 replace: true,
                 apart: true,
-                names: Vec::new(),
-                shards: Vec::new(),
+                ..FilePayload::default()
             }),
             links: Vec::new(),
             record_spans: false,

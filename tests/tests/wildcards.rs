@@ -9,10 +9,7 @@ fn a_gather_takes_what_matches() {
     let dir = scratch();
     for (pe, files) in [(0, 1), (1, 2), (3, 3)] {
         for file in 0..files {
-            fill(
-                &dir.join(format!("host/p{pe}/var/{file}.log")),
-                1000 * file,
-            );
+            fill(&dir.join(format!("host/p{pe}/var/{file}.log")), 1000 * file);
             fill(&dir.join(format!("host/p{pe}/var/deep/{file}.log")), 10);
         }
         fill(&dir.join(format!("host/p{pe}/var/other.txt")), 10);

@@ -33,6 +33,7 @@ use flitcast_cluster::observe::event::Event;
 use flitcast_cluster::observe::live::publish::publish;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::retry::ResumableJob;
+use flitcast_cluster::system::spool;
 use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
 use flitcast_cluster::text::stderr::{self, LogLines};
 use flitcast_cluster::text::stdout::unless_closed;
@@ -46,11 +47,31 @@ pub fn main() -> ExitCode {
     let words = words();
     let parsed = if_asked(Cli::command(), &words).try_get_matches_from(words);
     let code = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
-        Ok(cli) => run(cli).unwrap_or_else(report_error),
+        Ok(cli) => {
+            let code = run(cli).unwrap_or_else(report_error);
+            end_spool(code);
+            code
+        }
         Err(error) => not_parsed(error),
     };
     stderr::finish();
     code
+}
+
+/// Removes the files in place of standard input and output, unless a run that failed can be continued.
+fn end_spool(code: ExitCode) {
+    let is_settled = code == ExitCode::SUCCESS || code == ExitCode::from(REFUSED);
+    match is_settled {
+        true => spool::clear(),
+        false => {
+            if let Some(folder) = spool::keep() {
+                let folder = folder.display();
+                stderr::note(format_args!(
+                    "  kept for a resume: {folder}; remove it when it is not needed"
+                ));
+            }
+        }
+    }
 }
 
 /// Returns the command line, in which a plan or a comparison in bytes and seconds has a separate
@@ -175,9 +196,18 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Man(Deferred(args)) => print_with(|out| args.run(Cli::command(), out)),
         Command::Watch(Deferred(args)) => print_with(|out| watch::run(&args, out)),
         Command::Tree(Deferred(args)) => print_with(|out| tree::run(args, out)),
-        Command::Scatter(Deferred(args)) => transferred(Request::scatter(args)),
-        Command::Gather(Deferred(args)) => transferred(Request::gather(args)),
-        Command::Broadcast(Deferred(args)) => transferred(Request::broadcast(args)),
+        Command::Scatter(Deferred(mut args)) => {
+            transfer::read_standard_input(&mut args.round)?;
+            transferred(Request::scatter(args))
+        }
+        Command::Gather(Deferred(mut args)) => {
+            transfer::write_standard_output(&mut args.round)?;
+            transferred(Request::gather(args))
+        }
+        Command::Broadcast(Deferred(mut args)) => {
+            transfer::read_standard_input(&mut args.round)?;
+            transferred(Request::broadcast(args))
+        }
         Command::Gossip(Deferred(args)) => transferred(Request::gossip(args)),
         Command::Exchange(Deferred(args)) => transferred(Request::exchange(args)),
         Command::Map(Deferred(args)) => {

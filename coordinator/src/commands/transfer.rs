@@ -1,16 +1,86 @@
 //! `flitcast scatter`, `gather` and `resume`: runs a job, with its retries, and prints the result.
 
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
-use crate::render::exit::{FAILED, report_end};
+use anyhow::{Context as _, bail};
+use flitcast_node::payload::destination;
+
+use crate::render::exit::{FAILED, refused, report_end};
 use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
+use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::args::RoundArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::{self, ResumableJob};
+use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::system::spool;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
+use flitcast_cluster::text::stdout::unless_closed;
+
+/// Puts a file in the place of the input if that is standard input.
+///
+/// # Errors
+///
+/// Returns an error if P0 may be on another host, or if the input cannot be read.
+pub fn read_standard_input(round: &mut RoundArgs) -> anyhow::Result<()> {
+    let is_it = round.input.as_deref() == Some(Path::new(spool::STANDARD));
+    if is_it {
+        refuse_elsewhere("--input", round)?;
+        let input = spool::input();
+        round.input = Some(input.context("cannot read standard input")?);
+    }
+    Ok(())
+}
+
+/// Puts a temporary folder in the place of the output if that is standard output.
+///
+/// # Errors
+///
+/// Returns an error if P0 may be on another host, or if there can be no temporary folder.
+pub fn write_standard_output(round: &mut RoundArgs) -> anyhow::Result<()> {
+    let is_it = round.output.as_deref() == Some(Path::new(spool::STANDARD));
+    if is_it {
+        refuse_elsewhere("--output", round)?;
+        let output = spool::output();
+        round.output = Some(output.context("cannot create a temporary folder")?);
+    }
+    Ok(())
+}
+
+fn refuse_elsewhere(option: &str, round: &RoundArgs) -> anyhow::Result<()> {
+    match &round.transfer.tree.cluster {
+        Some(_) => Err(refused([format!(
+            "{option} -: with --cluster, P0 may be on another host; name a path there"
+        )])),
+        None => Ok(()),
+    }
+}
+
+/// Writes the gathered messages to standard output, in the order of PEs.
+fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
+    for pe in request.site.tree.pes() {
+        let path = destination(output, pe);
+        match File::open(&path) {
+            Ok(_) if path.is_dir() => bail!(
+                "the message of {pe} is a folder, which cannot be written to standard output; name a folder with --output"
+            ),
+            Ok(mut file) => {
+                let printed = io::copy(&mut file, &mut io::stdout()).map(drop);
+                unless_closed(printed).with_context(|| format!("the message of {pe}"))?;
+            }
+            // It has no message.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        }
+    }
+    Ok(())
+}
 
 /// Runs the job and prints the result.
 ///
@@ -27,6 +97,11 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
         ..
     } = concluded;
     let request = &request;
+    let output = request.messages.payload.output();
+    let output = output.filter(|output| spool::is_output(output));
+    if let (Some(output), RunResult::Done(_)) = (output, &ended) {
+        print_messages(output, request)?;
+    }
     report_end(ended, request.format, &story, |outcome| {
         let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
@@ -54,6 +129,14 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
                 ExitCode::from(FAILED)
             }
         };
-        (printed, code)
+        match output {
+            Some(_) => {
+                if screen::detail() != Detail::Quiet {
+                    stderr::note(printed.trim_end());
+                }
+                (String::new(), code)
+            }
+            None => (printed, code),
+        }
     })
 }

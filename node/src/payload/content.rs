@@ -15,13 +15,22 @@ pub enum Content {
         /// Regular files, symlinks and empty directories, relative to `base`, sorted, none twice.
         files: Arc<[PathBuf]>,
     },
+    /// A part of a regular file.
+    Part {
+        /// The file.
+        path: PathBuf,
+        /// The position of the first byte.
+        at: u64,
+        /// The number of bytes.
+        bytes: u64,
+    },
 }
 
 impl Content {
     /// Returns the path of the entry, or of the directory that the files are below.
     pub fn path(&self) -> &Path {
         match self {
-            Self::Entry(path) | Self::Dealt { base: path, .. } => path,
+            Self::Entry(path) | Self::Dealt { base: path, .. } | Self::Part { path, .. } => path,
         }
     }
 }

@@ -10,6 +10,7 @@ use flitcast_proto::wire::control::FilePayload;
 
 use super::content::Content;
 use super::deal::{deal, deal_shards};
+use super::divide::divide;
 use super::error::PayloadError;
 use super::hidden::HiddenName;
 use super::measured::Measured;
@@ -26,6 +27,9 @@ pub fn scatter_input(
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let input = &files.input;
     match (files.spread, &files.shards[..]) {
+        (true, []) if files.lines || files.block_bytes > 0 => {
+            divide(files, others).map_err(|fault| vec![fault])
+        }
         (true, []) => deal(input, others).map_err(|fault| vec![fault]),
         (true, shards) => deal_shards(input, shards, others),
         (false, _) => read_input_dir(input, others),

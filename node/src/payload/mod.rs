@@ -16,6 +16,7 @@ mod cold;
 mod content;
 mod cursor;
 mod deal;
+mod divide;
 mod entry;
 mod error;
 mod extents;

@@ -42,6 +42,8 @@ struct SourceFile {
     file: Arc<File>,
     source: PathBuf,
     entry: Entry,
+    /// The length of the file, of which the entry may be a part.
+    file_bytes: u64,
     inode: Inode,
     /// Begin and length of the rest of the current part of data, and the parts behind it.
     at: u64,
@@ -170,13 +172,16 @@ impl Packer {
                 entry,
                 source,
                 inode,
+                part,
             } = found;
+            let (first, file_bytes) = part.unwrap_or((0, entry.size()));
             let mut body = SourceFile {
                 file,
                 source,
                 at: 0,
                 left: 0,
-                rest: Box::new(entry.data()),
+                rest: Box::new(entry.data().map(move |(at, bytes)| (first + at, bytes))),
+                file_bytes,
                 entry,
                 inode,
             };
@@ -221,7 +226,7 @@ impl SourceFile {
     fn check_unchanged(&self) -> Result<(), PayloadError> {
         let found = fstat(&self.file).map_err(PayloadError::io("read", &self.source))?;
         let unchanged = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
-            && found.st_size as u64 == self.entry.size()
+            && found.st_size as u64 == self.file_bytes
             && Mtime::of(&found) == self.entry.mtime
             && self.inode.is_still(&found);
         match unchanged {

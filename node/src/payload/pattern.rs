@@ -283,7 +283,9 @@ mod tests {
                 let files = files.iter().map(|it| it.to_str().unwrap_or("").to_owned());
                 Some((base, files.collect()))
             }
-            Content::Entry(path) => Some((path.strip_prefix(dir).ok()?.to_owned(), Vec::new())),
+            Content::Entry(path) | Content::Part { path, .. } => {
+                Some((path.strip_prefix(dir).ok()?.to_owned(), Vec::new()))
+            }
         }
     }
 

@@ -30,6 +30,9 @@ pub(super) struct FoundEntry {
     pub source: PathBuf,
     /// The inode; a blank one for the root of a dealt message.
     pub inode: Inode,
+    /// The position of the first byte in the file, and the bytes of the whole file, if the entry is a
+    /// part of it.
+    pub part: Option<(u64, u64)>,
 }
 
 impl FoundEntry {
@@ -53,6 +56,10 @@ impl FoundEntry {
             EntryKind::File { size, .. } => {
                 add_time(self.inode.changed);
                 add(&size.to_le_bytes());
+                if let Some((at, whole)) = self.part {
+                    add(&at.to_le_bytes());
+                    add(&whole.to_le_bytes());
+                }
             }
             EntryKind::Directory => add(b"directory"),
             EntryKind::Symlink { target } => add(target.as_os_str().as_bytes()),
@@ -74,6 +81,8 @@ pub(super) struct Walk {
 enum WalkState {
     /// Before the root; with the files of a dealt message.
     Begun(Option<Arc<[PathBuf]>>),
+    /// Before the part of a file with this position and length.
+    Part(u64, u64),
     /// Behind a root that is not a directory.
     AtFile,
     /// Inside of the root, with the listings of the directories from the root down to the cursor.
@@ -94,6 +103,11 @@ impl Iterator for Walk {
                 let files = files.take();
                 Some(self.begin(files))
             }
+            WalkState::Part(at, bytes) => {
+                let (at, bytes) = (*at, *bytes);
+                self.state = WalkState::AtFile;
+                Some(part_of(self.base.clone(), at, bytes))
+            }
             WalkState::AtFile => None,
             WalkState::Below(cursor, listings) => {
                 next_below(&self.base, cursor, listings, &mut self.left_out)
@@ -111,11 +125,12 @@ impl Iterator for Walk {
 
 impl Walk {
     pub fn of(content: &Content) -> Self {
-        let files = match content {
-            Content::Entry(_) => None,
-            Content::Dealt { files, .. } => Some(files.clone()),
+        let state = match content {
+            Content::Entry(_) => WalkState::Begun(None),
+            Content::Dealt { files, .. } => WalkState::Begun(Some(files.clone())),
+            Content::Part { at, bytes, .. } => WalkState::Part(*at, *bytes),
         };
-        Self::at(content.path(), WalkState::Begun(files))
+        Self::at(content.path(), state)
     }
 
     /// Walks over a message that is one open file, which had this inode when it was opened.
@@ -145,6 +160,7 @@ impl Walk {
                 true => inode,
                 false => Inode::of(&found),
             },
+            part: None,
         })
     }
 
@@ -158,6 +174,7 @@ impl Walk {
                 entry: Entry::dealt_root(),
                 source: base,
                 inode: Inode::default(),
+                part: None,
             });
         }
         let root = examine(base, PathBuf::new())?;
@@ -179,7 +196,8 @@ impl Walk {
             }
             _ => Arc::new(open_regular(CWD, &found.source, &found.source)?),
         };
-        if let EntryKind::File { size, extents } = &mut found.entry.kind {
+        // A part of a file is sent without holes.
+        if let (EntryKind::File { size, extents }, None) = (&mut found.entry.kind, found.part) {
             let asked = Extents::of(&file, *size);
             *extents = asked.map_err(PayloadError::io("read", &found.source))?;
         }
@@ -278,6 +296,19 @@ pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<FoundEntry, Payl
     look(CWD, name.as_os_str(), source, path)
 }
 
+/// Examines a part of a file; returns an error if the file has become shorter.
+fn part_of(source: PathBuf, at: u64, bytes: u64) -> Result<FoundEntry, PayloadError> {
+    let mut found = examine(source, PathBuf::new())?;
+    match &mut found.entry.kind {
+        EntryKind::File { size, .. } if *size >= at + bytes => {
+            found.part = Some((at, *size));
+            *size = bytes;
+            Ok(found)
+        }
+        _ => Err(PayloadError::Changed(found.source)),
+    }
+}
+
 /// Examines the entry `name` of a directory.
 fn look(
     directory: BorrowedFd<'_>,
@@ -312,6 +343,7 @@ fn look(
             entry,
             source,
             inode,
+            part: None,
         }),
         Err(why) => Err(refused(why)),
     }

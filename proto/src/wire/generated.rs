@@ -720,6 +720,15 @@ pub struct FilePayload {
     /// Scatter: the entries of `input` that are distributed whole; empty if all files are.
     #[prost(bytes = "bytes", repeated, tag = "7")]
     pub shards: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Scatter, with `spread`: whether `input` is one file that is divided at the ends of lines.
+    #[prost(bool, tag = "8")]
+    pub lines: bool,
+    /// Likewise, at multiples of this number of bytes.
+    #[prost(uint64, tag = "9")]
+    pub block_bytes: u64,
+    /// The number of parts of a file; 0 for one for each PE.
+    #[prost(uint32, tag = "10")]
+    pub parts: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

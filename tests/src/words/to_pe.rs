@@ -100,6 +100,9 @@ fn files() -> Payload {
         apart: true,
         names: vec!["alpha".to_owned(), String::new(), "gamma".to_owned()],
         shards: vec!["a shard".into(), OsString::from_vec(b"\xff".to_vec())],
+        lines: true,
+        block_bytes: 1 << 40,
+        parts: 3,
     })
 }
 
@@ -117,7 +120,8 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 /// The text of a payload made of files.
 pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
-    names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377" }"#;
+    names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
+    lines: true block_bytes: 1099511627776 parts: 3 }"#;
 
 /// Returns all messages of the coordinator.
 pub fn to_pe() -> Vec<(ToPe, String)> {

@@ -98,12 +98,9 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         stranger.say(&ToPe::Assignment(Assignment {
             payload: Payload::Files(FilePayload {
                 input: dir.to_owned(),
-                spread: false,
                 output: at("written"),
                 replace: true,
-                apart: false,
-                names: Vec::new(),
-                shards: Vec::new(),
+                ..FilePayload::default()
             }),
             ..assignment(&[None, Some(0)], listen, collective)
         }));

@@ -10,6 +10,7 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::division::DivisionArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::order::{GivenOrder, MessageOrder};
@@ -36,6 +37,9 @@ pub struct ScatterArgs {
     /// Deal all files below the input over the other PEs, balanced by size.
     #[arg(long)]
     pub spread: bool,
+    /// How one file is divided.
+    #[command(flatten)]
+    pub division: DivisionArgs,
     /// With `spread`: the entries of the input that are dealt whole; empty if all files are dealt.
     #[arg(skip)]
     pub shards: Vec<OsString>,

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod baseline;
 pub mod broadcast;
+pub mod division;
 pub mod flits;
 pub mod format;
 pub mod gossip_network;

@@ -7,4 +7,5 @@ pub mod interrupts;
 pub mod machine;
 pub mod process;
 pub mod random;
+pub mod spool;
 pub mod terminal;

@@ -9,6 +9,7 @@ use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::order::MessageOrder;
 use flitcast_cluster::options::pictures::PictureArgs;
@@ -91,6 +92,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
             order: MessageOrder::Tail,
             algorithm: Some(name),
             spread: false,
+            division: DivisionArgs::default(),
             shards: Vec::new(),
             ports: None,
         }),

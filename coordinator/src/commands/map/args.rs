@@ -20,6 +20,7 @@ use super::queue::Order;
 use super::shards::Shards;
 use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
+use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::order::MessageOrder;
@@ -192,6 +193,7 @@ impl Map {
                 order: MessageOrder::Tail,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
                 spread: args.spread || matches!(shards, Shards::Named { .. }),
+                division: DivisionArgs::default(),
                 shards: shards.names(),
             };
             // Creates the folder if there is no error.

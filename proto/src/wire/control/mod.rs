@@ -346,6 +346,13 @@ pub struct FilePayload {
     /// With `spread`: the names of the entries of `input` that are dealt whole; empty if all files
     /// are dealt.
     pub shards: Vec<OsString>,
+    /// With `spread`: whether `input` is one file that is divided at the ends of lines.
+    pub lines: bool,
+    /// With `spread`: whether `input` is one file that is divided at multiples of this number of bytes;
+    /// 0 if it is not.
+    pub block_bytes: u64,
+    /// The number of parts of the file; 0 for one for each PE.
+    pub parts: u32,
 }
 
 impl Payload {

@@ -9,6 +9,7 @@ use super::open_choices::OpenChoices;
 use crate::options::args::RoundArgs;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::division::Division;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
@@ -24,6 +25,8 @@ pub struct RequestSpec {
     pub spread: bool,
     /// The entries of the input that are distributed whole; empty if all files are.
     pub shards: Vec<OsString>,
+    /// The division of one file; `None` if it is not divided.
+    pub division: Option<Division>,
     /// The way to span a network.
     pub spanning: SpanningArg,
     /// The algorithm, if it may build its own tree.
@@ -49,6 +52,7 @@ impl RequestSpec {
             root: None,
             spread: false,
             shards: Vec::new(),
+            division: None,
             spanning,
             lays: None,
             ports: None,

@@ -15,6 +15,7 @@ use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
 use crate::job::fault::{RequestError, one};
 use crate::options::args::RoundArgs;
+use crate::options::division::Division;
 use crate::options::workload::{Lengths, check_total};
 use crate::site::topology::of_option;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
@@ -48,6 +49,8 @@ pub struct FilesAt<'a> {
     pub spread: bool,
     /// The entries that are distributed whole; empty if all files are.
     pub shards: &'a [OsString],
+    /// The division of one file over the PEs.
+    pub division: Option<Division>,
     /// Whether existing files in the output are replaced.
     pub replace: bool,
     /// Whether the files are on other hosts, and are not checked here.
@@ -61,7 +64,7 @@ impl AskedMessages {
     pub fn of(
         args: &RoundArgs,
         layout: Layout,
-        spread: bool,
+        spread: Option<&'static str>,
     ) -> Result<AskedMessages, Vec<RequestError>> {
         let mut faults = Vec::new();
         let kinds = [
@@ -80,7 +83,12 @@ impl AskedMessages {
         for (option, is_given, needs, is_there) in [
             (input, args.input.is_some(), output, args.output.is_some()),
             (output, args.output.is_some(), input, args.input.is_some()),
-            ("--spread", spread, input, args.input.is_some()),
+            (
+                spread.unwrap_or_default(),
+                spread.is_some(),
+                input,
+                args.input.is_some(),
+            ),
             ("--force", args.force, output, args.output.is_some()),
         ] {
             if is_given && !is_there {
@@ -181,6 +189,9 @@ impl AskedMessages {
                     apart: files.apart,
                     names: Vec::new(),
                     shards: files.shards.to_vec(),
+                    lines: files.division.is_some_and(|division| division.lines),
+                    block_bytes: files.division.map_or(0, |division| division.block_bytes),
+                    parts: files.division.map_or(0, |division| division.parts),
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

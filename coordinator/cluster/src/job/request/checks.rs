@@ -277,7 +277,12 @@ impl Checks<'_> {
     /// Checks the options that define the messages.
     fn messages(&mut self) -> Option<AskedMessages> {
         let layout = self.operation_or_like().collective().layout();
-        let asked = AskedMessages::of(&self.asked.round, layout, self.asked.spread);
+        let spread = match self.asked.division {
+            Some(_) => "dividing a file (--lines, --blocks, --split)",
+            None => "--spread",
+        };
+        let spread = self.asked.spread.then_some(spread);
+        let asked = AskedMessages::of(&self.asked.round, layout, spread);
         self.keep_all(asked)
     }
 
@@ -338,6 +343,7 @@ impl Checks<'_> {
             names: &placement.map(Placement::names).unwrap_or_default(),
             spread: self.asked.spread,
             shards: &self.asked.shards,
+            division: self.asked.division,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)

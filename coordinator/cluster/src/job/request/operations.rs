@@ -14,12 +14,13 @@ use super::order::order_by;
 use super::trees::emulates_own_links;
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
-use crate::job::fault::RequestError;
+use crate::job::fault::{RequestError, one};
 use crate::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::division::Division;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
@@ -28,7 +29,16 @@ use crate::site::topology::Topology;
 
 impl Request {
     /// Checks the command line of `flitcast scatter`.
-    pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
+    pub fn scatter(mut args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
+        let division = args.division.parsed().or_else(one)?;
+        let tree = &mut args.round.transfer.tree;
+        if let Some(Division {
+            parts: parts @ 1.., ..
+        }) = division
+            && tree.pe_options().is_empty()
+        {
+            tree.workers = Some(parts);
+        }
         let name = Algorithm::FARTHEST_FIRST.collective().name();
         let algorithm = args.algorithm.as_deref();
         let baseline = algorithm.and_then(Baseline::named);
@@ -51,8 +61,9 @@ impl Request {
         let ways = OpenChoices::of(&args.round, unnamed, auto, name);
         let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
-            spread: args.spread,
+            spread: args.spread || division.is_some(),
             shards: args.shards,
+            division,
             ports,
             baseline,
             ways,

@@ -65,6 +65,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let operation = known.unwrap_or(Algorithm::FARTHEST_FIRST);
     let timeouts = top.get("timeouts", |field| field.parse_keyed(timeouts::parse));
     let path = |key| top.get(key, |field| read_path(field, key));
+    let count = |key| top.find(key, |field| field.count()).unwrap_or(0);
     let files = FilePayload {
         input: path("input"),
         output: path("output"),
@@ -73,6 +74,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         apart: top.flag("apart"),
         names: Vec::new(),
         shards: Vec::new(),
+        lines: top.flag("lines"),
+        block_bytes: count("block_bytes"),
+        parts: u32::try_from(count("parts")).unwrap_or(u32::MAX),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
     let delivered = |field: &_| read_delivered(field, operation, some_tree, others);

@@ -62,6 +62,13 @@ impl Record {
             line("input", path(&files.input), ""),
             line("output", path(&files.output), ""),
             flag("spread", files.spread),
+            flag("lines", files.lines),
+            optional_line(
+                "block_bytes",
+                Some(files.block_bytes).filter(|it| *it > 0),
+                "",
+            ),
+            optional_line("parts", Some(files.parts).filter(|it| *it > 0), ""),
             flag("replace", files.replace),
             flag("apart", files.apart),
         ];

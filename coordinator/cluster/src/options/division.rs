@@ -1,0 +1,55 @@
+//! Options that divide one file into the messages of a scatter.
+
+use clap::Args;
+
+use crate::text::units::parse_bytes;
+
+/// The division of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Division {
+    /// Whether it is divided at the ends of lines.
+    pub lines: bool,
+    /// The number of bytes at whose multiples it is divided, if not at lines.
+    pub block_bytes: u64,
+    /// The number of parts; 0 for one for each PE.
+    pub parts: u32,
+}
+
+/// Options that divide a file.
+#[derive(Clone, Debug, Default, Args)]
+pub struct DivisionArgs {
+    /// Divide the input, one file, over the other PEs at the ends of lines, in parts of about equal length.
+    #[arg(long, conflicts_with_all = ["spread", "blocks"])]
+    pub lines: bool,
+    /// Divide the input, one file, at multiples of this SIZE, that of a record.
+    #[arg(long, value_name = "SIZE", conflicts_with = "spread")]
+    pub blocks: Option<String>,
+    /// Divide the input, one file, into N parts, for P1 to PN: of equal length, or at --lines or --blocks.
+    #[arg(long, value_name = "N", conflicts_with = "spread",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub split: Option<u32>,
+}
+
+impl DivisionArgs {
+    /// Returns the division, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the length of a block is not a size, or zero.
+    pub fn parsed(&self) -> anyhow::Result<Option<Division>> {
+        let block_bytes = match &self.blocks {
+            Some(blocks) => {
+                let bytes = parse_bytes(blocks).map_err(|why| anyhow::anyhow!("--blocks {why}"))?;
+                anyhow::ensure!(bytes > 0, "--blocks {blocks}: a block has at least a byte");
+                bytes
+            }
+            None => u64::from(!self.lines),
+        };
+        let is_divided = self.lines || self.blocks.is_some() || self.split.is_some();
+        Ok(is_divided.then_some(Division {
+            lines: self.lines,
+            block_bytes,
+            parts: self.split.unwrap_or(0),
+        }))
+    }
+}

@@ -1,0 +1,128 @@
+//! One file, or standard input, divided over the PEs, and messages that are written to standard output.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use flitcast_tests::files::{fill, names};
+use flitcast_tests::{Folder, flitcast, scratch};
+
+/// Runs a command with this standard input and returns its standard output.
+#[track_caller]
+fn piped(dir: &Folder, line: &str, input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(flitcast())
+        .args(dir.words(line))
+        .current_dir(dir.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("flitcast was built");
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    stdin.write_all(input).expect("it is read");
+    drop(stdin);
+    let done = child.wait_with_output().expect("it ends");
+    assert!(done.status.success(), "{line}");
+    done.stdout
+}
+
+fn lines(count: u32) -> String {
+    let line = |number: u32| format!("line {number} {}\n", "x".repeat(number as usize % 100));
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn a_file_is_divided_at_the_ends_of_its_lines() {
+    let dir = scratch();
+    let text = lines(10_000);
+    dir.put("whole", &text);
+    let report = dir.report("scatter --tree kary:2:6 --lines --input @/whole --output @/parts");
+    report.assert_all_arrived();
+    assert_eq!(names(&dir.join("parts")), ["p1", "p2", "p3", "p4", "p5"]);
+    let parts: Vec<String> = (1..6).map(|pe| dir.read(&format!("parts/p{pe}"))).collect();
+    assert_eq!(parts.concat(), text);
+    for part in &parts {
+        assert!(part.ends_with('\n'));
+        assert!(part.len().abs_diff(text.len() / 5) < 200, "{}", part.len());
+    }
+    let back = piped(
+        &dir,
+        "gather --tree kary:2:6 --input @/parts --output -",
+        b"",
+    );
+    assert_eq!(back, text.as_bytes());
+}
+
+#[test]
+fn a_number_of_parts_gives_the_number_of_pes() {
+    let dir = scratch();
+    fill(&dir.join("whole"), 1_000_003);
+    dir.run("scatter --split 3 --input @/whole --output @/parts")
+        .ok();
+    let parts = ["parts/p1", "parts/p2", "parts/p3"].map(|name| std::fs::read(dir.join(name)));
+    let parts = parts.map(|part| part.expect("it came"));
+    assert_eq!(parts.each_ref().map(Vec::len), [333_334, 333_334, 333_335]);
+    assert_eq!(
+        parts.concat(),
+        std::fs::read(dir.join("whole")).expect("it is there")
+    );
+    // A repeated command sends nothing.
+    dir.run("scatter --split 3 --input @/whole --output @/parts")
+        .ok();
+    let blocks = "scatter --tree star:4 --blocks 1000 --input @/whole --output @/blocks";
+    dir.run(blocks).ok();
+    let first = std::fs::read(dir.join("blocks/p1")).expect("it came");
+    assert_eq!(first.len(), 333_000);
+}
+
+#[test]
+fn standard_input_is_a_message_or_divided() {
+    let dir = scratch();
+    let text = lines(1000);
+    let scatter = "scatter --tree star:4 --lines --input - --output @/parts";
+    piped(&dir, scatter, text.as_bytes());
+    let parts: String = (1..4).map(|pe| dir.read(&format!("parts/p{pe}"))).collect();
+    assert_eq!(parts, text);
+    piped(
+        &dir,
+        "broadcast -n 2 --input - --output @/copies",
+        text.as_bytes(),
+    );
+    assert_eq!(dir.read("copies/p2"), text);
+}
+
+#[test]
+fn what_cannot_be_divided_is_refused() {
+    let dir = scratch();
+    dir.put("whole", "text\n");
+    dir.put("folder/p1/file", "text\n");
+    let line = |more: &str| format!("scatter --tree star:3 --output @/out {more}");
+    for (line, why) in [
+        (
+            line("--lines --input @/folder"),
+            "is not a file, and one file is divided",
+        ),
+        (line("--split 3 --input @/whole"), "3 parts for 2 PEs"),
+        (
+            line("--blocks 0 --input @/whole"),
+            "a block has at least a byte",
+        ),
+        (line("--blocks 7x --input @/whole"), "--blocks"),
+        (line("--lines --input @/missing"), "No such file"),
+        (
+            "scatter --tree star:3 --size 1KiB --split 2".to_owned(),
+            "goes with --input",
+        ),
+        (
+            line("--lines --spread --input @/whole"),
+            "cannot be used with",
+        ),
+        (
+            "scatter --cluster c.toml --lines --input - --output /out".to_owned(),
+            "P0 may be on another host",
+        ),
+    ] {
+        dir.run(&line).fails(2, &[why]);
+    }
+    assert!(!dir.join("out").exists());
+    let folders = "gather --tree star:2 --input @/folder --output -";
+    dir.run(folders).fails(1, &["P1 is a folder"]);
+}

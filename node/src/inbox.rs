@@ -97,7 +97,7 @@ impl Inbox {
             swept: (!assignment.dry_run).then_some((folders, sweep)),
             receipts,
             awaited,
-            is_dealt: files.spread,
+            is_dealt: files.spread && !files.is_divided(),
             replace: files.replace,
             job,
         }

@@ -27,7 +27,7 @@ pub fn scatter_input(
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let input = &files.input;
     match (files.spread, &files.shards[..]) {
-        (true, []) if files.lines || files.block_bytes > 0 => {
+        (true, []) if files.is_divided() => {
             divide(files, others).map_err(|fault| vec![fault])
         }
         (true, []) => deal(input, others).map_err(|fault| vec![fault]),

@@ -355,6 +355,13 @@ pub struct FilePayload {
     pub parts: u32,
 }
 
+impl FilePayload {
+    /// Returns whether the input is one file that is divided.
+    pub fn is_divided(&self) -> bool {
+        self.lines || self.block_bytes > 0
+    }
+}
+
 impl Payload {
     /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {

@@ -1,5 +1,5 @@
-//! What a user sees on terminals of 60, 80 and 120 columns, captured by tmux: no value is cut, and less
-//! important columns are left out.
+//! Output on terminals of 60, 80 and 120 columns, captured by tmux: no value is cut, and less important
+//! columns are left out.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Opens a terminal with so many columns.
+    /// Opens a terminal of this width.
     fn open(columns: u32) -> Terminal {
         let dir = scratch();
         let terminal = Terminal {
@@ -88,7 +88,7 @@ fn check_table(lines: &[String], columns: u32, all: &[&str]) -> Vec<String> {
         );
     }
     let cells = |line: &str| {
-        // The branches of a tree are no cells.
+        // The branches of a tree are not cells.
         let line = line.trim_start_matches(['│', '├', '└', '─', ' ']);
         let parts = line.split("  ").map(str::trim);
         let parts = parts.filter(|part| !part.is_empty());

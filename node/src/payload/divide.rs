@@ -18,7 +18,7 @@ const READ: usize = 64 << 10;
 
 /// Divides the input into parts of about equal length, one after the other for the PEs that have a
 /// message, or for the first ones if a number of parts is given. Returns the content of M_i at index
-/// `i`; an empty part is none.
+/// `i`, and `None` for an empty part.
 ///
 /// # Errors
 ///

@@ -27,9 +27,7 @@ pub fn scatter_input(
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let input = &files.input;
     match (files.spread, &files.shards[..]) {
-        (true, []) if files.is_divided() => {
-            divide(files, others).map_err(|fault| vec![fault])
-        }
+        (true, []) if files.is_divided() => divide(files, others).map_err(|fault| vec![fault]),
         (true, []) => deal(input, others).map_err(|fault| vec![fault]),
         (true, shards) => deal_shards(input, shards, others),
         (false, _) => read_input_dir(input, others),

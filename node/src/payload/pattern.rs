@@ -194,7 +194,7 @@ fn character(name: &[u8]) -> usize {
 }
 
 /// Parses a set of characters behind its bracket; returns it, and the pattern behind it. A set without an
-/// end is none.
+/// end stands for itself.
 fn set_of(text: &[u8]) -> Option<(impl Fn(u8) -> bool + '_, &[u8])> {
     let (is_other, text) = match text {
         [b'!' | b'^', rest @ ..] => (true, rest),

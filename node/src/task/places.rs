@@ -63,7 +63,7 @@ pub fn place_results(results: &PlaceResults) -> Vec<String> {
             *fault = format!("cannot remove `{}`: {error}", obsolete.display());
         }
     }
-    // What is left in it was not to be moved.
+    // Other entries in it are leftovers of failed attempts.
     if let Ok(gathered) = checked(gathered)
         && let Err(error) = remove(gathered)
     {

@@ -124,6 +124,20 @@ fn a_command_finds_the_environment_of_its_pe() {
     assert!(!found.contains("SECRET"), "{found}");
 }
 
+#[test]
+fn the_name_of_a_shard_is_in_the_command_and_in_the_environment() {
+    let place = Place::new(&[(1, "one"), (3, "three")]);
+    let script = "cat {}; ls; echo $FLITCAST_SHARD";
+    place.shell(&[], script).ok();
+    assert_eq!(place.result("p3/stdout"), "threep3\np3\n");
+    assert_eq!(names(&place.output().join("p1")), ["stdout"]);
+    // Files that are spread have no common name.
+    let options = ["--spread", "--force"];
+    place.shell(&options, "find . -type f -exec cat {} +").ok();
+    let all = ["p1", "p2"].map(|pe| place.result(&format!("{pe}/stdout")));
+    assert_eq!(all.concat(), "threeone");
+}
+
 /// A shard that is a folder is the directory itself.
 #[test]
 fn the_directory_in_the_environment_is_that_of_the_command() {

@@ -101,8 +101,8 @@ pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> S
     out
 }
 
-/// Divides a text between words into lines of at most `room` characters, except for longer words. A
-/// number and its unit stay together.
+/// Divides a text between words, but not between a number and its unit, into lines of at most `room`
+/// characters, except for longer words.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut rest = text;

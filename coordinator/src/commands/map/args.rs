@@ -16,7 +16,7 @@ use flitcast_proto::wire::MAX_JOBS;
 
 use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
-use super::queue::Order;
+use super::queue::{self, Order};
 use super::shards::Shards;
 use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
@@ -98,7 +98,7 @@ pub struct MapArgs {
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
     /// The command that runs for each shard: in the shard, if that is a folder, or in an empty folder,
-    /// with the shard as standard input. {} in a word and FLITCAST_SHARD are the shard's name,
+    /// with the shard as standard input. {} in a word (but with --spread) and FLITCAST_SHARD are its name,
     /// FLITCAST_PE is the PE's number, FLITCAST_PES the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -258,6 +258,8 @@ impl Map {
         let (site, faults) = (&self.scatter.site, &self.args.faults);
         Order {
             words: self.args.command.clone(),
+            // The files that are spread are not one entry with a name.
+            has_braces: !self.args.spread && self.args.command.iter().any(queue::has_braces),
             work: self.work.clone(),
             pes: site.tree.len() as u32,
             time_limit_ns: faults.time_limit.map_or(0, |limit| limit.as_nanos() as u64),

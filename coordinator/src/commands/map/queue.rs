@@ -31,6 +31,8 @@ const BRACES: &[u8] = b"{}";
 /// The command, and the rules by which PEs run it.
 pub struct Order {
     pub words: Vec<OsString>,
+    /// Whether `{}` in a word is replaced by the name of the shard.
+    pub has_braces: bool,
     pub work: PathBuf,
     /// Number of PEs, the root included.
     pub pes: u32,
@@ -49,12 +51,14 @@ impl Order {
     /// Returns the words of the command on a shard.
     fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
         let words = self.words.iter();
-        words.map(|word| with_name(word, &task.name)).collect()
+        match self.has_braces {
+            true => words.map(|word| with_name(word, &task.name)).collect(),
+            false => words.cloned().collect(),
+        }
     }
 
     /// Returns the message to the PE that runs the command on a shard.
     fn run(&self, task: &ShardTask) -> Run {
-        let braces = |word: &OsString| find(word.as_bytes()).is_some();
         Run {
             words: self.words_for(task),
             work: self.work.clone(),
@@ -62,9 +66,14 @@ impl Order {
             time_limit_ns: self.time_limit_ns,
             shard: task.name.clone(),
             home: task.is_named.then_some(task.home),
-            linked: task.is_named || self.words.iter().any(braces),
+            linked: task.is_named || self.has_braces,
         }
     }
+}
+
+/// Returns whether a word has a place for the name of a shard.
+pub fn has_braces(word: &OsString) -> bool {
+    find(word.as_bytes()).is_some()
 }
 
 fn find(text: &[u8]) -> Option<usize> {

@@ -63,6 +63,15 @@ impl RequestSpec {
         }
     }
 
+    /// Returns the option that distributes the input over the PEs, if there is one.
+    pub fn dealt_by(&self) -> Option<&'static str> {
+        let option = match self.division {
+            Some(_) => "dividing a file (--lines, --blocks, --split)",
+            None => "--spread",
+        };
+        self.spread.then_some(option)
+    }
+
     /// Takes the number of PEs from the entries of the input where no option gives it.
     pub fn count_by_input(&mut self) {
         let input = self.round.input.as_deref().filter(|_| !self.spread);

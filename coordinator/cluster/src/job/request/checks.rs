@@ -277,12 +277,7 @@ impl Checks<'_> {
     /// Checks the options that define the messages.
     fn messages(&mut self) -> Option<AskedMessages> {
         let layout = self.operation_or_like().collective().layout();
-        let spread = match self.asked.division {
-            Some(_) => "dividing a file (--lines, --blocks, --split)",
-            None => "--spread",
-        };
-        let spread = self.asked.spread.then_some(spread);
-        let asked = AskedMessages::of(&self.asked.round, layout, spread);
+        let asked = AskedMessages::of(&self.asked.round, layout, self.asked.dealt_by());
         self.keep_all(asked)
     }
 

@@ -65,9 +65,9 @@ impl Stage {
         let mut text = String::from("name = \"stage\"\ncoordinator = \"127.0.0.1\"\n");
         for index in 0..pes {
             let address = format!("127.0.7.{}", index + 1);
-            text += &format!("[[pe]]\nname = \"host{index}\"\naddress = \"{address}\"\n");
+            text += &format!("[[pe]]\nname = \"p{index}\"\naddress = \"{address}\"\n");
             if index > 0 {
-                text += &format!("parent = \"host{}\"\n", index - 1);
+                text += &format!("parent = \"p{}\"\n", index - 1);
             }
             if index == pe {
                 text += &format!("run = [\"sh\", \"-c\", \"{play}\"]\n");

@@ -118,7 +118,7 @@ fn on_one_tree_the_algorithm_alone_is_chosen() {
 #[test]
 fn one_line_says_why() {
     let line = "scatter --tree auto --network complete:5 --size 8KiB";
-    let text = printed(&format!("{line} {LINK}"));
+    let text = printed(&format!("{line} {LINK} -v"));
     let is_told = |line: &&str| line.starts_with("  chosen: ");
     let line = text.lines().find(is_told).expect("a line");
     for part in [" predicted, the least of ", " predictions in "] {
@@ -170,7 +170,7 @@ fn flits_are_as_large_as_is_best_and_the_report_says_why() {
     assert!(report["flit_bytes"].as_u64() < Some(32 << 10), "{why:#}");
     assert!(time("predicted_us") <= 0.8 * time("usual_us"), "{why:#}");
     assert_eq!(why["predicted_us"], report["round"]["predicted_us"]);
-    let text = printed(line);
+    let text = printed(&format!("{line} -v"));
     let told = |line: &&str| line.starts_with("  flits        of ");
     let told = text.lines().find(told).expect("a line");
     assert!(told.contains(" instead of "), "{told}");

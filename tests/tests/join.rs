@@ -127,7 +127,7 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
     let scatter = cluster.guarded("scatter --input DIR/in --output DIR/out");
     let refused = scatter.finish();
     let told = "has 200000 entries for 3 PEs; this tree has p1..p3";
-    refused.fails(1, &["error: P0: ", told, "and 199901 more faults"]);
+    refused.fails(1, &["error: P0 h0: ", told, "and 199901 more faults"]);
     assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
     for node in nodes {
         node.finish();
@@ -140,7 +140,7 @@ fn who_is_late_is_waited_for_and_told_of() {
     let mut running = cluster.guarded("gather --size 1KiB --timeouts heartbeat=100ms,silence=1s");
     let nodes = [0, 1, 2].map(|pe| cluster.node(pe, GUARD));
     let at = cluster.at();
-    running.wait_for(&["waiting up to 60 s for ", "P3 to join at ", &at]);
+    running.wait_for(&["waiting up to 60 s for ", "P3 h3 to join at ", &at]);
     let late = cluster.node(3, GUARD);
     running.finish().ok();
     leave(nodes.into_iter().chain([late]));
@@ -152,7 +152,7 @@ fn who_never_comes_is_named_and_the_others_leave() {
     let nodes = [0, 2].map(|pe| cluster.node(pe, GUARD));
     let failed = cluster.guarded("gather --size 1KiB").finish();
     let at = cluster.at();
-    let told = format!("after 4 s P1, P3 have yet to join at {at}: start what plays each");
+    let told = format!("after 4 s P1 h1, P3 h3 have yet to join at {at}: start what plays each");
     failed.fails(1, &[&told]);
     leave(nodes);
     // The same without a listening command.
@@ -177,7 +177,7 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
     failed.fails(
         1,
         &[
-            "error: P1 is gone: its process has ended",
+            "error: P1 h1 is gone: its process has ended",
             "where: P1 h1, joined from 127.",
             ", child of P0",
             "cut off with it: P3",
@@ -195,7 +195,7 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     let cluster = Joining::new(&TREE, "60s");
     let nodes = cluster.nodes("");
     let failed = cluster.guarded("gather --size 1KiB --retry 1").finish();
-    let told = "P0, P1, P2, P3 would leave after one cluster, and this command may need several";
+    let told = "P0 h0, P1 h1, P2 h2, P3 h3 would leave after one cluster, and this command may need several";
     failed.fails(1, &[told, "--stay"]);
     leave(nodes);
     let mut nodes = cluster.nodes("--stay");

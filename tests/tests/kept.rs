@@ -167,7 +167,7 @@ fn strangers_do_not_join_and_are_not_joined() {
     victim.signal(Signal::KILL);
     until("it is gone", || !cluster.processes().contains(&victim));
     let mut waiting = cluster.start("gather --cluster FILE --size 1KiB -v");
-    waiting.wait_for(&["waiting up to 10 s for P3 to join"]);
+    waiting.wait_for(&["waiting up to 10 s for P3 h3 to join"]);
     let plain = cluster.run(&format!("node --pe 3 --join {at} --insecure --wait 1s"));
     plain.ends(1, &["P3 may not join", "it wants certificates"]);
     cluster.run("ca init others --pes 4").ok();
@@ -233,7 +233,7 @@ fn a_network_is_spanned_as_it_was() {
         gather --spanning broadcast | 2 | --spanning: this cluster is up with --spanning bfs
     ",
     ) {
-        let finished = cluster.run(&format!("{line} --cluster FILE --size 1KiB"));
+        let finished = cluster.run(&format!("{line} --cluster FILE --size 1KiB -v"));
         finished.ends(code.parse().unwrap(), &[told]);
     }
     down(&cluster);

@@ -204,7 +204,8 @@ fn a_cover_of_emulated_links_needs_no_cluster_file() {
     }
     assert_delivered(&dir, 9);
     // A network card for all neighbours is still one port.
-    let line = "gather --network mesh:3x3 --cover --size 50KiB --link rate=12mbit --ports single";
+    let line =
+        "gather --network mesh:3x3 --cover --size 50KiB --link rate=12mbit --ports single -v";
     run(line.split(' ')).ok().prints(&[ONE_CARD]);
 }
 
@@ -217,7 +218,7 @@ fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
         --network torus:3x3 --size 1 --cover --algorithm linear | --cover is for a scatter by fdf
     ",
     );
-    let line = "scatter --network torus:3x3 --size 100KiB --cover";
+    let line = "scatter --network torus:3x3 --size 100KiB --cover -v";
     run(line.split(' ')).ok().prints(&[ONE_CARD]);
     let dir = place(&torus());
     // Deeper trees have no advantage for so little data.

@@ -127,7 +127,7 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
     assert!(of("bound_us") >= wire_us(4 << 20, 400) / 2.0);
     // In any order, all bytes leave P0 through its one port.
     assert_not_before(&searched, wire_us(4 << 20, 400));
-    let told = printed(&line);
+    let told = printed(&format!("{line} -v"));
     assert!(told.contains("\n  order        searched for: "), "{told}");
 }
 
@@ -180,7 +180,7 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
             assert!(measured >= 0.98 * latency_us, "{measured} us of P{child}");
         }
     }
-    let printed = printed(&line);
+    let printed = printed(&format!("{line} -v"));
     assert!(printed.contains(told), "{printed}");
 }
 

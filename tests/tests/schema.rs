@@ -48,6 +48,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
                 "array" => value.is_array(),
                 "string" => value.is_string(),
                 "integer" => value.is_i64(),
+                "boolean" => value.is_boolean(),
                 other => panic!("{other}"),
             },
             "anyOf" => {

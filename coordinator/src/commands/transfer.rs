@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use flitcast_node::payload::destination;
+use flitcast_proto::wire::control::Payload;
 
 use crate::render::exit::{FAILED, refused, report_end};
 use crate::render::json::json;
@@ -47,7 +48,7 @@ pub fn write_standard_output(round: &mut RoundArgs) -> anyhow::Result<()> {
     let is_it = round.output.as_deref() == Some(Path::new(spool::STANDARD));
     if is_it {
         refuse_elsewhere("--output", round)?;
-        let output = spool::output();
+        let output = spool::output_folder();
         round.output = Some(output.context("cannot create a temporary folder")?);
     }
     Ok(())
@@ -97,8 +98,10 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
         ..
     } = concluded;
     let request = &request;
-    let output = request.messages.payload.output();
-    let output = output.filter(|output| spool::is_output(output));
+    let output = match &request.messages.payload {
+        Payload::Files(files) => Some(&*files.output).filter(|path| spool::is_output(path)),
+        Payload::Synthetic { .. } => None,
+    };
     if let (Some(output), RunResult::Done(_)) = (output, &ended) {
         print_messages(output, request)?;
     }

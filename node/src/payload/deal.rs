@@ -2,6 +2,8 @@
 //! about equally long.
 
 use std::ffi::OsString;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
@@ -9,6 +11,7 @@ use flitcast_proto::PeId;
 use super::content::Content;
 use super::entry::EntryKind;
 use super::error::PayloadError;
+use super::hidden::HiddenName;
 use super::others::Others;
 use super::refusal::shown;
 use super::scan::{FoundEntry, Walk};
@@ -88,6 +91,24 @@ pub fn shards_of(shards: &[(OsString, u64)], others: Others) -> Vec<Vec<(OsStrin
             .collect();
     }
     of_pes
+}
+
+/// Returns the names in an input in order, without the hidden files of Flitcast.
+pub fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
+    // An empty path is the current directory.
+    let here = if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    };
+    let names = fs::read_dir(here).and_then(|entries| {
+        let names = entries.map(|entry| Ok(PathBuf::from(entry?.file_name())));
+        names.collect::<io::Result<Vec<_>>>()
+    });
+    let mut names = names.map_err(PayloadError::io("read the directory", dir))?;
+    names.retain(|name| HiddenName::parse(name.as_os_str()).is_none());
+    names.sort();
+    Ok(names)
 }
 
 /// Adds the regular files, symlinks and empty directories of an entry of a directory, or of all its

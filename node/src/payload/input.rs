@@ -9,10 +9,9 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::FilePayload;
 
 use super::content::Content;
-use super::deal::{deal, deal_shards};
+use super::deal::{deal, deal_shards, list};
 use super::divide::divide;
 use super::error::PayloadError;
-use super::hidden::HiddenName;
 use super::measured::Measured;
 use super::others::{Others, two_entries};
 use super::pattern::Pattern;
@@ -213,24 +212,6 @@ pub fn pieces_of(
         _ => Err(names_no_pe(&at(name), all)),
     };
     by_pe(folder, names, all, Vec::new(), place)
-}
-
-/// Returns the names in an input in order, without the hidden files of Flitcast.
-pub fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
-    // An empty path is the current directory.
-    let here = if dir.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        dir
-    };
-    let names = fs::read_dir(here).and_then(|entries| {
-        let names = entries.map(|entry| Ok(PathBuf::from(entry?.file_name())));
-        names.collect::<io::Result<Vec<_>>>()
-    });
-    let mut names = names.map_err(PayloadError::io("read the directory", dir))?;
-    names.retain(|name| HiddenName::parse(name.as_os_str()).is_none());
-    names.sort();
-    Ok(names)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ mod unpack;
 mod version;
 
 pub use content::Content;
-pub use deal::{deal, deal_shards, measure_shards, shards_of};
+pub use deal::{deal, deal_shards, list, measure_shards, shards_of};
 pub use entry::Entry;
 pub use error::PayloadError;
 pub use folders::create_durable;
@@ -54,8 +54,8 @@ pub use hidden::{
     HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
 };
 pub use input::{
-    list, measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir,
-    scatter_input, whole_input,
+    measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir, scatter_input,
+    whole_input,
 };
 pub use leftovers::{
     OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,

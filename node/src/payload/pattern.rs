@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::PeId;
 
 use super::content::Content;
-use super::deal::list_files;
+use super::deal::{list, list_files};
 use super::error::PayloadError;
 use super::hidden::HiddenName;
-use super::input::list;
 use super::others::Others;
 use super::refusal::shown;
 
@@ -84,7 +83,8 @@ impl Pattern {
             && !has_wildcard(only)
             && self.names.len() == 1
         {
-            return super::own_input(base.join(only));
+            let path = base.join(only);
+            return Ok(found(&path)?.map(|_| Content::Entry(path)));
         }
         // A missing folder has no match.
         if !exists(&base)? {

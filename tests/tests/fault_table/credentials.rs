@@ -83,7 +83,7 @@ fn row_23_a_process_of_another_authority() {
     let case = "a process of another authority";
     let finished = timed("23", case, Some(2.0), || dir.run(line));
     finished.with_code(1).says(&[
-        "the cluster did not come up: P1 ended with exit status 1",
+        "the cluster did not come up: P1 b ended with exit status 1",
         "cannot reach the coordinator at 127.0.0.1:",
         "the certificate was issued by another authority",
     ]);

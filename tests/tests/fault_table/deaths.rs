@@ -66,7 +66,7 @@ fn row_10_a_child_ends_by_itself() {
     dir.put("c.toml", text);
     let line = "scatter --size 1KiB --format json --cluster @/c.toml";
     let finished = timed("10", "a child exits 127", Some(1.0), || dir.run(line));
-    finished.fails(1, &["P1 ended with exit status 127", "no such library"]);
+    finished.fails(1, &["P1 b ended with exit status 127", "no such library"]);
     let report = finished.report();
     assert_eq!(report.value("/error/phase"), "launch");
     assert_eq!(report.number("/error/pe"), 1);

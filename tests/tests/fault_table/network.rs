@@ -78,7 +78,7 @@ fn row_05_a_link_carries_one_direction_only() {
                 false => finished.says(&cut),
             }
             let cause = &finished.stderr[finished.stderr.find("error: ").unwrap_or(0)..];
-            let ends = ["P1 at 198.18.0.4:", "P2 at 198.18.0.5:"];
+            let ends = ["P1 fc1 at 198.18.0.4:", "P2 fc2 at 198.18.0.5:"];
             assert!(ends.iter().any(|end| cause.contains(end)), "{cause}");
         }
     }

@@ -63,7 +63,7 @@ fn row_03_a_stopped_pe_behind_another_program_leaves() {
         victim.signal(Signal::STOP);
         running.coordinator_ends()
     });
-    finished.fails(1, &["error: P1 has been silent for 3.0 s"]);
+    finished.fails(1, &["error: P1 b has been silent for 3.0 s"]);
     timed("3", "the other program ends: it leaves", Some(4.0), || {
         until("it has left", || running.processes().is_empty());
     });

@@ -57,7 +57,7 @@ fn who_was_not_is_named_before_anything_is_sent() {
         .collect();
     nodes.push(cluster.node(2, "--credentials DIR/ca --stay"));
     let refused = guarded(&cluster, "", "touch ran").finish();
-    let told = "P2 may not run commands: start it with `flitcast node --join .. --commands`";
+    let told = "P2 h2 may not run commands: start it with `flitcast node --join .. --commands`";
     refused.fails(1, &[told]);
     assert!(!cluster.path("out").exists());
     assert!(!cluster.path("work").exists());
@@ -75,8 +75,8 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
     until("the command runs at P2", || marker.exists());
     nodes.remove(2).kill();
     let failed = running.finish();
-    let told = "error: P2: is gone: its process has ended";
-    failed.fails(1, &[told, "may be left: P2 is gone\n"]);
+    let told = "error: P2 h2: is gone: its process has ended";
+    failed.fails(1, &[told, "may be left: P2 h2 is gone\n"]);
     assert_eq!(names(&cluster.path("out")), ["p1"]);
     dismiss(nodes);
 }

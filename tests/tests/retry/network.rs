@@ -11,7 +11,7 @@ fn stranded(files: &Files, running: Running) -> Finished {
     files.wait_for("");
     kill(&running, 1);
     let finished = running.finish();
-    finished.fails(1, &["no living ancestor can reach P2; 3 of 3 messages"]);
+    finished.fails(1, &["no living ancestor can reach P2", "; 3 of 3 messages"]);
     finished
 }
 
@@ -46,8 +46,12 @@ fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     dir.put("c.toml", text);
     let line = "scatter --size 1KiB --format json --cluster @/c.toml --retry 1";
     let finished = dir.run(line).with_code(1);
-    let dead = "P1 is dead (ended with exit status 127 before it registered); going on";
-    finished.says(&[dead, "P2 moves to P0", "P1's message was not delivered"]);
+    let dead = "P1 b is dead (ended with exit status 127 before it registered); going on";
+    finished.says(&[
+        dead,
+        "P2 c moves to P0 a",
+        "P1 b's message was not delivered",
+    ]);
     assert_eq!(numbers(&finished, "/retries/0/sent"), [2]);
     assert_eq!(finished.report().number("/round/messages"), 1);
 }

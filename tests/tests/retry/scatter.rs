@@ -132,7 +132,7 @@ fn what_went_in_packets_goes_on_in_packets() {
     finished.with_code(1);
     let record = std::fs::read_to_string(files.record()).expect("it is a text");
     assert!(record.contains("\npackets = \"200\"\n"), "{record}");
-    let resumed = files.resume("--revive").ok();
+    let resumed = files.resume("--revive -v").ok();
     files.assert_complete(&before);
     resumed.prints(&["200 packets a message"]);
 }

@@ -6,9 +6,12 @@
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail, ensure};
+use flitcast_node::system::regular;
 
 /// Maximum number of hosts.
 const MOST: usize = 4095;
+/// Maximum bytes of a file with groups.
+const LONGEST_FILE: u64 = 1 << 20;
 /// Groups within groups.
 const DEEPEST: usize = 8;
 
@@ -117,7 +120,7 @@ fn group_named(group: &str) -> anyhow::Result<String> {
     let all: Vec<PathBuf> = files().collect();
     for file in &all {
         // A file that is not there has no group.
-        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let text = regular::read_text(file, LONGEST_FILE).unwrap_or_default();
         if let Some(hosts) = group_in(&text, group) {
             return Ok(hosts.to_owned());
         }

@@ -51,8 +51,6 @@ mod values;
 
 use std::path::Path;
 
-use rustix::system::uname;
-
 pub use content::{ClusterFile, Edges};
 pub use settings::across_hosts;
 
@@ -63,6 +61,7 @@ use crate::options::host_list;
 use crate::site::placement::Launch;
 use crate::site::settings::Settings;
 use crate::site::starter::Starter;
+use crate::system::machine::host_name;
 use entry::{PeEntry, entry};
 use launch::{Endpoint, LaunchTable};
 use lookup::Lookup;
@@ -140,7 +139,7 @@ fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
          [[pe]]\nname = {}\nhere = true\n",
         quoted(list),
         hosts.len() + 1,
-        quoted(uname().nodename().to_str().unwrap_or("here")),
+        quoted(&host_name()),
     );
     for host in &hosts {
         let name = host.rsplit_once('@').map_or(&**host, |(_, name)| name);

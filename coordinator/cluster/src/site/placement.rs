@@ -126,9 +126,10 @@ impl Placement {
 
     /// Returns a PE's number with its name, if it has one: `P1 beta`.
     pub fn called(&self, pe: PeId) -> String {
+        let number = pe.to_string();
         match &self.places[pe.index()].name {
-            Some(name) => format!("{pe} {name}"),
-            None => pe.to_string(),
+            Some(name) if !name.eq_ignore_ascii_case(&number) => format!("{number} {name}"),
+            _ => number,
         }
     }
 

@@ -20,6 +20,12 @@ pub fn described() -> String {
     format!("{node}, {name} {release} {machine}")
 }
 
+/// Returns the name of this machine in its network.
+pub fn host_name() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
+}
+
 /// Returns the time that this thread has run on a processor, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);

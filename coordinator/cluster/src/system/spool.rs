@@ -39,7 +39,7 @@ pub fn input() -> io::Result<PathBuf> {
 }
 
 /// Returns the path of an output whose messages are written to standard output.
-pub fn output() -> io::Result<PathBuf> {
+pub fn output_folder() -> io::Result<PathBuf> {
     path("output")
 }
 

@@ -34,6 +34,9 @@ fn insert(text: &str, names: &[String]) -> String {
                 last.is_whitespace() || "(,;:".contains(last)
             });
         let name = token[1..].parse().ok().and_then(|pe: usize| names.get(pe));
+        // A name that only repeats the number says nothing.
+        let says_more = |name: &&String| !name.eq_ignore_ascii_case(token);
+        let name = name.filter(says_more);
         if let Some(name) = name.filter(|_| is_begin && is_word_end(behind))
             && behind
                 .strip_prefix(' ')
@@ -81,5 +84,7 @@ mod tests {
             assert_eq!(insert(same, &names), same);
         }
         assert_eq!(insert("P1 is gone", &[]), "P1 is gone");
+        let numbers = ["p0", "p1"].map(str::to_owned);
+        assert_eq!(insert("P1 is gone", &numbers), "P1 is gone");
     }
 }

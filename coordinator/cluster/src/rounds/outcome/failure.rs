@@ -255,10 +255,8 @@ impl fmt::Display for PeLocation {
         if self.pid.is_none() && self.address.is_none() {
             return Ok(());
         }
+        // The name follows where all names are put.
         write!(f, "\n  where: {}", self.pe)?;
-        if let Some(name) = &self.host {
-            write!(f, " {name}")?;
-        }
         if let Some(pid) = self.pid {
             write!(f, ", process {pid}")?;
         }

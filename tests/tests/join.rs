@@ -205,7 +205,7 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     victim.signal(Signal::KILL);
     let finished = running.finish();
     // The message of the dead PE is lost.
-    finished.fails(1, &["P1 is dead (gone: its ", "P3 moves to P0"]);
+    finished.fails(1, &["P1 h1 is dead (gone: its ", "P3 h3 moves to P0"]);
     finished.prints(&["P3 h3  P0 "]);
     assert_eq!(victim.finish().code, None);
     dismiss(nodes);

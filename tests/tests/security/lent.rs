@@ -92,7 +92,7 @@ fn a_pe_lends_nothing_unless_it_is_told_to() {
     let nodes = lending(&cluster, ["--files DIR", "--files DIR", ""]);
     cluster.guarded("scatter --size 1KiB").finish().ok();
     let line = "scatter --input DIR/in --output DIR/lent";
-    let told = "no folder of P2 is lent for messages made of files";
+    let told = "no folder of P2 h2 is lent for messages made of files";
     let lent = cluster.path("lent");
     refuses(&cluster, line, &[told, "--files DIR"], &lent);
     dismiss(nodes);

@@ -102,7 +102,10 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
 fn neighbours_with_revoked_certificates_are_refused_and_named() {
     // P0 - P1 - P2.
     let cluster = Joining::new(&[0, 1], "60s");
-    for (revoked, knows, told) in [("p1", 2, "P2: cannot reach P1 at "), ("p2", 1, "error: P2")] {
+    for (revoked, knows, told) in [
+        ("p1", 2, "P2 h2: cannot reach P1 h1 at "),
+        ("p2", 1, "error: P2"),
+    ] {
         let (old, new) = (format!("old-{revoked}"), format!("new-{revoked}"));
         copied(&cluster.path("ca"), &cluster.path(&old));
         copied(&cluster.path("ca"), &cluster.path(&new));
@@ -120,7 +123,7 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
         let named = format!("the certificate of {} was revoked", revoked.to_uppercase());
         match knows {
             // The PE that calls reports it to the coordinator, ...
-            2 => failed.ends(1, &[&named]),
+            2 => failed.ends(1, &["the certificate of P1 h1 was revoked"]),
             // ... and the PE that is called, by any client, logs it.
             _ => drop(nodes[1].wait_for(&["turned a connection away", &named])),
         }
@@ -140,7 +143,7 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     cluster.guarded(patient).finish().ok();
     cluster.dir.run("ca revoke @/ca p2").ok();
     let failed = cluster.guarded("gather --size 1KiB").finish();
-    failed.ends(1, &["P2 has yet to join"]);
+    failed.ends(1, &["P2 h2 has yet to join"]);
     nodes[2].wait_for(&["ca/p2.pem: the certificate of P2 was revoked; trying again"]);
     cluster.dir.run("ca issue @/ca p2").ok();
     eventually("it joins with the new one", || {
@@ -158,7 +161,7 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     kept.up("up FILE").ok();
     kept.run("ca revoke ca p1").ok();
     let failed = kept.run("gather --cluster FILE --size 1KiB");
-    failed.ends(1, &["P1 has yet to join"]);
+    failed.ends(1, &["P1 h1 has yet to join"]);
     kept.run("ca issue ca p1").ok();
     kept.run("gather --cluster FILE --size 1KiB").ok();
     kept.run("ca revoke ca coordinator").ok();

@@ -23,9 +23,9 @@ const TASKS: [(&str, &str); 5] = [
 ];
 
 /// The options that only the long help has.
-const EXPERT: &str = "control cover credentials deal encrypted flit_size insecure keep_work link_flit \
-    metrics order packets pacing ports profile raw root search shared spanning sync time_limit timeouts \
-    trace warm_up work";
+const EXPERT: &str = "blocks control cover credentials deal encrypted exclude_hosts flit_size insecure \
+    keep_work link_flit metrics order packets pacing ports profile raw root search shared spanning sync \
+    time_limit timeouts trace warm_up work";
 
 /// Arranges the help of all commands, if the command line may ask for it: that takes longer than the
 /// start of a PE should.

@@ -34,7 +34,7 @@ pub struct ScatterArgs {
     /// measured links and hosts), or given:3,1,2 (every nonnull message once, by its PE).
     #[arg(long, value_name = "ORDER", default_value_t = MessageOrder::Tail)]
     pub order: MessageOrder,
-    /// Deal all files below the input over the other PEs, balanced by size.
+    /// Deal all files below the input, balanced by size.
     #[arg(long)]
     pub spread: bool,
     /// How one file is divided.

@@ -18,13 +18,13 @@ pub struct Division {
 /// Options that divide a file.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DivisionArgs {
-    /// Divide the input, one file, over the other PEs at the ends of lines, in parts of about equal length.
+    /// Divide one input file at the ends of its lines: in parts of about equal length, one for each other PE.
     #[arg(long, conflicts_with_all = ["spread", "blocks"])]
     pub lines: bool,
-    /// Divide the input, one file, at multiples of this SIZE, that of a record.
+    /// Divide one input file at multiples of this SIZE: that of a record.
     #[arg(long, value_name = "SIZE", conflicts_with = "spread")]
     pub blocks: Option<String>,
-    /// Divide the input, one file, into N parts, for P1 to PN: of equal length, or at --lines or --blocks.
+    /// Divide one input file into N equal parts: for P1 to PN; with --lines or --blocks, at their ends.
     #[arg(long, value_name = "N", conflicts_with = "spread",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub split: Option<u32>,

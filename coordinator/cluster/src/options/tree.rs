@@ -30,8 +30,8 @@ pub struct TreeArgs {
     /// the --tree that is given; slurm:PORT at both ends chooses the port.
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
-    /// Hosts that ssh reaches, beside P0 on this machine, like node[01-64,70],login or @GROUP: short for a
-    /// cluster file with a PE on each.
+    /// Hosts that ssh reaches, like node[01-64],login: a PE on each, beside P0 on this machine. @GROUP
+    /// stands for the hosts of a group of ClusterShell.
     #[arg(short = 'w', long, value_name = "HOSTS")]
     pub hosts: Option<String>,
     /// Hosts of --hosts to leave out.

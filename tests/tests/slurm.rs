@@ -260,7 +260,7 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
         running.processes().into_iter().find(is_p2)
     });
     p2.signal(Signal::KILL);
-    running.wait_for(&["P2 is dead", "going on without it"]);
+    running.wait_for(&["P2 ", " is dead", "going on without it"]);
     // Another step, in which P3 is the third task.
     running.wait_for(&["launched", "pes=3"]);
     running.signal(Signal::INT);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::wire::control::{Assignment, Payload, Ready};
+use flitcast_proto::wire::control::{Assignment, FilePayload, Payload, Ready};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 use tokio::task::spawn_blocking;
@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::payload::{
-    self, DestinationState, PayloadError, Receipt, Sweep, delivered_at, discard, sweep,
+    self, DestinationState, Pattern, PayloadError, Receipt, Sweep, delivered_at, discard, sweep,
 };
 
 /// The places where messages become visible at this PE.
@@ -41,6 +41,12 @@ struct Awaited {
     known: Option<Digest>,
     /// Whether the message is sent in this cluster, and not made by a command first.
     is_sent: bool,
+}
+
+/// Returns whether messages are files without the metadata of a folder above them.
+fn is_dealt(files: &FilePayload) -> bool {
+    let is_spread = files.spread && !files.is_divided();
+    is_spread || Pattern::of(&files.input).is_some_and(|pattern| pattern.is_dealt())
 }
 
 impl Inbox {
@@ -97,7 +103,7 @@ impl Inbox {
             swept: (!assignment.dry_run).then_some((folders, sweep)),
             receipts,
             awaited,
-            is_dealt: files.spread && !files.is_divided(),
+            is_dealt: is_dealt(files),
             replace: files.replace,
             job,
         }

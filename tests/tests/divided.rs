@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use flitcast_tests::files::{fill, names};
+use flitcast_tests::run::said;
 use flitcast_tests::{Folder, flitcast, scratch};
 
 /// Runs a command with this standard input and returns its standard output.
@@ -87,6 +88,22 @@ fn standard_input_is_a_message_or_divided() {
         text.as_bytes(),
     );
     assert_eq!(dir.read("copies/p2"), text);
+}
+
+/// A shell has read a part of the file.
+#[test]
+fn the_rest_of_standard_input_is_sent() {
+    let dir = scratch();
+    dir.put("lines", "first\nsecond\n");
+    let script = format!(
+        "{{ read line; '{}' scatter -n 1 --lines --input - --output out; }} < lines",
+        flitcast().display()
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(dir.path());
+    said(&mut shell).ok();
+    // A shell may read a whole block of a file, but sets it back to the end of the line.
+    assert_eq!(dir.read("out/p1"), "second\n");
 }
 
 #[test]

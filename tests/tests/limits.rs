@@ -7,8 +7,8 @@ use flitcast_tests::{Report, reported, rows, scratch};
 
 const MIB: u64 = 1 << 20;
 
-/// A small part of the messages sent here; most of it is the program, as it is built for tests.
-const MEMORY_BYTES: u64 = 28 * MIB;
+/// A small part of the messages sent here.
+const MEMORY_BYTES: u64 = 24 * MIB;
 
 /// Checks that every PE stayed within its memory, and reported the amount.
 #[track_caller]

@@ -27,13 +27,16 @@ fn a_gather_takes_what_matches() {
         let came = std::fs::read(dir.join(format!("logs/p{pe}/{file}.log")));
         assert_eq!(sent.expect("it was written"), came.expect("it came"));
     }
+    // A repeated command sends nothing.
+    dir.run(&line("@/host/p*/var/*.log", "logs")).ok();
     // All PEs are found by their entries, if no option says how many there are.
     dir.run("gossip --input @/host/p*/var/d*p --output @/all")
         .ok();
     assert!(dir.join("all/p1/p3/deep/2.log").exists());
     assert!(dir.join("all/p3/p0/deep/0.log").exists());
-    dir.run("broadcast --tree star:3 --input @/host/p3/var/?.log --output @/copies")
-        .ok();
+    let broadcast = "broadcast --tree star:3 --input @/host/p3/var/?.log --output @/copies";
+    dir.run(broadcast).ok();
+    dir.run(broadcast).ok();
     assert!(dir.join("copies/p2/2.log").exists());
     for (line, why) in [
         (

@@ -18,6 +18,7 @@ use tracing_subscriber::{fmt, registry};
 use crate::commands::bench::Bench;
 use crate::commands::check::CheckArgs;
 use crate::commands::map::Map;
+use crate::commands::transfer::replace_standard;
 use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
@@ -32,6 +33,7 @@ use flitcast_cluster::observe::emit::emit;
 use flitcast_cluster::observe::event::Event;
 use flitcast_cluster::observe::live::publish::publish;
 use flitcast_cluster::observe::metrics::Metrics;
+use flitcast_cluster::options::args::RoundArgs;
 use flitcast_cluster::retry::ResumableJob;
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
@@ -154,6 +156,16 @@ fn given_value(option: &str) -> Option<String> {
     beside.or_else(after).map(str::to_owned)
 }
 
+/// Puts a file in the place of standard input.
+fn read_standard(round: &mut RoundArgs) -> anyhow::Result<()> {
+    replace_standard(
+        "--input",
+        &mut round.input,
+        &round.transfer.tree,
+        spool::input,
+    )
+}
+
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let (detail, colors) = cli.appearance();
     screen::choose(detail, colors);
@@ -197,15 +209,18 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Watch(Deferred(args)) => print_with(|out| watch::run(&args, out)),
         Command::Tree(Deferred(args)) => print_with(|out| tree::run(args, out)),
         Command::Scatter(Deferred(mut args)) => {
-            transfer::read_standard_input(&mut args.round)?;
+            read_standard(&mut args.round)?;
             transferred(Request::scatter(args))
         }
         Command::Gather(Deferred(mut args)) => {
-            transfer::write_standard_output(&mut args.round)?;
+            let RoundArgs {
+                transfer, output, ..
+            } = &mut args.round;
+            replace_standard("--output", output, &transfer.tree, spool::output_folder)?;
             transferred(Request::gather(args))
         }
         Command::Broadcast(Deferred(mut args)) => {
-            transfer::read_standard_input(&mut args.round)?;
+            read_standard(&mut args.round)?;
             transferred(Request::broadcast(args))
         }
         Command::Gossip(Deferred(args)) => transferred(Request::gossip(args)),

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -14,8 +14,8 @@ use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::log_args::LogArgs;
-use flitcast_cluster::options::args::RoundArgs;
 use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::retry::{self, ResumableJob};
 use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -24,43 +24,27 @@ use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::unless_closed;
 
-/// Puts a file in the place of the input if that is standard input.
+/// Puts a path in the place of standard input or output, if an option names that.
 ///
 /// # Errors
 ///
-/// Returns an error if P0 may be on another host, or if the input cannot be read.
-pub fn read_standard_input(round: &mut RoundArgs) -> anyhow::Result<()> {
-    let is_it = round.input.as_deref() == Some(Path::new(spool::STANDARD));
-    if is_it {
-        refuse_elsewhere("--input", round)?;
-        let input = spool::input();
-        round.input = Some(input.context("cannot read standard input")?);
+/// Returns an error if P0 may be on another host, or if the path cannot be had.
+pub fn replace_standard(
+    option: &str,
+    named: &mut Option<PathBuf>,
+    tree: &TreeArgs,
+    substitute: fn() -> io::Result<PathBuf>,
+) -> anyhow::Result<()> {
+    if named.as_deref() != Some(Path::new(spool::STANDARD)) {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// Puts a temporary folder in the place of the output if that is standard output.
-///
-/// # Errors
-///
-/// Returns an error if P0 may be on another host, or if there can be no temporary folder.
-pub fn write_standard_output(round: &mut RoundArgs) -> anyhow::Result<()> {
-    let is_it = round.output.as_deref() == Some(Path::new(spool::STANDARD));
-    if is_it {
-        refuse_elsewhere("--output", round)?;
-        let output = spool::output_folder();
-        round.output = Some(output.context("cannot create a temporary folder")?);
-    }
-    Ok(())
-}
-
-fn refuse_elsewhere(option: &str, round: &RoundArgs) -> anyhow::Result<()> {
-    match &round.transfer.tree.cluster {
-        Some(_) => Err(refused([format!(
+    if tree.cluster.is_some() {
+        return Err(refused([format!(
             "{option} -: with --cluster, P0 may be on another host; name a path there"
-        )])),
-        None => Ok(()),
+        )]));
     }
+    *named = Some(substitute().with_context(|| format!("{option} -"))?);
+    Ok(())
 }
 
 /// Writes the gathered messages to standard output, in the order of PEs.

@@ -48,6 +48,11 @@ impl Pattern {
         self.names[0] == OF_PE
     }
 
+    /// Returns whether a message has files without the metadata of a folder above them.
+    pub fn is_dealt(&self) -> bool {
+        self.names.len() > 1 || !self.is_by_pe()
+    }
+
     /// Returns the pattern of one PE: its entry is in the place of `p*`.
     ///
     /// # Errors
@@ -173,17 +178,40 @@ fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     !is_hidden && HiddenName::parse(OsStr::from_bytes(name)).is_none() && fits(pattern, name)
 }
 
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    match (pattern, name) {
-        ([], []) => true,
-        ([b'*', rest @ ..], _) => (0..=name.len()).any(|taken| fits(rest, &name[taken..])),
-        ([b'?', rest @ ..], [_, ..]) => fits(rest, &name[character(name)..]),
-        ([b'[', set @ ..], [first, tail @ ..]) => match set_of(set) {
-            Some((wanted, rest)) => wanted(*first) && fits(rest, tail),
-            None => *first == b'[' && fits(set, tail),
+/// Matches a whole name. Behind a `*` it is enough to go back to the last one, so that no pattern takes
+/// more than the product of the two lengths.
+fn fits(mut pattern: &[u8], mut name: &[u8]) -> bool {
+    let mut last_star: Option<(&[u8], &[u8])> = None;
+    loop {
+        if let [b'*', rest @ ..] = pattern {
+            pattern = rest;
+            last_star = Some((rest, name));
+        } else if let Some(rests) = fits_once(pattern, name) {
+            (pattern, name) = rests;
+        } else if pattern.is_empty() && name.is_empty() {
+            return true;
+        } else if let Some((behind, [_, rest @ ..])) = last_star {
+            // The star takes a byte more.
+            last_star = Some((behind, rest));
+            (pattern, name) = (behind, rest);
+        } else {
+            return false;
+        }
+    }
+}
+
+/// Matches the first character of a pattern, which is no `*`; returns the rests of both.
+fn fits_once<'p, 'n>(pattern: &'p [u8], name: &'n [u8]) -> Option<(&'p [u8], &'n [u8])> {
+    let ([first, rest @ ..], [byte, tail @ ..]) = (pattern, name) else {
+        return None;
+    };
+    match first {
+        b'?' => Some((rest, &name[character(name)..])),
+        b'[' => match set_of(rest) {
+            Some((wanted, rest)) => wanted(*byte).then_some((rest, tail)),
+            None => (*byte == b'[').then_some((rest, tail)),
         },
-        ([one, rest @ ..], [other, tail @ ..]) => one == other && fits(rest, tail),
-        _ => false,
+        first => (first == byte).then_some((rest, tail)),
     }
 }
 
@@ -236,6 +264,8 @@ mod tests {
             (".*", &[".a", ".."]),
             ("a[", &["a["]),
             ("**", &["a"]),
+            ("*a*b", &["ab", "aab", "xaxbxb"]),
+            ("*?c", &["abc", "éc"]),
         ] {
             for name in names {
                 assert!(
@@ -253,12 +283,20 @@ mod tests {
             ("a", "ab"),
             ("ab", "a"),
             ("*b", "a"),
+            ("*a*b", "ba"),
         ] {
             assert!(
                 !is_match(pattern.as_bytes(), name.as_bytes()),
                 "{pattern} {name}"
             );
         }
+    }
+
+    /// A search that tries all ways to divide the name among the stars would not end.
+    #[test]
+    fn many_stars_take_no_longer_than_one() {
+        let (pattern, name) = ("*a".repeat(40) + "b", "a".repeat(250));
+        assert!(!is_match(pattern.as_bytes(), name.as_bytes()));
     }
 
     fn folder(paths: &[&str]) -> io::Result<tempfile::TempDir> {

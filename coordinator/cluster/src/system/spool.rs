@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::tell;
 use tempfile::TempDir;
 
 /// The argument that stands for standard input or output.
@@ -25,12 +26,14 @@ fn path(name: &str) -> io::Result<PathBuf> {
     Ok(folder.path().join(name))
 }
 
-/// Returns a file with the content of standard input: the file that it is, or a copy.
+/// Returns a file with the content of standard input: the file that it is, if nothing of it has been read,
+/// or a copy.
 pub fn input() -> io::Result<PathBuf> {
     let mut input = io::stdin().lock();
     let named = format!("/proc/self/fd/{}", input.as_raw_fd());
     let found = std::fs::read_link(named).ok();
-    if let Some(file) = found.filter(|path| path.is_file()) {
+    let is_whole = tell(&input).is_ok_and(|position| position == 0);
+    if let Some(file) = found.filter(|path| is_whole && path.is_file()) {
         return Ok(file);
     }
     let path = path("input")?;

@@ -55,8 +55,7 @@ fn formatted(table: &Table, names: usize) -> String {
 
 /// Formats a table like [`lines`], without the columns of the first headings in `least`, as few of them
 /// as let the rows fit into `width` characters. No cell is cut.
-pub fn fitted(mut table: Table, names: usize, least: &[&str], width: Option<usize>) -> String {
-    let mut names = names;
+pub fn fitted(mut table: Table, mut names: usize, least: &[&str], width: Option<usize>) -> String {
     let mut text = formatted(&table, names);
     for heading in least {
         let longest = text.lines().map(|line| line.chars().count()).max();

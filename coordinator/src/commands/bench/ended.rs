@@ -14,7 +14,7 @@ use crate::render::json::failure_json;
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
-use flitcast_cluster::system::terminal;
+use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::unless_closed;
 
@@ -50,6 +50,9 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
 }
 
 fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
+    if bench.format == Format::Table && screen::detail() == Detail::Quiet {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     let printed = match bench.format {
         Format::Json => out.write_all(json::json(bench, &figures).as_bytes()),
@@ -62,10 +65,8 @@ fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
             out.write_all(csv::csv(bench, &figures).as_bytes())
         }
         _ => {
-            // A terminal that does not know its size reports zero.
-            let width = terminal::size(&out).map(|(_, columns)| columns);
-            let width = width.filter(|&width| width > 0);
-            out.write_all(table::table(bench, figures, width).as_bytes())
+            let table = table::table(bench, figures, screen::columns());
+            out.write_all(table.as_bytes())
         }
     };
     unless_closed(printed)

@@ -98,7 +98,7 @@ pub struct MapArgs {
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
     /// The command that runs for each shard: in the shard, if that is a folder, or in an empty folder,
-    /// with the shard as standard input. {} in a word (but with --spread) and FLITCAST_SHARD are its name,
+    /// with the shard as standard input. {} in a word, except with --spread, and FLITCAST_SHARD are its name,
     /// FLITCAST_PE is the PE's number, FLITCAST_PES the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -72,11 +72,15 @@ impl RequestSpec {
         self.spread.then_some(option)
     }
 
-    /// Takes the number of PEs from the entries of the input where no option gives it.
-    pub fn count_by_input(&mut self) {
+    /// Takes the number of PEs from the entries of the input where no option gives it. Returns the error
+    /// of an input that cannot be read for that.
+    pub fn count_by_input(&mut self) -> Option<anyhow::Error> {
         let input = self.round.input.as_deref().filter(|_| !self.spread);
         let layout = self.like.collective().layout();
-        input::count_by_input(&mut self.round.transfer.tree, input, layout);
+        let tree = &mut self.round.transfer.tree;
+        input::count_by_input(tree, input, layout);
+        let input = input.filter(|_| tree.pe_options().is_empty());
+        input.and_then(|input| input::unlisted(input, layout))
     }
 
     /// Returns an error with the options that fit the entries of the input, if these are too many.

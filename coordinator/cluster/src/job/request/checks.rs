@@ -48,12 +48,12 @@ pub fn check(
     mut asked: RequestSpec,
     operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>,
 ) -> Result<Request, Vec<RequestError>> {
-    asked.count_by_input();
+    let unlisted = asked.count_by_input().map(RequestError::from);
     let ways = asked.ways.take();
     let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
     let mut checks = Checks {
         asked: &asked,
-        faults: Vec::new(),
+        faults: unlisted.into_iter().collect(),
         ways: None,
         offered: None,
         topology: None,

@@ -116,6 +116,13 @@ pub fn count_by_input(tree: &mut TreeArgs, input: Option<&Path>, layout: Layout)
     }
 }
 
+/// Returns the error of an input whose entries cannot be listed.
+pub fn unlisted(input: &Path, layout: Layout) -> Option<anyhow::Error> {
+    let fault = payload::list(&folder_of(input)).err();
+    let fault = fault.filter(|_| layout != Layout::Whole);
+    fault.map(|fault| anyhow!("--input: {fault}"))
+}
+
 /// Returns an error with the options that fit an input with messages for more PEs than there are; `None`
 /// if there are enough, or if a cluster file describes the PEs.
 pub fn count_fault(input: &Path, layout: Layout, topology: &Topology) -> Option<anyhow::Error> {

@@ -200,7 +200,7 @@ fn fits(mut pattern: &[u8], mut name: &[u8]) -> bool {
     }
 }
 
-/// Matches the first character of a pattern, which is no `*`; returns the rests of both.
+/// Matches the first character of a pattern that does not begin with `*`; returns the rests of both.
 fn fits_once<'p, 'n>(pattern: &'p [u8], name: &'n [u8]) -> Option<(&'p [u8], &'n [u8])> {
     let ([first, rest @ ..], [byte, tail @ ..]) = (pattern, name) else {
         return None;

@@ -3,8 +3,8 @@
 //! Below the working folder, which all PEs of a host may share, P3 has `in/p3`, its shard, `out/p3`,
 //! its result, and `tasks/p3` for all other files. If shards have names, these are folders with an entry
 //! for each shard, and the result is in the folder of the PE that ran the command. A result exists
-//! completely or not at all. `supervisor` keeps the command from outliving the PE, `lock` lets one at a time work on a shard, and `listing`
-//! tells new entries from earlier ones.
+//! completely or not at all. `supervisor` keeps the command from outliving the PE, `lock` lets one at a
+//! time work on a shard, and `listing` tells new entries from earlier ones.
 
 mod folders;
 mod lines;

@@ -1,8 +1,8 @@
 //! The activity of a PE's ports and files in a round, over time, for space-time diagrams. The node
 //! records it on request, the prediction computes it, pictures show both.
 
-use crate::PeId;
 use crate::items::{Control, Message};
+use crate::{MessageId, PeId};
 
 /// A port that was busy with one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub enum Port {
 /// The item that occupied a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanItem {
-    /// M_i, all of its flits.
-    Message(PeId),
+    /// All flits of a message, or of a part of one.
+    Message(MessageId),
     /// A wakeup call.
     Wakeup,
     /// The synchronization token.
@@ -50,7 +50,7 @@ pub enum SpanItem {
 
 impl From<Message> for SpanItem {
     fn from(message: Message) -> SpanItem {
-        SpanItem::Message(message.pe())
+        SpanItem::Message(message.id)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Output of a command's results: tables, JSON, pages and pictures.
 
 pub mod certificates;
+pub mod colours;
 pub mod exit;
 pub mod json;
 mod lateness;

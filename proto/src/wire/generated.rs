@@ -1141,9 +1141,9 @@ pub struct Span {
     pub peer: u32,
     #[prost(enumeration = "span::Item", tag = "3")]
     pub item: i32,
-    /// Of ITEM_MESSAGE: the message's id.
-    #[prost(uint32, tag = "4")]
-    pub message: u32,
+    /// Of ITEM_MESSAGE: the id of the message or part.
+    #[prost(uint64, tag = "4")]
+    pub message: u64,
     /// Begin, relative to the begin of the previous span; of the first span, on the clock.
     #[prost(sint64, tag = "5")]
     pub begin_after_ns: i64,

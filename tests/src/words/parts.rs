@@ -1,10 +1,10 @@
 //! Common parts of a PE's messages, in which no field has its default.
 
-use flitcast_proto::PeId;
 use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{Counts, EdgeCounts, FromPe, Register};
+use flitcast_proto::{MessageId, PeId};
 
 /// Returns the registration of a PE.
 pub fn register() -> FromPe {
@@ -71,7 +71,7 @@ pub(super) fn spans() -> Vec<Span> {
         end_ns,
     };
     let moment = |item| span(Port::Send, 3, item, 740, 740);
-    let message = SpanItem::Message(PeId(5));
+    let message = SpanItem::Message(MessageId(5));
     vec![
         span(Port::Send, 1, SpanItem::Order, 700, 730),
         span(Port::Receive, 2, message, 750, 750 + (1 << 32)),

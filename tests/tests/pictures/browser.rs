@@ -14,9 +14,10 @@ use super::{drawn, page};
 /// Time limit of a page.
 const LIMIT_SECONDS: &str = "120";
 
-/// Returns the browser's output for a page: its document after the script, or a picture of it.
+/// Returns the browser's output for a page: its document after the script, or a picture of it. `what`
+/// are options.
 #[track_caller]
-fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String {
+pub fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String {
     let profile = scratch();
     let run = Command::new("timeout")
         .args(["--kill-after=5", LIMIT_SECONDS, "chromium"])
@@ -24,7 +25,7 @@ fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String
         .args(["--hide-scrollbars", "--virtual-time-budget=5000"])
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("--window-size={},{}", size.0, size.1))
-        .arg(what)
+        .args(what.split(' '))
         .arg(format!("file://{}{fragment}", page.display()))
         .stdin(Stdio::null())
         .output()
@@ -42,7 +43,7 @@ fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String
 
 /// Returns an attribute of the document's body.
 #[track_caller]
-fn of_body(dom: &str, name: &str) -> String {
+pub fn of_body(dom: &str, name: &str) -> String {
     let (_, body) = dom.split_once("<body ").expect("a document has a body");
     let (body, _) = body.split_once('>').expect("its tag ends");
     let mark = format!("{name}=\"");

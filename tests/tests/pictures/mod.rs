@@ -4,6 +4,7 @@
 mod browser;
 mod data;
 mod ordered;
+mod overlap;
 mod place;
 mod planned;
 mod recorded;

@@ -10,26 +10,19 @@ use crate::replay::{list, number, planned_of};
 
 pub const FLIT_BYTES: u64 = 4096;
 
-/// The receiver of a send, and the message. A run of an exchange records the source of the message,
-/// and for those of P0 the destination.
+/// The receiver of a send, and the message.
 pub type Sent = (u64, u64);
 
 /// Returns the sends of each PE in the plan, step by step.
 fn planned(plan: &Value) -> Vec<Vec<Sent>> {
-    let pes = number(plan, "pes");
-    let told = |message: u64| match plan["operation"] == "exchange" {
-        true if message < pes => message,
-        true => message / pes,
-        false => message,
-    };
-    let mut sent = vec![Vec::new(); pes as usize];
+    let mut sent = vec![Vec::new(); number(plan, "pes") as usize];
     match plan["steps"].is_null() {
         true => {
             for crossing in list(plan, "crossings") {
                 let [from, to, message] = ["from", "to", "message"].map(|it| number(crossing, it));
                 for flit in 0..number(crossing, "flits") {
                     let step = number(crossing, "first_step") + flit * number(crossing, "every");
-                    sent[from as usize].push((step, (to, told(message))));
+                    sent[from as usize].push((step, (to, message)));
                 }
             }
         }

@@ -18,7 +18,10 @@ fn event(pid: u64, span: &Span, bytes: &[u64]) -> Value {
             (
                 format!("M_{i} {arrow} {peer}"),
                 "message",
-                json!({ "port": port, "peer": peer, "message": i, "bytes": bytes }),
+                json!({
+                    "port": port, "peer": peer, "message": i,
+                    "source": format!("P{i}"), "destination": "P0", "bytes": bytes,
+                }),
             )
         }
         None => (

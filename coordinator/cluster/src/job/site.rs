@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::{PeId, Tree};
 
@@ -53,6 +54,15 @@ impl Site {
             cluster: None,
             guard,
         }
+    }
+
+    /// Returns the name of the tree, or of the network alone if data does not go over the tree.
+    pub fn name_of(&self, over_tree: bool) -> String {
+        match &self.reach {
+            Reachability::Network(spanned) if !over_tree => spanned.spec.as_ref(),
+            _ => None,
+        }
+        .map_or_else(|| self.name.clone(), NetworkSpec::to_string)
     }
 
     /// Returns the same PEs in another tree, over their existing links.

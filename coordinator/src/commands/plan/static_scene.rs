@@ -119,6 +119,10 @@ impl StaticPlan {
             let all = 1..=last;
             all.map(|number| format!("{what} {number}")).collect()
         };
+        let sources = || {
+            let all = (0..self.pes as u32).map(PeId);
+            all.map(|pe| pe.to_string()).collect()
+        };
         match self.operation {
             // Each has a band, unless there is no other PE.
             "broadcast" if self.trees.is_empty() => (
@@ -129,11 +133,13 @@ impl StaticPlan {
                 "flits on one tree: slanted where they cross, a bar where they come",
                 numbered("tree", self.trees.len() as u64),
             ),
-            "gossip" | "exchange" => (
+            "exchange" => (
+                "i→j or i: flits from Pi, slanted where they cross, a bar where they come",
+                sources(),
+            ),
+            "gossip" => (
                 "flits of one source: slanted where they cross, a bar where they come",
-                (0..self.pes as u32)
-                    .map(|pe| PeId(pe).to_string())
-                    .collect(),
+                sources(),
             ),
             _ => (
                 "message Mi: slanted where it crosses, a bar where it comes",

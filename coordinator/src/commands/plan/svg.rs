@@ -1,7 +1,7 @@
 //! The space-time diagram of a plan: a row for each PE, a column for each step, or a time axis.
 //!
-//! The picture is plain SVG, without fonts, scripts or styles, and the same plan always gives the same
-//! bytes.
+//! The picture is SVG without fonts and scripts, with colours for light and dark backgrounds, and the
+//! same plan always gives the same bytes.
 
 mod canvas;
 pub mod crossings;

@@ -32,7 +32,11 @@ const STYLE: &str = "\
     .id { font-size: 11px; text-anchor: middle; }\n\
     .root-id { font-size: 11px; text-anchor: middle; fill: #ffffff; font-weight: bold; }\n\
     .node { font-size: 8px; text-anchor: middle; fill: #52606d; }\n\
-    .root-node { font-size: 8px; text-anchor: middle; fill: #dbe7f3; }\n";
+    .root-node { font-size: 8px; text-anchor: middle; fill: #dbe7f3; }\n\
+    @media (prefers-color-scheme: dark) {\n\
+    text { fill: #e7eaee; } .figures, .node { fill: #a2abb8; } .sheet, .pe { fill: #14171b; }\n\
+    .edge { stroke: #6b7684; } .pe, .leaf, .root { stroke: #8ab6ea; } .leaf { fill: #22344a; }\n\
+    }\n";
 
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let tree = &topology.tree;
@@ -70,7 +74,7 @@ pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<style>\n{STYLE}</style>")?;
     writeln!(
         out,
-        r##"<rect width="100%" height="100%" fill="#fbfcfd"/>"##
+        r##"<rect class="sheet" width="100%" height="100%" fill="#fbfcfd"/>"##
     )?;
     text(out, "title", MARGIN, 26.0, &topology.name)?;
     text(out, "figures", MARGIN, 44.0, &described)?;

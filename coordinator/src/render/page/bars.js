@@ -47,7 +47,7 @@ function drawBars(paper, spans) {
 function drawBar({ pen }, span) {
   const { top, height } = barPlace(span);
   const left = toX(span.begin);
-  const width = Math.max(toX(span.end) - left, 1);
+  const width = Math.max(toX(span.end) - left, 2);
   const [fill] = colours(span.item);
   const edge = ink(span.item);
   const dim = isDim(span);
@@ -94,7 +94,8 @@ function nameBars({ pen, font, back }, spans) {
     const shown = Math.max(left, diagram.gutter) + 4;
     const label = itemName(span.item);
     pen.font = `600 ${Math.min(12, height * 0.9)}px ${font}`;
-    if (shown + pen.measureText(label).width + 4 > right) continue;
+    const end = shown + pen.measureText(label).width;
+    if (end + 4 > right || !claim({ left: shown, right: end, top, bottom: top + height })) continue;
     pen.globalAlpha = isDim(span) ? 0.3 : 1;
     // Hatches of the prediction may lie below.
     pen.strokeStyle = span.measured ? colours(span.item)[0] : back;
@@ -160,7 +161,7 @@ function markPath(pen, mark, x, y, r) {
 /// Bands from a sender's bar to the receiver's, and lines between control items' ticks:
 /// of the measured run, or of the predicted one where that is shown alone.
 function drawCrossings({ pen }) {
-  const { shows, rowHeight, height } = diagram;
+  const { shows, height } = diagram;
   const spans = shows.measured ? runs.measured : runs.predicted;
   if (!shows.measured && !shows.predicted) return;
   for (const list of spans) {
@@ -169,7 +170,7 @@ function drawCrossings({ pen }) {
       if (span.port !== 0 || !far || (span.control && !shows.control)) continue;
       if (Math.max(span.end, far.end) < diagram.from || Math.min(span.begin, far.begin) > diagram.to) continue;
       const [a, b] = [span, far].map((end) => ({ ...barPlace(end), from: toX(end.begin), to: toX(end.end) }));
-      if (Math.max(a.top, b.top) < AXIS - rowHeight || Math.min(a.top, b.top) > height) continue;
+      if (Math.max(a.top, b.top) < AXIS || Math.min(a.top, b.top) > height) continue;
       const down = b.top > a.top;
       const [y, farY] = down ? [a.top + a.height, b.top] : [a.top, b.top + b.height];
       const dim = isDim(span);
@@ -179,6 +180,14 @@ function drawCrossings({ pen }) {
       if (span.control) {
         pen.globalAlpha = dim ? 0.08 : 0.4;
         pen.strokeStyle = kindInk(span);
+        pen.lineWidth = 0.75;
+        pen.stroke();
+        continue;
+      }
+      if (Math.max(a.to - a.from, b.to - b.from) < 2) {
+        // As a band it would be too faint.
+        pen.globalAlpha = dim ? 0.05 : chosen === null ? 0.35 : 0.8;
+        pen.strokeStyle = ink(span.item);
         pen.lineWidth = 0.75;
         pen.stroke();
         continue;
@@ -212,7 +221,8 @@ function outline({ pen, text }, span) {
 /// what is farther.
 function spanAt(x, y) {
   if (x < diagram.gutter || y < AXIS) return null;
-  const row = Math.floor((y - AXIS + diagram.scrolled) / diagram.rowHeight);
+  const row = rowBelow(y - AXIS + diagram.scrolled);
+  if (row >= data.rows.length) return null;
   let best = null;
   let nearest = Infinity;
   for (const name of ["predicted", "measured"]) {

@@ -71,23 +71,24 @@ function drawArrivals() {
     d: `M${atX(0)},${atY(0)}L${atX(cut)},${atY(most)}H${atX(most)}V${atY(most * 0.9)}Z`,
   });
   put(root, "path", { class: "ideal", d: `M${atX(0)},${atY(0)}L${atX(most)},${atY(most)}` });
-  const taken = [];
+  const centre = (pe) => [atX(pe.predicted), atY(pe.measured)];
+  const taken = shown.map(centre).map(([x, y]) => ({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 }));
   for (const pe of shown) {
-    const [x, y] = [atX(pe.predicted), atY(pe.measured)];
-    const dim = chosen !== null && chosen !== messageOf(pe.pe);
+    const [x, y] = centre(pe);
+    const own = messageOf(pe.pe);
+    const dim = chosen !== null && own !== null && chosen !== own;
     const group = put(root, "g", { class: dim ? "point dim" : "point" });
     put(group, "title", {}, `${arrivalName(pe.pe)}: predicted ${time(pe.predicted)}, measured ${time(pe.measured)}`);
     if (pe.most > pe.least) {
       const ends = [pe.least, Math.min(pe.most, most)].map(atY);
-      put(group, "path", { d: `M${x},${ends[0]}V${ends[1]}`, stroke: ink(messageOf(pe.pe)), "stroke-width": 1.25 });
+      put(group, "path", { d: `M${x},${ends[0]}V${ends[1]}`, stroke: ink(own), "stroke-width": 1.25 });
     }
-    const r = chosen === messageOf(pe.pe) ? 7 : shown.length > 60 ? 4 : 5;
-    put(group, "circle", { cx: x, cy: y, r, fill: colours(messageOf(pe.pe))[0], stroke: ink(messageOf(pe.pe)), "stroke-width": 1.25 });
-    group.addEventListener("click", () => choose(chosen === messageOf(pe.pe) ? null : messageOf(pe.pe)));
+    const r = chosen !== null && chosen === own ? 7 : shown.length > 60 ? 4 : 5;
+    put(group, "circle", { cx: x, cy: y, r, fill: colours(own)[0], stroke: ink(own), "stroke-width": 1.25 });
+    if (own !== null) group.addEventListener("click", () => choose(chosen === own ? null : own));
     const name = arrivalName(pe.pe);
     const room = { left: x + 9, right: x + 13 + 8 * name.length, top: y - 8, bottom: y + 8 };
     const free = taken.every((t) => room.right < t.left || room.left > t.right || room.bottom < t.top || room.top > t.bottom);
-    taken.push({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 });
     if (free && room.right < inner.right && !dim) {
       taken.push(room);
       put(group, "text", { class: "halo", x: x + 9, y: y + 4 }, name);
@@ -115,11 +116,14 @@ function drawRounds() {
     : `${counted(all.length, "round")}: median ${time(middle)}, from ${time(Math.min(...all))} to ${time(Math.max(...all))}${untilWhen}. ` +
       "Below the histogram a dot for each round, the first on top; the ring is the round in the diagram." +
       (all.length > MOST_DOTS ? ` Of the dots, every ${Math.ceil(all.length / MOST_DOTS)}th is drawn.` : "");
+  // One time is no distribution.
+  if (all.length === 1) return;
   const width = widthOf(parent, 620);
   const low = Math.min(...all, predictedNs);
   const high = Math.max(...all, predictedNs);
-  const margin = (high - low) * 0.06 || high * 0.05;
-  const x = { from: Math.max(0, low - margin), to: high + margin };
+  const margin = (high - low) * 0.06;
+  // Differences of a few percent look as small as they are.
+  const x = { from: Math.max(0, Math.min(low - margin, middle * 0.9)), to: Math.max(high + margin, middle * 1.1) };
   x.name = `${run.phases ? "transfer" : "round time"}, ${timeUnit(x.to)}`;
   const bins = histogram(all, x, Math.min(40, Math.max(8, Math.round(2 * Math.sqrt(all.length)))));
   const tallest = Math.max(...bins);
@@ -140,14 +144,14 @@ function drawRounds() {
   });
   const top = inner.bottom + 12;
   const every = Math.ceil(all.length / MOST_DOTS);
-  const atRound = (i) => top + (all.length === 1 ? 0.5 : i / (all.length - 1)) * (strip - 24);
+  const atRound = (i) => top + (i / (all.length - 1)) * (strip - 24);
   all.forEach((ns, i) => {
     const isShown = i + 1 === data.shown.round;
     if (i % every && !isShown) return;
     put(put(root, "circle", { class: "dot", cx: atX(ns), cy: atRound(i), r: all.length > 200 ? 2 : 3 }), "title", {}, `round ${i + 1}: ${time(ns)}`);
     if (isShown) put(root, "circle", { class: "shown", cx: atX(ns), cy: atRound(i), r: 6 });
   });
-  const marks = [[middle, "median", all.length > 1 ? "median" : "measured"], [predictedNs, "predicted", "predicted"]].sort((a, b) => a[0] - b[0]);
+  const marks = [[middle, "median", "median"], [predictedNs, "predicted", "predicted"]].sort((a, b) => a[0] - b[0]);
   marks.forEach(([ns, kind, name], i) => {
     put(root, "path", { class: kind, d: `M${atX(ns)},${inner.top - 4}V${inner.bottom + strip}` });
     // The two labels stand apart: the left one ends at its line, the right one begins there.

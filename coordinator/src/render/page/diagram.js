@@ -17,15 +17,16 @@ const diagram = {
   width: 0,
   height: 0,
   gutter: 90,
+  /// Height of all rows.
+  rows: 0,
   /// How far the rows are scrolled: asking the scroller for each bar would take long.
   scrolled: 0,
-  shows: { measured: true, predicted: true, control: true, crossings: true },
+  shows: { measured: true, predicted: true, control: true, crossings: true, path: true },
   hovered: null,
   /// Where the pointer is, in canvas pixels; null elsewhere.
   pointer: null,
 };
 
-const rowOf = new Map(data.rows.map((pe, row) => [pe, row]));
 const roundNs = nanos(data.shown.round_us);
 const predictedNs = nanos(run.round.predicted_us);
 
@@ -56,7 +57,7 @@ function toTime(x) {
 }
 
 function rowTop(row) {
-  return AXIS + row * diagram.rowHeight - diagram.scrolled;
+  return AXIS + tops[row] - diagram.scrolled;
 }
 
 /// Lanes of a row: what is sent, what is received, and where there are files what is written.
@@ -65,32 +66,40 @@ const LANES = [runs.measured, runs.predicted].flat(2).some((span) => span.port =
 /// Top and height of a span's bar: the send port's lane is above the receive port's,
 /// and where both runs are shown, the measured one's bar is a bit lower.
 function barPlace(span) {
-  const { rowHeight, shows } = diagram;
-  const lane = rowHeight / LANES;
+  const row = rowOf.get(span.pe);
+  const lane = heights[row] / LANES;
   const pad = Math.min(3, lane * 0.14);
-  const both = shows.measured && shows.predicted;
-  const shift = both ? Math.min(5, lane * 0.26) : 0;
-  const top = rowTop(rowOf.get(span.pe)) + span.port * lane + pad;
+  const shift = showsBoth(row) ? Math.min(5, lane * 0.26) : 0;
+  const top = rowTop(row) + span.port * lane + pad;
   return { top: top + (span.measured ? shift : 0), height: Math.max(1, lane - 2 * pad - shift) };
+}
+
+/// Whether a row shows the predicted bars beside the measured ones.
+function showsBoth(row) {
+  return diagram.shows.measured && diagram.shows.predicted && heights[row] >= LOW;
 }
 
 /// The first row that can be seen, and the first behind it that cannot.
 function rowsInView() {
-  const { scrolled, rowHeight, height } = diagram;
-  const first = Math.max(0, Math.floor(scrolled / rowHeight));
-  return [first, Math.min(data.rows.length, Math.ceil((scrolled + height - AXIS) / rowHeight))];
+  const { scrolled, height } = diagram;
+  return [rowBelow(scrolled), Math.min(data.rows.length, rowBelow(scrolled + height - AXIS) + 1)];
 }
 
 /// The spans of some rows that can be seen.
 function visible(spans, [first, last] = rowsInView()) {
   const { from, to, shows } = diagram;
   const isSeen = (span) => span.begin <= to && span.end >= from && (shows.control || !span.control);
-  return data.rows.slice(first, last).flatMap((pe) => (spans[pe] ?? []).filter(isSeen));
+  const isHidden = (row) => spans === runs.predicted && shows.measured && !showsBoth(row);
+  const list = [];
+  for (let row = first; row < last; row += 1) {
+    if (!isHidden(row)) list.push(...(spans[data.rows[row]] ?? []).filter(isSeen));
+  }
+  return list;
 }
 
 function resizeDiagram() {
   const { canvas, scroller } = diagram;
-  const whole = AXIS + data.rows.length * diagram.rowHeight + 4;
+  const whole = AXIS + placeRows(diagram.rowHeight) + 4;
   diagram.height = Math.round(Math.min(whole, Math.max(300, window.innerHeight * 0.82)));
   scroller.style.height = `${diagram.height + 2}px`;
   diagram.width = scroller.clientWidth;
@@ -137,6 +146,18 @@ function paperOf(sheet) {
   };
 }
 
+/// The places of texts among the bars.
+const claimed = [];
+
+/// Takes a place for a text; whether it was free.
+function claim(room) {
+  const isFree = claimed.every(
+    (one) => room.right < one.left || room.left > one.right || room.bottom < one.top || room.top > one.bottom,
+  );
+  if (isFree) claimed.push(room);
+  return isFree;
+}
+
 function drawDiagram() {
   const { base, width, height, shows, gutter } = diagram;
   diagram.scrolled = diagram.scroller.scrollTop;
@@ -154,6 +175,11 @@ function drawDiagram() {
   const drawn = { measured: 0, predicted: 0 };
   for (const name of ["measured", "predicted"]) {
     if (shows[name]) drawn[name] = drawBars(paper, runs[name]);
+  }
+  claimed.length = 0;
+  if (shows.path && shows.measured) {
+    drawPath(paper);
+    drawDelays(paper);
   }
   for (const name of ["predicted", "measured"]) {
     if (shows[name]) nameBars(paper, runs[name]);
@@ -183,12 +209,18 @@ function drawPointer() {
   if (diagram.pointer && diagram.pointer.x > gutter) drawCursor(paper, Math.round(diagram.pointer.x));
 }
 
+/// Whether a row is shaded: every other one, or all of every other folded group.
+function isShaded(row) {
+  const group = groupOf(row);
+  return (group.open ? row : groups.indexOf(group)) % 2 === 1;
+}
+
 function drawRows({ pen, soft, line }) {
-  const { width, height, rowHeight } = diagram;
+  const { width, height } = diagram;
   data.rows.forEach((_, row) => {
-    const top = rowTop(row);
+    const [top, rowHeight] = [rowTop(row), heights[row]];
     if (top > height || top + rowHeight < AXIS) return;
-    if (row % 2 === 1) {
+    if (isShaded(row)) {
       pen.fillStyle = soft;
       pen.fillRect(0, top, width, rowHeight);
     }
@@ -288,60 +320,89 @@ function drawEnds(pen, all) {
   pen.setLineDash([]);
 }
 
-function drawGutter({ pen, back, soft, text, muted, line, font }) {
-  const { gutter, height, rowHeight } = diagram;
-  const narrow = gutter < 100;
-  const [first] = rowsInView();
-  pen.fillStyle = back;
-  pen.fillRect(0, AXIS, gutter, height - AXIS);
-  const every = Math.max(1, Math.ceil(11 / rowHeight));
-  const size = Math.min(13, Math.max(9, rowHeight * 0.62));
-  const deepest = Math.max(1, ...run.pes.map((pe) => pe.depth));
-  const indent = Math.min(9, (gutter - (narrow ? 74 : 90)) / deepest);
-  const stem = (pe) => 7 + peOf.get(pe).depth * indent;
-  const middle = (row) => rowTop(row) + rowHeight / 2;
-  pen.textBaseline = "middle";
-  for (let row = first; row < data.rows.length && rowTop(row) < height; row += 1) {
-    if (row % 2 === 1) {
-      pen.fillStyle = soft;
-      pen.fillRect(0, rowTop(row), gutter, rowHeight);
-    }
-  }
-  // The tree, turned so that every PE stands at its row.
+/// The tree at the left, turned so that every PE stands at its row.
+function drawTree({ pen, muted }, stem) {
+  const middle = (row) => rowTop(row) + heights[row] / 2;
   pen.strokeStyle = muted;
   pen.lineWidth = 1;
-  pen.globalAlpha = rowHeight < 8 ? 0.4 : 0.75;
+  pen.globalAlpha = heights[0] < 8 ? 0.4 : 0.75;
   pen.beginPath();
   data.rows.forEach((pe, row) => {
     const { parent } = peOf.get(pe);
-    if (parent === null || indent < 1) return;
+    if (parent === null) return;
     const above = middle(rowOf.get(parent));
-    if (above > height || middle(row) < AXIS) return;
+    if (above > diagram.height || middle(row) < AXIS) return;
     pen.moveTo(stem(parent), Math.max(above, AXIS));
     pen.lineTo(stem(parent), middle(row));
     pen.lineTo(stem(pe), middle(row));
   });
   pen.stroke();
   pen.globalAlpha = 1;
-  for (let row = first; row < data.rows.length && rowTop(row) < height; row += 1) {
-    const pe = data.rows[row];
-    if (rowHeight >= 8) {
-      pen.fillStyle = muted;
-      pen.beginPath();
-      pen.arc(stem(pe), middle(row), Math.min(2.5, rowHeight * 0.15), 0, 2 * Math.PI);
-      pen.fill();
+  pen.fillStyle = muted;
+  data.rows.forEach((pe, row) => {
+    if (heights[row] < 8 || middle(row) < AXIS || middle(row) > diagram.height) return;
+    pen.beginPath();
+    pen.arc(stem(pe), middle(row), Math.min(2.5, heights[row] * 0.15), 0, 2 * Math.PI);
+    pen.fill();
+  });
+}
+
+function drawGutter(paper) {
+  const { pen, back, soft, text, muted, line, font } = paper;
+  const { gutter, height } = diagram;
+  pen.fillStyle = back;
+  pen.fillRect(0, AXIS, gutter, height - AXIS);
+  const [first, last] = rowsInView();
+  for (let row = first; row < last; row += 1) {
+    if (!isShaded(row)) continue;
+    pen.fillStyle = soft;
+    pen.fillRect(0, rowTop(row), gutter, heights[row]);
+  }
+  let left = 6;
+  if (data.is_over_tree) {
+    const deepest = Math.max(1, ...run.pes.map((pe) => pe.depth));
+    const indent = Math.min(9, (gutter - 74) / deepest);
+    left = 16 + deepest * indent;
+    if (indent >= 1) drawTree(paper, (pe) => 7 + peOf.get(pe).depth * indent);
+  }
+  pen.textBaseline = "middle";
+  for (const group of groups) {
+    if (group.open) {
+      for (let row = Math.max(first, group.first); row < Math.min(last, group.last); row += 1) nameRow(paper, row, left);
+      if (!areGrouped()) continue;
     }
-    if (row % every !== 0) continue;
-    const { parent } = peOf.get(pe);
-    pen.textAlign = "right";
-    pen.fillStyle = text;
-    pen.font = `600 ${size}px ${font}`;
-    pen.fillText(`P${pe}`, gutter - (narrow ? 34 : 46), middle(row));
-    if (parent === null) continue;
-    pen.fillStyle = muted;
-    pen.font = `${Math.min(size, narrow ? 10 : 12)}px ${font}`;
-    pen.fillText(`‹${narrow ? "" : " "}P${parent}`, gutter - (narrow ? 4 : 8), middle(row));
+    const row = group.open ? group.first : group.last - 1;
+    const y = (rowTop(group.first) + rowTop(row) + heights[row]) / 2;
+    pen.textAlign = group.open ? "left" : "right";
+    pen.font = `600 12px ${font}`;
+    pen.fillStyle = group.open ? muted : text;
+    if (y > AXIS + 6) pen.fillText(group.open ? "▾" : groupName(group), group.open ? 2 : gutter - 8, y);
   }
   pen.fillStyle = line;
   pen.fillRect(gutter - 1, AXIS, 1, height - AXIS);
+}
+
+/// A PE's name, and its parent where there is room; every few rows where rows are low.
+function nameRow({ pen, text, muted, font }, row, left) {
+  const height = heights[row];
+  if (row % Math.max(1, Math.ceil(11 / height)) !== 0) return;
+  const pe = data.rows[row];
+  const y = rowTop(row) + height / 2;
+  const size = Math.min(13, Math.max(9, height * 0.62));
+  let right = diagram.gutter - 8;
+  const { parent } = peOf.get(pe);
+  const narrow = diagram.gutter < 100;
+  pen.textAlign = "right";
+  if (data.is_over_tree && parent !== null) {
+    pen.fillStyle = muted;
+    pen.font = `${Math.min(size, narrow ? 10 : 12)}px ${font}`;
+    pen.fillText(`‹${narrow ? "" : " "}P${parent}`, narrow ? right + 4 : right, y);
+  }
+  if (data.is_over_tree) right -= narrow ? 26 : 38;
+  pen.fillStyle = text;
+  pen.font = `600 ${size}px ${font}`;
+  const whole = data.names[pe];
+  const names = [whole, ...[6, 4, 3].map((most) => `${whole.slice(0, `P${pe}`.length + most)}…`), `P${pe}`];
+  const fits = (name) => left + pen.measureText(name).width <= right;
+  pen.fillText(names.find(fits) ?? `P${pe}`, right, y);
 }

@@ -91,6 +91,11 @@ function onUp(event) {
   fingers.delete(event.pointerId);
   diagram.scroller.classList.remove("dragging");
   if (!at || dragged > 4) return;
+  if (at.offsetX < diagram.gutter && areGrouped()) {
+    const row = rowBelow(at.offsetY - AXIS + diagram.scrolled);
+    if (row < data.rows.length) fold([groupOf(row)], !groupOf(row).open);
+    return;
+  }
   const span = spanAt(at.offsetX, at.offsetY);
   if (event.pointerType !== "mouse") hover(at);
   if (span && span.control) return;
@@ -115,13 +120,26 @@ function hover(point) {
   redraw(drawPointer);
 }
 
+/// Unfolds groups, or folds them.
+function fold(some, open) {
+  for (const group of some) group.open = open;
+  byId("fold").textContent = groups.every((group) => group.open) ? "Fold all" : "Unfold all";
+  resizeDiagram();
+  redraw();
+}
+
+function foldAll() {
+  if (areGrouped()) fold(groups, !groups.every((group) => group.open));
+}
+
 function describe(box, span) {
   const measured = span.measured ? span : span.other;
   const predicted = span.measured ? span.other : span;
   const verb = [`P${span.pe} sends to P${span.peer}`, `P${span.pe} receives from P${span.peer}`, `P${span.pe} writes it`][span.port];
-  const size = span.control ? "" : `, ${bytes(peOf.get(span.item).bytes)}`;
+  const size = messages.has(span.item) ? `, ${bytes(messages.get(span.item).bytes)}` : "";
   box.replaceChildren();
-  put(box, "strong", {}, `${itemName(span.item)}: ${verb}${size}`);
+  const name = itemName(span.item);
+  put(box, "strong", {}, `${name[0].toUpperCase()}${name.slice(1)}: ${verb}${size}`);
   const table = put(box, "table");
   const line = (name, ...cells) => {
     const row = put(table, "tr");
@@ -162,6 +180,7 @@ function onKey(event) {
     "[": () => chooseNext(-1),
     "]": () => chooseNext(1),
     Escape: () => choose(null),
+    g: foldAll,
   };
   const action = actions[event.key];
   if (!action) return;
@@ -182,11 +201,15 @@ function setUpDiagram() {
   extent();
   diagram.from = diagram.begin;
   diagram.to = diagram.end;
-  diagram.rowHeight = Math.min(48, Math.max(14, Math.floor(640 / data.rows.length)));
-  diagram.shows.crossings = data.rows.length <= 64;
+  const unfolded = Math.min(data.rows.length, MOST_ROWS);
+  diagram.rowHeight = Math.min(48, Math.max(34, Math.floor(640 / unfolded)));
+  // More of them hide everything.
+  diagram.shows.crossings = runs.measured.flat().length <= 3000;
+  byId("fold").hidden = !areGrouped();
+  byId("fold").addEventListener("click", foldAll);
 
   const select = byId("message");
-  for (const message of [...places.keys()].sort((a, b) => a - b)) put(select, "option", { value: message }, `M${message}`);
+  for (const message of [...places.keys()].sort((a, b) => a - b)) put(select, "option", { value: message }, itemName(message));
   select.addEventListener("change", () => choose(select.value === "" ? null : Number(select.value)));
   listeners.push(() => (select.value = chosen ?? ""), () => redraw());
   for (const name of Object.keys(diagram.shows)) {

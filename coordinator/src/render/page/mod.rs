@@ -6,19 +6,22 @@ use flitcast_proto::PeId;
 use flitcast_proto::spans::{Span, SpanItem};
 use serde_json::{Value, json};
 
-use crate::render::pictures::scene::{ItemName, Scene};
+use crate::render::colours::PALETTE;
+use crate::render::pictures::scene::{Scene, SceneMessage, control_name};
 
 use flitcast_cluster::job::fit::EdgeFit;
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");
 /// The scripts in the order in which the page includes them.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("model.js"),
     include_str!("table.js"),
     include_str!("charts.js"),
+    include_str!("rows.js"),
     include_str!("diagram.js"),
     include_str!("bars.js"),
+    include_str!("path.js"),
     include_str!("hand.js"),
     include_str!("page.js"),
 ];
@@ -66,6 +69,10 @@ impl Page<'_> {
             predicted,
             ..
         } = self.scene;
+        let message = |message: SceneMessage| {
+            let to = message.destination.map(|to| to.0);
+            json!([message.id.0, message.source.0, to, message.bytes])
+        };
         let micros = |ns: &u64| *ns as f64 / 1000.0;
         let pes = |pes: Vec<PeId>| pes.iter().map(|pe| pe.0).collect::<Vec<_>>();
         json!({
@@ -79,33 +86,39 @@ impl Page<'_> {
                 "pes_with_spans_left_out": pes(self.scene.cut()),
             },
             "rows": pes(self.scene.rows()),
+            "names": self.scene.names,
+            "is_over_tree": self.scene.is_over_tree,
+            "palette": PALETTE,
+            "message_columns": ["id", "source", "destination", "bytes"],
+            "messages": self.scene.messages().map(message).collect::<Value>(),
             "span_columns": ["port", "peer", "item", "begin_ns", "end_ns"],
-            "measured": spans(&measured.spans, measured.started_ns),
-            "predicted": spans(predicted, 0),
+            "measured": self.spans(&measured.spans, measured.started_ns),
+            "predicted": self.spans(predicted, 0),
             "fit": self.fit.iter().map(EdgeFit::data).collect::<Vec<_>>(),
         })
     }
-}
 
-/// Returns the spans by PE index, each as a list with the columns of `span_columns`. Port 0 sends, 1
-/// receives, 2 is files. An item is the number of a message or the name of a control item.
-fn spans(by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
-    let since = |ns: u64| (i128::from(ns) - i128::from(origin_ns)) as i64;
-    let row = |span: &Span| {
-        let item = match span.item {
-            SpanItem::Message(pe) => json!(pe.0),
-            control => json!(ItemName(control).to_string()),
+    /// Returns the spans by PE index, each as a list with the columns of `span_columns`. Port 0 sends,
+    /// 1 receives, 2 is files. An item is the id of an undivided message or the name of a control
+    /// item.
+    fn spans(&self, by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
+        let since = |ns: u64| (i128::from(ns) - i128::from(origin_ns)) as i64;
+        let row = |span: &Span| {
+            let item = match span.item {
+                SpanItem::Message(id) => json!(self.scene.whole(id).0),
+                control => json!(control_name(control)),
+            };
+            json!([
+                span.port as u32,
+                span.peer.0,
+                item,
+                since(span.begin_ns),
+                since(span.end_ns)
+            ])
         };
-        json!([
-            span.port as u32,
-            span.peer.0,
-            item,
-            since(span.begin_ns),
-            since(span.end_ns)
-        ])
-    };
-    let rows = |spans: &Vec<Span>| spans.iter().map(row).collect::<Value>();
-    by_pe.iter().map(rows).collect()
+        let rows = |spans: &Vec<Span>| spans.iter().map(row).collect::<Value>();
+        by_pe.iter().map(rows).collect()
+    }
 }
 
 /// Returns JSON without `<`, so that it cannot contain markup. `<` occurs in strings only, where

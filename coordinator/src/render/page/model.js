@@ -15,7 +15,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const run = data.run;
 const pes = run.pes.map((pe) => ({
   ...pe,
-  name: `P${pe.pe}`,
+  name: data.names[pe.pe],
   predicted: nanos(pe.predicted_us),
   measured: pe.measured_us && nanos(pe.measured_us.median),
   least: pe.measured_us && nanos(pe.measured_us.min),
@@ -24,12 +24,23 @@ const pes = run.pes.map((pe) => ({
 
 /// The one PE without a parent: not P0 when the source or the sink is another.
 const rootPe = run.pes.find((pe) => pe.parent === null)?.pe ?? 0;
-/// Of a broadcast: each PE has a copy of the one message, which is named after the root.
+/// Of a broadcast: each PE has a copy of the one message.
 const isForAll = run.operation === "broadcast";
+const isExchange = run.operation === "exchange";
 /// Of a gossip or an exchange: each PE has several messages, and arrives with the last of them.
-const isOfPairs = ["gossip", "exchange"].includes(run.operation);
+const isOfPairs = run.operation === "gossip" || isExchange;
 const arrivalName = (pe) => (isForAll || isOfPairs ? `P${pe}` : `M${pe}`);
-const messageOf = (pe) => (isForAll ? rootPe : pe);
+
+/// The messages that are not null, by id.
+const messages = new Map(
+  data.messages.map(([id, source, destination, bytes]) => [id, { id, source, destination, bytes }]),
+);
+
+/// The message that a PE's row is about; null for an exchange, where it is about many.
+function messageOf(pe) {
+  if (isExchange) return null;
+  return isForAll ? 0 : pe;
+}
 
 /// By index: of a tree that was repaired, some are not there.
 const peOf = new Map(run.pes.map((pe) => [pe.pe, pe]));
@@ -40,20 +51,6 @@ function nanos(us) {
 
 // ---- Spans
 
-/// Fill, and ink in light and in dark: Tol's bright and muted schemes.
-const PALETTE = [
-  ["#4477aa", "#2b4f76", "#9cc0e6"],
-  ["#ee7733", "#a84a12", "#ffb78a"],
-  ["#228833", "#14591f", "#7fd08d"],
-  ["#ee99aa", "#a9475d", "#ffc9d3"],
-  ["#aa3377", "#6f1b4b", "#f09cc8"],
-  ["#66ccee", "#1f7f9f", "#b5e8fa"],
-  ["#999933", "#61611a", "#d8d88a"],
-  ["#ddaa33", "#8a6510", "#f6d78c"],
-  ["#5544aa", "#1d1257", "#b8aaff"],
-  ["#44aa99", "#226b5f", "#9ce0d3"],
-];
-
 /// Each kind's mark and its ink in light and in dark.
 const KINDS = {
   "wakeup call": { mark: "square", inks: ["#b3201c", "#ff8f86"] },
@@ -63,16 +60,27 @@ const KINDS = {
   receipt: { mark: "cross", inks: ["#0b6b50", "#63d6b1"] },
 };
 
-/// By message: its place among the arrivals, which gives it its colour.
-const places = new Map(
+/// By message: its place among the arrivals, or among the ids where a PE has many.
+const places = new Map();
+if (isExchange) {
+  [...messages.keys()].forEach((id, place) => places.set(id, place));
+} else {
   pes
-    .filter((pe) => pe.bytes > 0)
+    .filter((pe) => pe.bytes > 0 && messages.has(messageOf(pe.pe)))
     .sort((a, b) => (a.measured ?? a.predicted) - (b.measured ?? b.predicted) || a.pe - b.pe)
-    .map((pe, place) => [messageOf(pe.pe), place]),
-);
+    .forEach((pe) => places.set(messageOf(pe.pe), places.size));
+}
 
-function colours(message) {
-  return PALETTE[(places.get(message) ?? 0) % PALETTE.length];
+/// Of what is no message.
+const NEUTRAL = ["#8a94a3", "#566070", "#b4bdc9"];
+
+/// A message's colours: in the order of arrival. Those of an exchange differ by source in each receive
+/// lane, and by destination in each send lane.
+function colours(id) {
+  const message = messages.get(id);
+  if (!message) return NEUTRAL;
+  const place = isExchange ? message.source + message.destination : places.get(id) ?? 0;
+  return data.palette[place % data.palette.length];
 }
 
 /// One run's spans by PE, each with what the other run made of it: same ports, same
@@ -130,7 +138,10 @@ for (const spans of [runs.measured, runs.predicted]) {
 }
 
 function itemName(item) {
-  return typeof item === "string" ? item : `M${item}`;
+  if (typeof item === "string") return item;
+  if (isForAll) return "M";
+  const message = messages.get(item);
+  return isExchange && message ? `${message.source}→${message.destination}` : `M${item}`;
 }
 
 function withArticle(name) {
@@ -177,7 +188,13 @@ function rate(bytesPerSecond) {
   return `${digits(value)}${THIN}${unit}`;
 }
 
+/// Whether it is 0 as it is written.
+function isNothing(percentage) {
+  return Math.abs(percentage) < 0.05;
+}
+
 function percent(value) {
+  if (isNothing(value)) return `0.0${THIN}%`;
   const text = Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0);
   return `${value > 0 ? "+" : ""}${text}${THIN}%`.replace("-", "−");
 }

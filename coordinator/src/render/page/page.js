@@ -32,6 +32,7 @@ function setUp() {
   });
   drawSummary();
   drawAbout();
+  describePath();
   setUpDiagram();
   listeners.push(drawArrivals, drawTable);
   drawAll();

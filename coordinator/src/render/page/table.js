@@ -23,7 +23,7 @@ function drawSummary() {
   }
   if (spread?.median) {
     const error = offBy(predicted_us, spread.median);
-    tile(percent(error), `the prediction is ${error < 0 ? "too low" : "too high"}`);
+    tile(percent(error), `the prediction is ${isNothing(error) ? "right" : error < 0 ? "too low" : "too high"}`);
   }
   if (round.goodput_bytes_per_s !== null) tile(rate(round.goodput_bytes_per_s), "goodput");
 
@@ -35,7 +35,9 @@ function drawSummary() {
   fact("Operation", run.operation);
   fact("Algorithm", algorithm);
   const deepest = Math.max(...run.pes.map((pe) => pe.depth));
-  fact("Tree", `${run.tree}: ${counted(run.pes.length, "PE")}, depth ${deepest}`);
+  const count = counted(run.pes.length, "PE");
+  if (data.is_over_tree) fact("Tree", `${run.tree}: ${count}, depth ${deepest}`);
+  else fact("Network", `${run.tree}: ${count}`);
   fact("Messages", lengthsInWords());
   const why = run.flit_choice;
   const instead = why ? `: ${time(nanos(why.predicted_us))} instead of ${time(nanos(why.usual_us))} at 64 KiB` : "";
@@ -89,7 +91,8 @@ function drawAbout() {
     : " The prediction tells no more than the end.";
   const cut = shown.pes_with_spans_left_out.map((pe) => `P${pe}`).join(", ");
   byId("diagram-about").textContent =
-    `${which}: time to the right, from P${rootPe}'s trigger; a row for each PE, each below its parent (‹). ` +
+    `${which}: time to the right, from P${rootPe}'s trigger; a row for each PE${data.is_over_tree ? ", each below its parent (‹)" : ""}` +
+    `${areGrouped() ? `, in groups of ${groups[0].last} that are folded, where measured bars alone are shown` : ""}. ` +
     (LANES === 3
       ? "In the upper third of a row its send port, then its receive port, and below what it writes until it is durable and visible."
       : "In the upper half of a row its send port, in the lower half its receive port.") +
@@ -101,7 +104,7 @@ function drawLegend() {
   const list = byId("legend");
   list.replaceChildren();
   const dark = theme.dark ? 1 : 0;
-  const [fill, ...inks] = PALETTE[0];
+  const [fill, ...inks] = data.palette[0];
   const entry = (text, draw) => {
     const item = put(list, "li");
     draw(put(item, "svg", { width: 30, height: 16, "aria-hidden": "true" }));
@@ -116,6 +119,9 @@ function drawLegend() {
   });
   entry("crossing", (svg) =>
     put(svg, "path", { d: "M1,2H19L29,14H11Z", fill, "fill-opacity": 0.25 }));
+  if (critical.path.length) {
+    entry("critical path", (svg) => put(svg, "path", { d: "M1,4H14L18,12H29", class: "median" }));
+  }
   const present = new Set([...runs.measured, ...runs.predicted].flat().filter((span) => span.control).map((span) => span.item));
   for (const [name, { mark, inks: two }] of Object.entries(KINDS)) {
     if (!present.has(name)) continue;
@@ -140,6 +146,7 @@ function svgMark(mark, x, y, r) {
 
 // ---- The table
 
+const OF_TREES = ["parent", "depth"];
 const COLUMNS = [
   ["PE", (pe) => pe.name, (pe) => rowOf.get(pe.pe)],
   ["parent", (pe) => (pe.parent === null ? "–" : `P${pe.parent}`), (pe) => pe.parent ?? -1],
@@ -163,7 +170,8 @@ function errorOf(pe) {
 
 function drawTable() {
   const table = byId("table");
-  const columns = COLUMNS.filter(([name]) => run.rounds > 1 || !["fastest", "slowest"].includes(name));
+  const left = [...(run.rounds > 1 ? [] : ["fastest", "slowest"]), ...(data.is_over_tree ? [] : OF_TREES)];
+  const columns = COLUMNS.filter(([name]) => !left.includes(name));
   table.replaceChildren();
   const head = put(put(table, "thead"), "tr");
   columns.forEach(([name], i) => {
@@ -182,15 +190,15 @@ function drawTable() {
   const sign = sorting.up ? 1 : -1;
   for (const pe of [...pes].sort((a, b) => sign * (key(a) - key(b)) || a.pe - b.pe)) {
     const message = messageOf(pe.pe);
-    const row = put(body, "tr", message === chosen ? { class: "chosen" } : {});
+    const row = put(body, "tr", message !== null && message === chosen ? { class: "chosen" } : {});
     columns.forEach(([name, write], i) => {
       const far = name === "error" && Math.abs(errorOf(pe) ?? 0) > 10;
       const cell = put(row, "td", far ? { class: "far" } : {});
-      if (i === 0 && pe.bytes > 0) {
+      if (i === 0 && messages.has(message)) {
         put(cell, "i").style.background = colours(message)[0];
       }
       cell.append(write(pe));
     });
-    if (pe.bytes > 0) row.addEventListener("click", () => choose(chosen === message ? null : message));
+    if (messages.has(message)) row.addEventListener("click", () => choose(chosen === message ? null : message));
   }
 }

@@ -1,6 +1,7 @@
 use flitcast_proto::cost::Link;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::spans::Port;
-use flitcast_proto::{RoundId, Tree};
+use flitcast_proto::{MessageId, RoundId, Tree};
 
 use super::*;
 use flitcast_cluster::job::fit::FitPoint;
@@ -20,7 +21,7 @@ fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Sp
 /// A page of a gather from P1 and P2 below it, triggered at 1000 ns.
 fn page(check: impl FnOnce(&Page<'_>)) {
     let tree = Tree::from_parents(vec![None, Some(PeId(0)), Some(PeId(1))]).unwrap();
-    let message = SpanItem::Message(PeId(2));
+    let message = SpanItem::Message(MessageId(2));
     let measured = MeasuredRound {
         round: RoundId(2),
         round_ns: 2500,
@@ -56,8 +57,11 @@ fn page(check: impl FnOnce(&Page<'_>)) {
         run: json!({ "operation": "gather", "tree": "<!--" }),
         rounds_ns: &[3000, 2500, 2000],
         scene: &Scene {
+            collective: Collective::Gather,
             tree: &tree,
-            bytes: (&[0, 0, 10]).into(),
+            is_over_tree: true,
+            names: ["P0", "P1", "P2 two"].map(str::to_owned).into(),
+            bytes: &[0, 0, 10],
             rounds: 3,
             measured: &measured,
             predicted: &predicted,
@@ -89,6 +93,11 @@ fn the_data_is_as_the_contract_says() {
             "rounds_us": [3.0, 2.5, 2.0],
             "shown": { "round": 2, "round_us": 2.5, "pes_with_spans_left_out": [] },
             "rows": [0, 1, 2],
+            "names": ["P0", "P1", "P2 two"],
+            "is_over_tree": true,
+            "palette": PALETTE,
+            "message_columns": ["id", "source", "destination", "bytes"],
+            "messages": [[2, 2, 0, 10]],
             "span_columns": ["port", "peer", "item", "begin_ns", "end_ns"],
             "measured": [
                 [[1, 1, 2, 2000, 2500]],

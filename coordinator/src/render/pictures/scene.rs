@@ -1,23 +1,27 @@
 //! The content of a picture: one round as measured and as predicted.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use flitcast_proto::ops::Layout;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::MAX_REPORT_SPANS;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{MessageId, PeId, Tree};
 
 use crate::render::tree::in_tree_order;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
-/// A round on a tree, measured and predicted.
+/// A round, measured and predicted.
 pub struct Scene<'a> {
+    pub collective: Collective,
     pub tree: &'a Tree,
-    /// Bytes of the message named after each PE, by PE index; empty if a PE has several messages.
-    pub bytes: Cow<'a, [u64]>,
+    /// Whether data crosses edges of the tree only.
+    pub is_over_tree: bool,
+    /// The PEs as the user calls them, by PE index: "P1" or "P1 beta".
+    pub names: Vec<String>,
+    /// Lengths by delivery.
+    pub bytes: &'a [u64],
     pub rounds: u64,
     /// The measured round that the picture shows.
     pub measured: &'a MeasuredRound,
@@ -28,28 +32,27 @@ pub struct Scene<'a> {
 impl<'a> Scene<'a> {
     /// Returns the scene of a run, or `None` if no round was recorded.
     pub fn of(request: &'a Request, outcome: &'a Outcome) -> Option<Scene<'a>> {
-        let operation = request.way.operation;
-        let bytes = &outcome.rounds.bytes[..];
-        let bytes = match operation.collective().layout() {
-            Layout::Shards => operation
-                .collective()
-                .by_message(&request.site.tree, bytes)
-                .into(),
-            Layout::Pieces => Cow::default(),
-            _ => bytes.into(),
-        };
+        let (tree, operation) = (&request.site.tree, request.way.operation);
+        let called = |pe| request.site.placement.called(pe);
         Some(Scene {
-            tree: &request.site.tree,
-            bytes,
+            collective: operation.collective(),
+            tree,
+            is_over_tree: operation.fits().stays_in_tree(),
+            names: tree.ids().map(called).collect(),
+            bytes: &outcome.rounds.bytes,
             rounds: request.rounds,
             measured: outcome.rounds.recorded.as_ref()?,
             predicted: &outcome.rounds.prediction.spans,
         })
     }
 
-    /// Returns the PEs in the order in which a tree is printed: each above its children's subtrees.
+    /// Returns the PEs from top to bottom: each above its children's subtrees, or by number where
+    /// data does not go over the tree.
     pub fn rows(&self) -> Vec<PeId> {
-        in_tree_order(self.tree)
+        match self.is_over_tree {
+            true => in_tree_order(self.tree),
+            false => self.tree.pes().collect(),
+        }
     }
 
     /// Returns the ports of the PEs; includes that of files if any span has it.
@@ -78,21 +81,66 @@ impl<'a> Scene<'a> {
             ),
         }
     }
+
+    /// Returns the messages that are not null.
+    pub fn messages(&self) -> impl Iterator<Item = SceneMessage> {
+        let all = self.collective.messages(self.tree);
+        let all = all.filter_map(|address| self.message(address.id));
+        all.filter(|message| message.bytes > 0)
+    }
+
+    /// Returns the message of which an id is a part.
+    pub fn whole(&self, id: MessageId) -> MessageId {
+        self.collective.whole(self.tree, id).0
+    }
+
+    /// Returns the message with this id, or the one of which it is a part.
+    pub fn message(&self, id: MessageId) -> Option<SceneMessage> {
+        let id = self.whole(id);
+        let address = self.collective.address(self.tree, id)?;
+        Some(SceneMessage {
+            id,
+            source: address.source,
+            destination: address.destination.one(),
+            bytes: self.collective.length(self.tree, address, self.bytes),
+        })
+    }
+
+    /// Returns the name of an item: `M_5`, `M_3,5` for a message of an exchange, `token`.
+    pub fn item_name(&self, item: SpanItem) -> Cow<'static, str> {
+        let SpanItem::Message(id) = item else {
+            return control_name(item).into();
+        };
+        match self.message(id) {
+            Some(SceneMessage {
+                source,
+                destination: Some(to),
+                ..
+            }) if self.collective.is_of_pairs() => format!("M_{},{}", source.0, to.0).into(),
+            Some(message) => message.id.to_string().into(),
+            None => id.to_string().into(),
+        }
+    }
 }
 
-/// The name of an item in pictures: `M_5`, `token`.
-pub struct ItemName(pub SpanItem);
+/// A message as pictures show it.
+pub struct SceneMessage {
+    pub id: MessageId,
+    pub source: PeId,
+    /// The destination, if there is one only.
+    pub destination: Option<PeId>,
+    pub bytes: u64,
+}
 
-impl fmt::Display for ItemName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            SpanItem::Message(pe) => write!(f, "M_{}", pe.0),
-            SpanItem::Wakeup => f.write_str("wakeup call"),
-            SpanItem::Token => f.write_str("token"),
-            SpanItem::Certificate => f.write_str("certificate"),
-            SpanItem::Order => f.write_str("order"),
-            SpanItem::Receipt => f.write_str("receipt"),
-        }
+/// Returns the name of a control item, or of a message in general.
+pub fn control_name(item: SpanItem) -> &'static str {
+    match item {
+        SpanItem::Message(_) => "message",
+        SpanItem::Wakeup => "wakeup call",
+        SpanItem::Token => "token",
+        SpanItem::Certificate => "certificate",
+        SpanItem::Order => "order",
+        SpanItem::Receipt => "receipt",
     }
 }
 

@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use serde_json::{Value, json};
 
-use super::scene::{ItemName, Scene, port_name};
+use super::scene::{Scene, port_name};
 
 const MEASURED: u32 = 1;
 const PREDICTED: u32 = 2;
@@ -71,7 +71,7 @@ impl Events<'_> {
             for &port in ports {
                 let tid = track(pe, port, ports);
                 let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": tid, "name": what, "args": args});
-                let name = format!("{pe} {}", port_name(port));
+                let name = format!("{} {}", scene.names[pe.index()], port_name(port));
                 self.put(&about("thread_name", json!({ "name": name })))?;
                 let place = ports.len() * row + port as usize;
                 self.put(&about("thread_sort_index", json!({ "sort_index": place })))?;
@@ -97,10 +97,14 @@ fn event(
     let (begin, end) = (i128::from(span.begin_ns), i128::from(span.end_ns));
     let mut args = json!({ "port": port_name(span.port), "peer": span.peer.to_string() });
     let (name, category) = match span.item {
-        SpanItem::Message(message) => {
-            args["message"] = json!(message.0);
-            args["bytes"] = json!(scene.bytes.get(message.index()));
-            let name = ItemName(span.item);
+        SpanItem::Message(id) => {
+            if let Some(message) = scene.message(id) {
+                args["message"] = json!(message.id.0);
+                args["source"] = json!(message.source.to_string());
+                args["destination"] = json!(message.destination.map(|to| to.to_string()));
+                args["bytes"] = json!(message.bytes);
+            }
+            let name = scene.item_name(span.item);
             let name = match span.port {
                 Port::Send => format!("{name} -> {}", span.peer),
                 Port::Receive => format!("{name} <- {}", span.peer),
@@ -108,7 +112,7 @@ fn event(
             };
             (name, "message")
         }
-        item => (ItemName(item).to_string(), "control"),
+        item => (scene.item_name(item).into_owned(), "control"),
     };
     json!({
         "ph": "X",
@@ -124,7 +128,8 @@ fn event(
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::{RoundId, Tree};
+    use flitcast_proto::ops::Collective;
+    use flitcast_proto::{MessageId, RoundId, Tree};
 
     use super::*;
     use flitcast_cluster::rounds::rounds_result::MeasuredRound;
@@ -139,7 +144,7 @@ mod tests {
             begin_ns,
             end_ns,
         };
-        let message = SpanItem::Message(PeId(1));
+        let message = SpanItem::Message(MessageId(1));
         let measured = MeasuredRound {
             round: RoundId(4),
             round_ns: 5_001_500,
@@ -162,8 +167,11 @@ mod tests {
             Vec::new(),
         ];
         let scene = Scene {
+            collective: Collective::Gather,
             tree: &tree,
-            bytes: (&[0, 77, 0]).into(),
+            is_over_tree: true,
+            names: ["P0", "P1 one", "P2"].map(str::to_owned).into(),
+            bytes: &[0, 77, 0],
             rounds: 9,
             measured: &measured,
             predicted: &predicted,
@@ -193,8 +201,8 @@ mod tests {
             "P0 receive",
             "P2 send",
             "P2 receive",
-            "P1 send",
-            "P1 receive",
+            "P1 one send",
+            "P1 one receive",
         ];
         assert_eq!(tracks, [of_one, of_one].concat());
         let orders = named("thread_sort_index");
@@ -204,16 +212,22 @@ mod tests {
             .collect();
         assert_eq!(orders, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
 
+        let with_message = |port| {
+            json!({
+                "port": port, "peer": "P2", "message": 1,
+                "source": "P1", "destination": "P0", "bytes": 77,
+            })
+        };
         let expected = [
             json!({
                 "ph": "X", "pid": 1, "tid": 11, "ts": 2000.0, "dur": 3001.5,
                 "name": "M_1 <- P2", "cat": "message",
-                "args": { "port": "receive", "peer": "P2", "message": 1, "bytes": 77 },
+                "args": with_message("receive"),
             }),
             json!({
                 "ph": "X", "pid": 1, "tid": 12, "ts": -1.0, "dur": 0.0,
                 "name": "M_1 -> P2", "cat": "message",
-                "args": { "port": "send", "peer": "P2", "message": 1, "bytes": 77 },
+                "args": with_message("send"),
             }),
             json!({
                 "ph": "X", "pid": 1, "tid": 15, "ts": 0.001, "dur": 0.002,
@@ -223,7 +237,7 @@ mod tests {
             json!({
                 "ph": "X", "pid": 2, "tid": 11, "ts": 3000.0, "dur": 1000.0,
                 "name": "M_1 <- P2", "cat": "message",
-                "args": { "port": "receive", "peer": "P2", "message": 1, "bytes": 77 },
+                "args": with_message("receive"),
             }),
         ];
         assert_eq!(spans, expected.iter().collect::<Vec<_>>());

@@ -1,16 +1,16 @@
 //! Spans of activity of a PE's ports, to and from protobuf. Each begin is encoded as the distance
 //! from the previous one, so that a span takes some 20 bytes.
 
-use crate::PeId;
 use crate::spans::{Port, Span, SpanItem};
 use crate::wire::pb::span::Item;
 use crate::wire::{MAX_REPORT_SPANS, WireError, pb};
+use crate::{MessageId, PeId};
 
 pub fn put_spans(spans: &[Span]) -> Vec<pb::Span> {
     let mut before_ns = 0;
     let put = |span: &Span| {
         let (item, message) = match span.item {
-            SpanItem::Message(pe) => (Item::Message, pe.0),
+            SpanItem::Message(id) => (Item::Message, id.0),
             SpanItem::Wakeup => (Item::Wakeup, 0),
             SpanItem::Token => (Item::Token, 0),
             SpanItem::Certificate => (Item::Certificate, 0),
@@ -42,7 +42,7 @@ pub fn parse_spans(spans: &[pb::Span]) -> Result<Vec<Span>, WireError> {
     let mut before_ns: u64 = 0;
     let parse = |span: &pb::Span| {
         let item = match (Item::try_from(span.item), span.message) {
-            (Ok(Item::Message), i) => SpanItem::Message(PeId(i)),
+            (Ok(Item::Message), id) => SpanItem::Message(MessageId(id)),
             (Ok(Item::Wakeup), 0) => SpanItem::Wakeup,
             (Ok(Item::Token), 0) => SpanItem::Token,
             (Ok(Item::Certificate), 0) => SpanItem::Certificate,
@@ -88,7 +88,7 @@ mod tests {
         let span = |i| Span {
             port: Port::Receive,
             peer: PeId(u32::MAX),
-            item: SpanItem::Message(PeId(u32::MAX)),
+            item: SpanItem::Message(MessageId(u64::MAX)),
             begin_ns: if i % 2 == 0 { u64::MAX / 2 } else { 0 },
             end_ns: if i % 2 == 0 { u64::MAX } else { u64::MAX / 2 },
         };
@@ -118,7 +118,7 @@ mod tests {
         let span = |i: u64| Span {
             port: Port::Send,
             peer: PeId(1000),
-            item: SpanItem::Message(PeId(900)),
+            item: SpanItem::Message(MessageId(900)),
             begin_ns: 1_000_000_000_000_000 + i * 10_000_000,
             end_ns: 1_000_000_000_000_000 + (i + 1) * 10_000_000,
         };

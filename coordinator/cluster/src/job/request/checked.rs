@@ -71,8 +71,9 @@ impl Request {
 
     /// Returns the decisions that the request has made; the prediction of a round makes the others.
     pub fn decisions(&self) -> Decisions {
-        let (tree, choice) = (self.site.name.clone(), self.choice.clone());
-        Decisions::new(tree, self.way.clone(), choice, self.pacing())
+        let over_tree = self.way.operation.fits().stays_in_tree();
+        let name = self.site.name_of(over_tree);
+        Decisions::new(name, self.way.clone(), self.choice.clone(), self.pacing())
     }
 
     /// Names the place where a message is to become visible at a PE: its path and the PE.

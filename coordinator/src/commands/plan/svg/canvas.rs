@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::render::colours::dark_style;
+
 /// A coordinate with at most two decimals, and without trailing zeros.
 #[derive(Clone, Copy)]
 pub struct Num(pub f64);
@@ -42,16 +44,18 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Creates a white sheet with a title that viewers show.
+    /// Creates a sheet with a title that viewers show. It is white, or dark where the viewer prefers
+    /// that.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let mut canvas = Canvas { out: String::new() };
         let (w, h) = (Num(width), Num(height));
         canvas.put(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" \
              viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" fill=\"#222\">\n\
-             <title>{}</title>\n\
+             <title>{}</title>\n{}\
              <rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>\n",
-            Escaped(title)
+            Escaped(title),
+            dark_style()
         ));
         canvas
     }
@@ -104,7 +108,13 @@ impl Canvas {
 /// Returns an upper estimate of the width of a text: the viewer's font is unknown, and DejaVu Sans is
 /// the widest of the usual ones.
 pub fn text_width(text: &str, size: f64) -> f64 {
-    text.chars().count() as f64 * size * 0.63
+    let width = |letter| if letter == '→' { 0.84 } else { 0.63 };
+    text.chars().map(width).sum::<f64>() * size
+}
+
+/// Returns an upper estimate of the width of a bold text.
+pub fn bold_width(text: &str, size: f64) -> f64 {
+    1.12 * text_width(text, size)
 }
 
 /// The areas of texts and marks, so that none covers another.

@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 
 use flitcast_proto::PeId;
 
-use super::canvas::{Canvas, Escaped, Num, Taken, text_width};
+use super::canvas::{Canvas, Escaped, Num, Taken, bold_width, text_width};
 use super::frame;
 use super::layout::Layout;
-use super::sheet::{Entry, Icon, Moment, PALETTE, Sheet};
+use super::sheet::{Entry, Icon, Moment, Sheet};
+use crate::render::colours::PALETTE;
 
 /// Limit of bands in a readable picture: 2 MB.
 pub const MAX_BANDS: usize = 20_000;
@@ -21,7 +22,7 @@ const MAX_NAMED: usize = 3_000;
 /// Names that the legend lists for a colour.
 const MAX_IN_LEGEND: usize = 3;
 /// Colours of a set-up, which is not a message.
-const SETUP: (&str, &str) = ("#b8b8b8", "#9a9a9a");
+const SETUP: [&str; 3] = ["#b8b8b8", "#9a9a9a", "#6b7684"];
 
 /// Bands over the edges of a tree or network, and what they mean.
 pub struct Crossings {
@@ -92,7 +93,7 @@ impl Crossings {
         let entry = |icon, text| Entry { icon, text };
         let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
         let has_setup = self.bands.iter().any(|band| band.class.is_none());
-        let setup = has_setup.then(|| entry(Icon::Colour(SETUP.0), "set-up".to_owned()));
+        let setup = has_setup.then(|| entry(Icon::Colour(SETUP[0]), "set-up".to_owned()));
         let used = self.bands.iter().filter_map(|band| band.class);
         let used: BTreeSet<usize> = used.collect();
         let of_colour = |first: usize| {
@@ -108,7 +109,7 @@ impl Crossings {
         };
         let colours = (0..)
             .zip(PALETTE)
-            .map(|(first, (fill, _))| entry(Icon::Colour(fill), of_colour(first)))
+            .map(|(first, [fill, ..])| entry(Icon::Colour(fill), of_colour(first)))
             .filter(|entry| used.len() > 1 && !entry.text.is_empty());
         band.into_iter().chain(setup).chain(colours).collect()
     }
@@ -156,22 +157,23 @@ impl Crossings {
         let thin = layout.row_height.min(layout.step_width) < 4.0;
         let stroke = if thin { 0.15 } else { 0.6 };
         // Many bands, or bands over the edges of a network, overlap.
-        let (opacity, rim) = match (has_tree, self.bands.len() > 400) {
-            (false, true) => (0.05, 0.25),
-            (false, false) => (0.12, 0.4),
-            (true, true) => (0.2, 0.5),
-            (true, false) => (0.4, 1.0),
+        let few = (400.0 / self.bands.len() as f64).min(1.0);
+        let (opacity, rim) = match has_tree {
+            false => (0.12 * few, 0.4 * few),
+            true => (0.4 * few.max(0.5), few.max(0.5)),
         };
         canvas.open(format_args!(
             "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-opacity=\"{rim}\" \
              stroke-linejoin=\"round\""
         ));
         let classes = || self.bands.chunk_by(|a, b| a.class == b.class);
-        let colour =
-            |class: Option<usize>| class.map_or(SETUP, |class| PALETTE[class % PALETTE.len()]);
+        let colour = |class: Option<usize>| match class {
+            Some(class) => PALETTE[class % PALETTE.len()],
+            None => SETUP,
+        };
         for bands in classes() {
             let class = bands[0].class;
-            let (fill, ink) = colour(class);
+            let [fill, ink, _] = colour(class);
             let name = class.map_or("set-up", |class| &self.classes[class]);
             let shapes: String = bands.iter().map(|band| places.shape(band)).collect();
             canvas.put(format_args!(
@@ -193,13 +195,13 @@ impl Crossings {
                 // Writing to a String cannot fail.
                 let _ = write!(bars, "M{},{}h{}", Num(x), Num(y), Num(end - x));
             }
-            let (fill, _) = colour(bands[0].class);
+            let [fill, ..] = colour(bands[0].class);
             canvas.put(format_args!("<path d=\"{bars}\" stroke=\"{fill}\"/>\n"));
         }
         canvas.close();
     }
 
-    /// Draws the text of each band on its bar, if that is long enough.
+    /// Draws the text of each band on its bar, or the source alone, if that is long enough.
     fn names(&self, canvas: &mut Canvas, places: &Places) {
         let size = (places.bar * 0.9).clamp(7.0, 10.0);
         let mut taken = Taken::default();
@@ -211,9 +213,13 @@ impl Crossings {
         for band in self.bands.iter().filter(|band| band.class.is_some()) {
             for (span, y) in places.bars(band) {
                 let [begin, end] = span.map(|at| places.layout.x(at));
-                let (at, width) = ((begin + end) / 2.0, text_width(&band.name, size));
-                if end - begin >= width + 2.0 && taken.try_take((at, y), width, size * 0.9) {
-                    canvas.text((at, y + size * 0.36), "middle", &band.name);
+                let at = (begin + end) / 2.0;
+                let source = band.name.split('→').next();
+                let names = [&*band.name].into_iter().chain(source);
+                let mut fits = names.filter(|name| bold_width(name, size) + 6.0 <= end - begin);
+                let Some(name) = fits.next() else { continue };
+                if taken.try_take((at, y), bold_width(name, size), size * 0.9) {
+                    canvas.text((at, y + size * 0.36), "middle", name);
                 }
             }
         }

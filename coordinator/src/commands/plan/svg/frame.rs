@@ -3,7 +3,7 @@
 
 use flitcast_proto::Tree;
 
-use super::canvas::{Canvas, Num, text_width};
+use super::canvas::{Canvas, Num, bold_width, text_width};
 use super::layout::{Layout, MARGIN};
 use super::sheet::{Axis, Entry, Icon, Sheet};
 
@@ -54,8 +54,8 @@ pub fn canvas(sheet: &Sheet, entries: &[Entry], layout: &Layout) -> Canvas {
 fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
     let title = &sheet.title;
     let room = layout.width - 2.0 * MARGIN;
-    let size = (18.0 * room / text_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
-    let fit = (room / text_width("M", size)) as usize;
+    let size = (18.0 * room / bold_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
+    let fit = (room / bold_width("M", size)) as usize;
     let title = match title.chars().count() {
         count if count > fit => title.chars().take(fit.max(1) - 1).collect::<String>() + "…",
         _ => title.clone(),

@@ -11,10 +11,11 @@ use flitcast_proto::PeId;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::Direction;
 
-use super::canvas::{Canvas, Num, Taken, text_width};
+use super::canvas::{Canvas, Num, Taken, bold_width, text_width};
 use super::frame;
 use super::layout::Layout;
-use super::sheet::{Axis, Entry, Icon, Moment, PALETTE, Sheet};
+use super::sheet::{Axis, Entry, Icon, Moment, Sheet};
+use crate::render::colours::PALETTE;
 use flitcast_cluster::text::words::counted;
 
 /// Draws a plan on its sheet.
@@ -108,7 +109,7 @@ fn bands(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Taken) {
     canvas.open(format_args!(
         "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-linejoin=\"round\""
     ));
-    for (message, (fill, ink)) in by_arrival.into_iter().zip(PALETTE.into_iter().cycle()) {
+    for (message, [fill, ink, _]) in by_arrival.into_iter().zip(PALETTE.into_iter().cycle()) {
         let way = way(plan, message);
         let width = message.flits as f64 * layout.step_width;
         let edge: Vec<(f64, f64)> = (0u32..)
@@ -263,7 +264,7 @@ fn band_names(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Tak
     ));
     for message in &plan.messages {
         let name = format!("M{}", message.pe.0);
-        let (width, height) = (text_width(&name, size) + 2.0, size * 0.9);
+        let (width, height) = (bold_width(&name, size) + 2.0, size * 0.9);
         let mut spots = name_spots(layout, message, &way(plan, message));
         if plan.operation.collective().direction() == Direction::Down {
             spots.reverse();

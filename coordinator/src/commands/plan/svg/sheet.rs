@@ -2,21 +2,6 @@
 
 use flitcast_proto::Tree;
 
-/// Fill and stroke of the bands, used in turn by order of arrival: Tol's bright and muted schemes,
-/// arranged so that neighbours differ in hue and in lightness, also for print without colour.
-pub const PALETTE: [(&str, &str); 10] = [
-    ("#4477aa", "#2b4f76"),
-    ("#ee7733", "#a84a12"),
-    ("#228833", "#14591f"),
-    ("#ee99aa", "#a9475d"),
-    ("#aa3377", "#6f1b4b"),
-    ("#66ccee", "#1f7f9f"),
-    ("#999933", "#61611a"),
-    ("#ddaa33", "#8a6510"),
-    ("#332288", "#1d1257"),
-    ("#44aa99", "#226b5f"),
-];
-
 /// The unit of the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {

@@ -1,0 +1,67 @@
+// The rows of the diagram: one for each PE, in groups that are folded where there are many.
+
+/// With more rows, the groups are folded.
+const MOST_ROWS = 24;
+/// PEs in a group, if there are no more than 24 groups.
+const GROUP = 8;
+/// Height of a folded row, as a part of an unfolded one.
+const FOLDED = 0.2;
+const GROUP_GAP = 5;
+/// A row that is lower has room for one run only, and for no name.
+const LOW = 12;
+
+const rowOf = new Map(data.rows.map((pe, row) => [pe, row]));
+/// By row: top without scrolling, and height.
+const tops = [];
+const heights = [];
+
+const groups = [];
+{
+  const most = data.rows.length > MOST_ROWS ? Math.max(GROUP, Math.ceil(data.rows.length / 24)) : data.rows.length;
+  for (let first = 0; first < data.rows.length; first += most) {
+    const last = Math.min(first + most, data.rows.length);
+    groups.push({ first, last, open: data.rows.length <= MOST_ROWS });
+  }
+}
+
+/// Whether there is anything to fold.
+function areGrouped() {
+  return groups.length > 1;
+}
+
+/// Computes all places; returns the height of all rows together.
+function placeRows(rowHeight) {
+  let top = 0;
+  for (const group of groups) {
+    const height = group.open ? rowHeight : Math.max(4, rowHeight * FOLDED);
+    for (let row = group.first; row < group.last; row += 1) {
+      tops[row] = top;
+      heights[row] = height;
+      top += height;
+    }
+    if (areGrouped()) top += GROUP_GAP;
+  }
+  return top;
+}
+
+/// The first row whose bottom is below a height; the number of rows if none is.
+function rowBelow(y) {
+  let [low, high] = [0, data.rows.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (tops[middle] + heights[middle] > y) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function groupOf(row) {
+  return groups.find((group) => row < group.last);
+}
+
+/// The name of a folded group: P8–P15, or, of PEs that do not follow each other, P8 +7.
+function groupName(group) {
+  const more = group.last - group.first - 1;
+  const [first, last] = [data.rows[group.first], data.rows[group.last - 1]];
+  return `▸ P${first}${!more ? "" : last - first === more ? `–P${last}` : ` +${more}`}`;
+}

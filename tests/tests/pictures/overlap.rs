@@ -1,0 +1,128 @@
+//! Pages and plans of all operations in a browser: no text covers another, at 8, 32 and 64 PEs, narrow
+//! and wide, in light and dark.
+
+use flitcast_tests::{Folder, printed, scratch};
+use serde_json::{Value, json};
+
+use super::browser::{chromium, of_body};
+
+const TEXTS: &str = include_str!("texts.js");
+const SIZES: [u32; 3] = [8, 32, 64];
+
+/// A real command and a plan of each operation, without the number of PEs.
+const OPERATIONS: [[&str; 2]; 5] = [
+    [
+        "scatter --tree kary:2:N --size 16KiB",
+        "scatter --tree kary:2:N --lengths equal:2",
+    ],
+    [
+        "gather --tree star:N --lengths ramp:64KiB",
+        "gather --tree star:N --lengths equal:2",
+    ],
+    [
+        "broadcast --network complete:N --size 256KiB",
+        "broadcast --network complete:N --size 8",
+    ],
+    [
+        "gossip --network complete:N --size 4KiB",
+        "gossip --network complete:N --lengths equal:1",
+    ],
+    [
+        "exchange --network complete:N --lengths equal:1KiB",
+        "exchange --network complete:N --lengths each:1",
+    ],
+];
+
+fn of_size(line: &str, pes: u32) -> String {
+    line.replace('N', &pes.to_string())
+}
+
+/// Returns what a script stores in an attribute of the body.
+fn told(dir: &Folder, html: &str, what: &str) -> Value {
+    dir.put("all.html", html);
+    let dom = chromium(&dir.join("all.html"), "", (1500, 1200), what);
+    let told = of_body(&dom, "data-told").replace("&quot;", "\"");
+    let told = told.replace("&gt;", ">").replace("&lt;", "<");
+    serde_json::from_str(&told.replace("&amp;", "&")).expect("it is JSON")
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn no_text_of_a_page_covers_another() {
+    let dir = scratch();
+    let mut pages = Vec::new();
+    for [line, _] in OPERATIONS {
+        for pes in SIZES {
+            let line = of_size(line, pes);
+            dir.run(&format!("{line} -q --report @/out.html")).ok();
+            let head = format!("<head><script>{TEXTS}</script>");
+            let page = dir.read("out.html").replacen("<head>", &head, 1);
+            pages.push(json!([line, page]));
+        }
+    }
+    // All in one browser: it takes a second to start.
+    let pages = Value::from(pages).to_string().replace('<', "\\u003c");
+    let html = format!(
+        "<!doctype html><body><script>
+        const told = [];
+        let left = 0;
+        for (const width of [400, 1400]) for (const [name, page] of {pages}) {{
+            left += 1;
+            const frame = document.createElement('iframe');
+            frame.style = `width:${{width}}px;height:1200px`;
+            frame.srcdoc = page;
+            frame.onload = () => requestAnimationFrame(() => {{
+                const {{ document: inner, textFaults, textCount }} = frame.contentWindow;
+                told.push([`${{name}} ${{width}}`, inner.body.dataset.state, textCount(), textFaults()]);
+                left -= 1;
+                if (left === 0) document.body.dataset.told = JSON.stringify(told);
+            }});
+            document.body.append(frame);
+        }}
+        </script></body>"
+    );
+    let told = told(&dir, &html, "--dump-dom");
+    let told = told.as_array().expect("a list");
+    assert_eq!(told.len(), 2 * OPERATIONS.len() * SIZES.len());
+    for page in told {
+        assert_eq!(
+            (&page[1], &page[3]),
+            (&json!("drawn"), &json!([])),
+            "{page}"
+        );
+        assert!(page[2].as_u64() > Some(20), "{page}");
+    }
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn no_text_of_a_plan_covers_another_and_plans_are_dark_where_that_is_preferred() {
+    let dir = scratch();
+    let mut pictures = String::new();
+    for [_, line] in OPERATIONS {
+        for pes in SIZES {
+            let line = format!("plan {} --format svg", of_size(line, pes));
+            pictures.push_str(&printed(&line));
+        }
+    }
+    pictures.push_str(&printed("tree --tree kary:2:32 --format svg"));
+    let html = format!(
+        "<!doctype html><body><script>{TEXTS}</script>{pictures}<script>
+        const sheets = [...document.querySelectorAll('svg > rect')].map((one) => getComputedStyle(one).fill);
+        document.body.dataset.told = JSON.stringify([textFaults(), textCount(), sheets]);
+        </script></body>"
+    );
+    let all = OPERATIONS.len() * SIZES.len() + 1;
+    for (dark, sheet) in [(1, "rgb(255, 255, 255)"), (0, "rgb(20, 23, 27)")] {
+        let what = format!("--dump-dom --blink-settings=preferredColorScheme={dark}");
+        let told = told(&dir, &html, &what);
+        assert_eq!(told[0], json!([]));
+        assert!(told[1].as_u64() > Some(1000), "{told}");
+        let sheets = told[2].as_array().expect("a list");
+        assert_eq!(sheets.len(), all);
+        assert!(
+            sheets[..all - 1].iter().all(|one| one == sheet),
+            "{sheets:?}"
+        );
+    }
+}

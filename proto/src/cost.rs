@@ -62,11 +62,12 @@ pub struct FileCosts {
     pub fetch_ns: f64,
     /// Cost of a byte that is not in memory; disk time.
     pub fetch_ns_per_byte: f64,
-    /// Cost of creating an entry with its mode and its time; core time.
+    /// Cost of creating an entry with its mode and its time, and of its part in a common sync; core
+    /// time.
     pub create_ns: f64,
     /// Cost of writing a byte to memory; core time.
     pub write_ns_per_byte: f64,
-    /// Time to sync an entry without its bytes, if nothing else is synced.
+    /// Time of a sync without bytes, if nothing else is synced.
     pub sync_ns: f64,
     /// Part of `sync_ns` for which the disk does nothing else.
     pub sync_alone_ns: f64,
@@ -79,6 +80,10 @@ pub struct FileCosts {
     /// Bytes that memory accepts before the disk limits the rate; not a cost.
     pub memory_bytes: f64,
 }
+
+/// Minimum length of a file of a folder that is made durable when it is complete: its bytes take
+/// longer than its sync. Shorter ones are synced together at the end of their message.
+pub const LARGE_FILE_BYTES: u64 = 1 << 20;
 
 /// Number of figures of [`FileCosts`].
 pub const FILE_COSTS: usize = 12;

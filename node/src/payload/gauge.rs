@@ -85,8 +85,8 @@ impl Gauge<'_> {
         let read_again = |content: &Content| thrice(|_| Ok(read(content)?.1));
         let short_took = write("s", &short_message)?;
         // Three syncs: of the file, the receipt and the directory.
-        let sync_about = (short_took.waited / 3.0).max(1.0);
-        let files = (SYNCING_NS / sync_about) as usize;
+        let sync_ns = short_took.waited / 3.0;
+        let files = (SYNCING_NS / sync_ns.max(1.0)) as usize;
         let files = files.clamp(*FILES.start(), *FILES.end());
         let many = self.content("many", files, SHORT_BYTES)?;
 
@@ -97,20 +97,20 @@ impl Gauge<'_> {
         let many_took = write("m", &many_message)?;
         let long_took = write("l", &long_message)?;
         drop(long_message);
-        let at_once = |time| self.write_at_once(time, &many_message);
+        let at_once = |time| self.write_at_once(time, &short_message);
         let mut slowest_ns = [at_once(0)?, at_once(1)?, at_once(2)?];
         slowest_ns.sort_by(f64::total_cmp);
 
         let (entries, long_bytes) = ((files + 1) as f64, LONG_BYTES as f64);
         let more = entries - 1.0;
         let read_ns_per_byte = long_read.core / long_bytes;
-        let sync_ns = ((many_took.waited - short_took.waited) / more).max(0.0);
         let write_ns_per_byte = (long_took.core - short_took.core).max(0.0) / long_bytes;
-        let create_ns = ((many_took.core - short_took.core) / more).max(0.0);
+        let whole = |took: Took| took.core + took.waited;
+        // Their common sync is a part of it.
+        let create_ns = ((whole(many_took) - whole(short_took)) / more).max(0.0);
         // Upper bound of the time for which a sync occupies the disk alone. If the cores were the
         // limit, the disk is faster, but then no PE waits for it.
-        let syncs = entries + 2.0;
-        let sync_alone_ns = slowest_ns[1] / (syncs * AT_ONCE as f64);
+        let sync_alone_ns = slowest_ns[1] / (3 * AT_ONCE) as f64;
         let fetched = self.read_cold(&many, files)?;
         let fetch_ns = fetched.map_or(0.0, |took| took.waited / more);
         let fetched = self.read_cold(&long, 0)?;
@@ -125,7 +125,7 @@ impl Gauge<'_> {
             sync_ns,
             sync_alone_ns: sync_alone_ns.min(sync_ns),
             flush_ns_per_byte: (long_took.waited - short_took.waited).max(0.0) / long_bytes,
-            commit_ns: (short_took.core - create_ns).max(0.0),
+            commit_ns: (short_took.core - many_took.core / entries).max(0.0),
             thread_ns: handed_to_a_thread_ns(),
             memory_bytes: memory::dirty_bytes(),
         })

@@ -17,6 +17,7 @@ mod content;
 mod cursor;
 mod deal;
 mod divide;
+mod durability;
 mod entry;
 mod error;
 mod extents;

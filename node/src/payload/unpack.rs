@@ -24,11 +24,12 @@ use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::Cursor;
+use super::durability::Unsynced;
 use super::entry::{ENTRY_BYTES_MAX, Entry, EntryKind, Mtime};
 use super::error::PayloadError;
 use super::holes::NewFile;
 use super::refusal::Refusal;
-use super::staging::{Staging, sync_directory};
+use super::staging::Staging;
 use super::target::Target;
 use crate::activity_monitor::ActivityMonitor;
 use replay::Existing;
@@ -49,6 +50,7 @@ pub struct Unpacker {
     pulse: Arc<ActivityMonitor>,
     /// The entries that exist in the staging place.
     existing: Existing,
+    unsynced: Unsynced,
     /// Whether an error has occurred: the staging place does not have the message.
     broken: bool,
     /// The hash and the length of the message so far.
@@ -92,6 +94,7 @@ impl Unpacker {
             staging,
             pulse,
             existing: Existing::Nothing,
+            unsynced: Unsynced::never(),
             broken: false,
             hash: Box::default(),
             bytes: 0,
@@ -161,6 +164,8 @@ impl Unpacker {
         {
             self.leave()?;
         }
+        let synced = self.unsynced.sync();
+        synced.map_err(|error| self.io("make durable", Path::new(""), error))?;
         let digest = self.hash.digest128().to_be_bytes();
         self.staging.publish(self.bytes, &digest)?;
         Ok(digest)
@@ -269,6 +274,9 @@ impl Unpacker {
                 }
                 let cursor = Cursor::open(&staged).map_err(create())?;
                 self.staging.claim(cursor.here()).map_err(create())?;
+                if self.existing != Existing::Measured {
+                    self.unsynced = Unsynced::below(cursor.here());
+                }
                 self.root = Root::Directory(Unfinished {
                     cursor,
                     entries: vec![entry.attributes()],
@@ -349,18 +357,19 @@ impl Unpacker {
         }
     }
 
-    fn finish_file(&self, mut body: StagedFile) -> Result<(), PayloadError> {
+    fn finish_file(&mut self, mut body: StagedFile) -> Result<(), PayloadError> {
         if self.existing == Existing::Measured {
             return Ok(());
         }
         // The file may end with a hole.
         body.file.skip_to(body.entry.size());
-        let finish = || {
+        let unsynced = &mut self.unsynced;
+        let mut finish = || {
             body.file.finish()?;
             let file = body.file.file();
             // The mode is set behind the last write, which clears some bits of it.
             body.entry.attributes().set(file.as_fd())?;
-            file.sync_all()
+            unsynced.file(file, body.entry.size())
         };
         finish().map_err(|error| self.io("finish", &body.entry.path, error))?;
         self.pulse.worked();
@@ -376,14 +385,15 @@ impl Unpacker {
         let path = open.cursor.path().to_owned();
         let attributes = open.entries.pop();
         let is_measured = self.existing == Existing::Measured;
-        let finish = |directory: BorrowedFd<'_>| {
+        let unsynced = &mut self.unsynced;
+        let mut finish = |directory: BorrowedFd<'_>| {
             if is_measured {
                 return Ok(());
             }
             if let Some(attributes) = attributes {
                 attributes.set(directory)?;
             }
-            sync_directory(directory)
+            unsynced.directory(directory)
         };
         let finished = match open.cursor.is_at_root() {
             true => finish(open.cursor.here()),

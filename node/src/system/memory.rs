@@ -1,4 +1,4 @@
-//! Settings of the kernel's memory management.
+//! The kernel's memory for data on its way to disks.
 
 use std::fs;
 
@@ -11,12 +11,26 @@ pub fn dirty_bytes() -> f64 {
     };
     let bytes = setting("dirty_background_bytes").filter(|&bytes| bytes > 0.0);
     let available = || {
-        let info = fs::read_to_string("/proc/meminfo").ok()?;
-        let line = info
-            .lines()
-            .find(|line| line.starts_with("MemAvailable:"))?;
-        let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kib * 1024.0 * setting("dirty_background_ratio")? / 100.0)
+        let [bytes] = meminfo(["MemAvailable:"])?;
+        Some(bytes * setting("dirty_background_ratio")? / 100.0)
     };
     bytes.or_else(available).unwrap_or(1e9)
+}
+
+/// Returns the number of written bytes of all programs that no disk has yet.
+pub fn unwritten_bytes() -> Option<f64> {
+    let bytes = meminfo(["Dirty:", "Writeback:"])?;
+    Some(bytes.iter().sum())
+}
+
+/// Returns the values of these lines of `/proc/meminfo` in bytes.
+fn meminfo<const N: usize>(names: [&str; N]) -> Option<[f64; N]> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let mut bytes = [0.0; N];
+    for (bytes, name) in bytes.iter_mut().zip(names) {
+        let line = info.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+        *bytes = kib * 1024.0;
+    }
+    Some(bytes)
 }

@@ -1,5 +1,5 @@
 //! Row 13: a slow disk, and the state of the disk after a command has reported success. `strace`
-//! delays each fsync and records the synced files.
+//! delays each fsync and records what is synced.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::{beside, words};
 #[track_caller]
 fn traced(line: &str, fsync_us: u32, log: &Path) -> Running {
     let mut command = Command::new("strace");
-    let options = "--follow-forks --seccomp-bpf --decode-fds=path -qq --trace=fsync";
+    let options = "--follow-forks --seccomp-bpf --decode-fds=path -qq --trace=fsync,syncfs";
     let delay = format!("--inject=fsync:delay_enter={fsync_us}");
     command.args(words(options));
     command.args([&delay, "--output"]).arg(log);
@@ -27,9 +27,9 @@ fn traced(line: &str, fsync_us: u32, log: &Path) -> Running {
 #[track_caller]
 fn synced(log: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(log).expect("strace writes it, which Debian has by that name");
-    // `1234 fsync(5</a/path>) = 0`
+    // `1234 fsync(5</a/path>) = 0`; `syncfs(..)` has the folder of a message, and makes all of it durable.
     let path = |line: &str| {
-        let (_, rest) = line.split_once("fsync(")?;
+        let (_, rest) = line.split_once("sync(").or(line.split_once("syncfs("))?;
         let path = rest.split_once('<')?.1.rsplit_once('>')?.0;
         Some(PathBuf::from(path))
     };
@@ -45,10 +45,8 @@ fn assert_durable(root: &Path, synced: &[PathBuf]) {
         assert!(synced.contains(&root.join(folder)), "{folder}: {synced:?}");
     }
     // The content of the message, under its name at that time.
-    for part in ["file", "folder", ".partial"] {
-        let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(part);
-        assert!(synced.iter().any(is_it), "{part}: {synced:?}");
-    }
+    let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(".partial");
+    assert!(synced.iter().any(is_it), "{synced:?}");
 }
 
 const FILES: &str = "--input DIR/input --output DIR/old/new/newer/out";
@@ -90,22 +88,21 @@ fn row_13_folders_that_a_pe_makes_are_durable() {
     assert_durable(&root, &synced);
 }
 
-/// No fsync takes longer than the limit of disks, but all of them together do: at least four
-/// seconds.
+/// No fsync takes longer than the limit of disks, but all of them together do: more than a second.
 #[test]
 #[ignore = "needs strace"]
 fn row_13_a_message_of_many_files_may_take_longer_than_each_of_them() {
     let _beside = beside();
     let dir = scratch();
     let (input, output) = (dir.join("input"), dir.join("out"));
-    for number in 0..100 {
-        // So short that all of it arrives before the first file is durable.
-        fill(&input.join(format!("p1/{number}/file")), 1);
+    for number in 0..60 {
+        // Long enough to be synced by itself.
+        fill(&input.join(format!("p1/{number}/file")), 1 << 20);
     }
     let files = format!("--input {} --output {}", input.display(), output.display());
     let line = format!("scatter --tree path:2 --timeouts disk=1s {files}");
     let log = dir.join("log");
     traced(&line, 20_000, &log).finish().ok();
-    assert!(synced(&log).len() >= 200, "{:?}", synced(&log));
+    assert!(synced(&log).len() >= 60, "{:?}", synced(&log));
     assert_same_below(&input, &output);
 }

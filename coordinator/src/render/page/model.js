@@ -65,10 +65,12 @@ const places = new Map();
 if (isExchange) {
   [...messages.keys()].forEach((id, place) => places.set(id, place));
 } else {
-  pes
-    .filter((pe) => pe.bytes > 0 && messages.has(messageOf(pe.pe)))
-    .sort((a, b) => (a.measured ?? a.predicted) - (b.measured ?? b.predicted) || a.pe - b.pe)
-    .forEach((pe) => places.set(messageOf(pe.pe), places.size));
+  const arrived = (pe) => pe.measured ?? pe.predicted;
+  const byArrival = pes
+    .filter((pe) => pe.bytes > 0)
+    .sort((a, b) => arrived(a) - arrived(b) || a.pe - b.pe)
+    .map((pe) => messageOf(pe.pe));
+  new Set(byArrival).forEach((id) => messages.has(id) && places.set(id, places.size));
 }
 
 /// Of what is no message.

@@ -5,10 +5,10 @@ const MOST_ROWS = 24;
 /// PEs in a group, if there are no more than 24 groups.
 const GROUP = 8;
 /// Height of a folded row, as a part of an unfolded one.
-const FOLDED = 0.2;
-const GROUP_GAP = 5;
+const FOLDED = Math.min(12, Math.max(4, 420 / data.rows.length)) / 34;
+const GROUP_GAP = 6;
 /// A row that is lower has room for one run only, and for no name.
-const LOW = 12;
+const LOW = 14;
 
 const rowOf = new Map(data.rows.map((pe, row) => [pe, row]));
 /// By row: top without scrolling, and height.
@@ -31,7 +31,7 @@ function areGrouped() {
 
 /// Computes all places; returns the height of all rows together.
 function placeRows(rowHeight) {
-  let top = 0;
+  let top = areGrouped() ? GROUP_GAP : 0;
   for (const group of groups) {
     const height = group.open ? rowHeight : Math.max(4, rowHeight * FOLDED);
     for (let row = group.first; row < group.last; row += 1) {

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use flitcast_proto::cost::LARGE_FILE_BYTES;
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -251,8 +252,17 @@ impl<'a> FileThreads<'a> {
         if last {
             desk.commits += 1;
             let (disk, costs) = self.costs(at);
-            // The receipt, and the directory that shows the message.
-            let sync = self.sync(disk, costs, 2.0, 0.0);
+            // The receipt, and the directory that shows the message; before them, all short files.
+            let (syncs, synced) = match self.is_synced_at_end(message) {
+                true => {
+                    let last = self.desks[at.index()].writing_of(message).filled as f64;
+                    let bytes = (self.dirty[disk] + last).min(message.bytes as f64);
+                    (3.0, bytes)
+                }
+                false => (2.0, 0.0),
+            };
+            self.dirty[disk] -= synced;
+            let sync = self.sync(disk, costs, syncs, synced);
             let commit = vec![Step::Core(costs.commit_ns), sync];
             self.write(at, message, TaskCompletion::Visible(message), commit);
             let writing = &mut self.desks[at.index()].writing;
@@ -261,28 +271,39 @@ impl<'a> FileThreads<'a> {
         true
     }
 
+    /// Returns the files that a message is made of.
+    fn made_of(&self, message: Message) -> MadeOf {
+        self.made_of.get(&message.id).copied().unwrap_or_default()
+    }
+
+    /// Returns whether the files of a message are synced together at its end.
+    fn is_synced_at_end(&self, message: Message) -> bool {
+        let entries = self.made_of(message).entries;
+        entries > 1 && message.bytes / entries < LARGE_FILE_BYTES
+    }
+
     /// Passes the filled block to the thread, with the steps that follow it.
     fn write(&mut self, at: PeId, message: Message, goal: TaskCompletion, then: Vec<Step>) {
         let (disk, costs) = self.costs(at);
+        let entries = self.made_of(message).entries;
+        let at_end = self.is_synced_at_end(message);
         let writing = self.desks[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
-        let made_of = self.made_of.get(&writing.message.id).copied();
-        let made_of = made_of.unwrap_or_default();
-        let entry_bytes = whole / made_of.entries.max(1) as f64;
+        let entry_bytes = whole / entries.max(1) as f64;
         let (before, bytes) = (writing.given as f64, writing.filled as f64);
         writing.given += writing.filled;
         writing.filled = 0;
         let waits = std::mem::replace(&mut writing.busy, true);
-        let entries = bytes / entry_bytes;
+        let created = bytes / entry_bytes;
         let after = before + bytes;
         let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
         let ends = ended(after) - ended(before);
-        let core = costs.create_ns * entries + costs.write_ns_per_byte * bytes;
+        let core = costs.create_ns * created + costs.write_ns_per_byte * bytes;
         self.dirty[disk] += bytes;
         let beyond = self.dirty[disk] - costs.memory_bytes;
         let (syncs, synced) = match () {
             // A sync covers all data that the files that end here have left in memory.
-            () if ends > 0.0 => {
+            () if ends > 0.0 && !at_end => {
                 let end = after.min(ended(after) * entry_bytes);
                 (ends, end - ended(before) * entry_bytes)
             }

@@ -134,21 +134,14 @@ fn what_is_not_in_memory_is_waited_for_at_its_source() {
 
 /// Simulates one receiver, its disk and its page cache byte by byte, from the rules alone: the
 /// network fills a block while another one is written to memory; data beyond the memory goes to the
-/// disk first; the end of a file syncs it. `write` and `flush` are ticks per byte.
-fn byte_by_byte(bytes: u64, file: u64, write: u64, flush: u64, memory: u64) -> (u64, u64) {
+/// disk first, and the rest at the end. `write` and `flush` are ticks per byte.
+fn byte_by_byte(bytes: u64, write: u64, flush: u64, memory: u64) -> (u64, u64) {
     let (mut now, mut filled, mut sent) = (0u64, 0u64, 0u64);
-    let (mut writer_free, mut written, mut dirty) = (0u64, 0u64, 0u64);
-    let put = |from: u64, block: u64, written: &mut u64, dirty: &mut u64| {
+    let (mut writer_free, mut dirty) = (0u64, 0u64);
+    let put = |from: u64, block: u64, dirty: &mut u64| {
         let mut at = from + block * write;
-        let (before, after) = (*written / file, (*written + block) / file);
-        let last = after * file;
         *dirty += block;
-        *written += block;
-        if after > before {
-            let synced = last - before * file;
-            *dirty = dirty.saturating_sub(synced);
-            at += synced * flush;
-        } else if *dirty > memory {
+        if *dirty > memory {
             at += (*dirty - memory) * flush;
             *dirty = memory;
         }
@@ -161,20 +154,20 @@ fn byte_by_byte(bytes: u64, file: u64, write: u64, flush: u64, memory: u64) -> (
         now = now.max(sent);
         if filled + flit > BLOCK {
             now = now.max(writer_free);
-            writer_free = put(now, filled, &mut written, &mut dirty);
+            writer_free = put(now, filled, &mut dirty);
             filled = 0;
         }
         filled += flit;
     }
-    let end = put(now.max(writer_free), filled, &mut written, &mut dirty);
-    (now, end)
+    let end = put(now.max(writer_free), filled, &mut dirty);
+    (now, end + dirty * flush)
 }
 
 #[test]
 fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
     let mut random = flitcast_proto::seeded::SplitMix64::new(12);
     for case in 0..200 {
-        let files = 1 + random.below(12);
+        let files = 2 + random.below(12);
         let file = FLIT * (1 + random.below(40));
         let (write, flush) = (random.below(5), random.below(9));
         let memory = FLIT * random.below(60);
@@ -185,7 +178,7 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
             ..free()
         };
         let got = scatter("star:2", files * file, entries(files), disk);
-        let (arrived, visible) = byte_by_byte(files * file, file, write, flush, memory);
+        let (arrived, visible) = byte_by_byte(files * file, write, flush, memory);
         // Data that waits for a block in the network is sent flit by flit, so a delayed port
         // catches up: the last byte arrives at most a block's time earlier.
         let told = (got.round_ns(), got.round_ns() + got.commit_ns());

@@ -204,6 +204,16 @@ pub enum Command {
         #[arg(value_name = "ADDRESS")]
         listen: IpAddr,
     },
+    /// Show that a coordinator and this host reach each other, until standard input ends.
+    #[command(hide = true)]
+    SelfReach {
+        /// The address to listen on; standard error names the port.
+        #[arg(value_name = "ADDRESS")]
+        listen: IpAddr,
+        /// The address of the coordinator.
+        #[arg(value_name = "ADDRESS:PORT")]
+        coordinator: SocketAddr,
+    },
     /// Report whether a PE is alive, by the file of its --health.
     Health(Deferred<HealthArgs>),
     /// Run a command for a PE, and end it with that.

@@ -34,6 +34,7 @@ use flitcast_cluster::observe::live::publish::publish;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::options::args::RoundArgs;
 use flitcast_cluster::retry::ResumableJob;
+use flitcast_cluster::site::slurm::{choose_job, environment};
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
 use flitcast_cluster::text::stderr::{self, LogLines};
@@ -164,12 +165,15 @@ fn read_standard(round: &mut RoundArgs) -> anyhow::Result<()> {
     )
 }
 
-fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     let (detail, colors) = cli.appearance();
     screen::choose(detail, colors);
     start_logging(cli.log_format, cli.verbose).map_err(|fault| refused([fault]))?;
     let logs = log_args(&cli);
-    let seen = cli.command.observed();
+    let (seen, tree) = cli.command.observed();
+    if let Some(tree) = tree {
+        choose_job(tree, environment);
+    }
     let transferred = |request: Result<Request, Vec<RequestError>>| {
         let job = ResumableJob::new(request.map_err(refused)?);
         observed(seen, transfer::run_and_report(job, &logs))

@@ -86,7 +86,7 @@ pub fn cluster(
         }
     }
     let security = match guard {
-        Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
+        Guard::Secret | Guard::MadeForTheRun if placement.is_joined() && !placement.is_slurm() => {
             Some("to be said: --credentials DIR, or --insecure for anybody to join".to_owned())
         }
         Guard::Secret => Some("a secret drawn for each launch; all is on loopback".to_owned()),

@@ -1,7 +1,9 @@
 //! `flitcast check`: it shows the content of a valid file, and all faults of an invalid one with
-//! their positions.
+//! their positions. `--reach` tries the hosts.
 
-use flitcast_tests::{Finished, Folder, rows, scratch};
+use std::net::TcpListener;
+
+use flitcast_tests::{Finished, Folder, rows, run, scratch};
 
 const HOSTS: &str = r#"name = "three hosts"
 coordinator = "10.0.0.9"
@@ -226,4 +228,61 @@ fn what_cannot_be_checked_is_told() {
     assert!(none.stderr.starts_with(told), "{}", none.stderr);
     let tree = check(&folder_of(HOSTS), "--root beta");
     tree.fails(2, &["--root belongs to --network: a --tree has its root"]);
+}
+
+/// Three PEs of this machine, of which the last one has these further keys.
+#[track_caller]
+fn three(last: &str) -> Folder {
+    let pe = |name: &str, more: &str| {
+        format!(
+            "[[pe]]\nname = '{name}'\naddress = '127.0.0.{}'\n{more}\n",
+            name.len()
+        )
+    };
+    folder_of(&[pe("a", ""), pe("bb", "parent = 'a'"), pe("ccc", last)].concat())
+}
+
+#[test]
+fn hosts_are_tried_without_a_pe() {
+    let shown = check(&three("parent = 'a'\nrun = ['nice']"), "--reach").ok();
+    let table = "
+  PE               over  address    reached
+  the coordinator  here  127.0.0.1  can listen
+  P0 a             here  127.0.0.1  flitcast VERSION
+  P1 bb            here  127.0.0.2  flitcast VERSION
+  P2 ccc           here  127.0.0.3  flitcast VERSION
+";
+    let table = table.replace("VERSION", env!("CARGO_PKG_VERSION"));
+    assert!(shown.stdout.ends_with(&table), "{}", shown.stdout);
+
+    let missing = three("parent = 'a'\nrun = ['/no/such']");
+    let failed = check(&missing, "--reach --format json");
+    let told = "error: P2 ccc: cannot start /no/such: No such file or directory";
+    failed.fails(1, &[told]);
+    let report = failed.report();
+    assert_eq!(report.value("/good"), true);
+    assert_eq!(report.value("/reach/3/pes/0"), 2);
+    assert_eq!(report.value("/reach/3/found"), &serde_json::Value::Null);
+    let fault = report.value("/reach/3/fault").to_string();
+    assert!(fault.contains("cannot start /no/such"), "{fault}");
+
+    // Documentation addresses belong to no machine.
+    let elsewhere = folder_of(&HOSTS.replace("10.0.0.9", "192.0.2.9"));
+    issue(&elsewhere, 3);
+    let told = "error: the coordinator: cannot listen on 192.0.2.9:0: ";
+    check(&elsewhere, "--reach").fails(1, &[told, "name an address of this machine"]);
+}
+
+#[test]
+fn a_host_says_what_it_lacks() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let here = listener.local_addr().expect("it listens");
+    let told = "cannot listen on 192.0.2.9 there: ";
+    run(["self-reach", "192.0.2.9", &here.to_string()]).fails(1, &[told, "correct `address`"]);
+    let file = format!("coordinator = '{here}'\ntree = 'star:3'\n[launch]\nkind = 'join'\n");
+    let told = format!("error: the coordinator: {here} is in use: end the command");
+    check(&folder_of(&file), "--reach").fails(1, &[&told]);
+    drop(listener);
+    let told = format!("{here} is not reached from there: ");
+    run(["self-reach", "127.0.0.1", &here.to_string()]).fails(1, &[&told, "correct `coordinator`"]);
 }

@@ -1,6 +1,5 @@
 //! Jobs of a real Slurm, on nodes with an address each (`deploy/lab/slurm`): the results of
-//! `deploy/slurm.sbatch`, and the reports when a task dies. Not part of the suite, because it needs
-//! Slurm:
+//! `deploy/slurm.sbatch`, and the reports when a task dies. These tests need Slurm, so they run on request:
 //!
 //!     cargo test -p flitcast-tests --test suite slurm:: -- --ignored
 
@@ -12,10 +11,9 @@ use std::time::{Duration, Instant};
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
 use flitcast_tests::lab::{interfaces, namespaces};
 use flitcast_tests::processes::{Process, eventually, until};
-use flitcast_tests::refused_each;
-use flitcast_tests::run::said;
-use flitcast_tests::run::{Finished, Running, begin};
+use flitcast_tests::run::{Finished, Running, begin, said, start_with};
 use flitcast_tests::slurm::{Job, Slurm};
+use flitcast_tests::{Folder, refused_each, scratch};
 use rustix::process::Signal;
 
 /// Half a second for a better cause, two for the last reports, three for PEs to leave; then
@@ -32,8 +30,96 @@ fn outside_of_slurm_what_is_missing_is_named() {
     refused_each("", "
         node --join slurm --insecure | --join slurm: SLURM_PROCID is not set: srun sets it | --join slurm: SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it | --join slurm: SLURM_JOB_ID is not set: srun sets it
         gather --cluster slurm --size 1KiB --insecure | --cluster slurm: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job
+        gather --cluster srun --size 1KiB | --cluster srun: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job
         gather --cluster slurm:7117 --tree kary:2:4 --link rate=1mbit --size 1KiB --insecure | only links between processes of one host are shaped
     ");
+}
+
+/// In place of srun: it starts the tasks on this machine.
+const SRUN: &str = "#!/bin/sh
+while case $1 in -*) ;; *) false;; esac; do
+    if [ \"$1\" = --ntasks ]; then tasks=$2; shift; fi
+    shift
+done
+task=0
+while [ $task -lt $tasks ]; do
+    SLURM_PROCID=$task SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 \"$@\" &
+    task=$((task + 1))
+done
+wait
+";
+
+/// Runs a command in a job of three tasks.
+#[track_caller]
+fn in_job(dir: &Folder, line: &str) -> Finished {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(dir.join("bin")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(all).expect("no folder has a colon");
+    // The job's number is that of this process, so that its port differs from those of other tests.
+    let job = std::process::id().to_string();
+    let variables = [("SLURM_JOB_ID", job.as_str()), ("SLURM_NTASKS", "3")];
+    let variables = variables.map(|(name, value)| (name, Path::new(value)));
+    let variables = [&[("PATH", Path::new(&path))][..], &variables].concat();
+    start_with(dir.words(line), &variables).finish()
+}
+
+#[test]
+fn inside_a_job_its_tasks_are_the_pes() {
+    let dir = scratch();
+    fs::create_dir(dir.join("bin")).expect("it can be made");
+    set_mode(&dir.put("bin/srun", SRUN), 0o755);
+    for (pe, bytes) in [(1, 100_000), (2, 1)] {
+        fill(&dir.join(format!("shards/p{pe}")), bytes);
+    }
+    let done = in_job(&dir, "scatter --input @/shards --output @/there").ok();
+    done.prints(&[
+        "scatter star:3 in Slurm: 3 PEs",
+        "certificates made for this run",
+    ]);
+    let line = "gather --input @/there --output @/back --retry 1 --tree path:3 --cluster srun";
+    in_job(&dir, line).ok().prints(&["gather path:3 in Slurm"]);
+    assert_same_below(&dir.join("shards"), &dir.join("back"));
+    // An option has priority.
+    let here = in_job(&dir, "scatter -n 2 --input @/shards --output @/here").ok();
+    assert!(!here.stdout.contains("in Slurm"), "{}", here.stdout);
+    set_mode(
+        &dir.put(
+            "bin/srun",
+            "#!/bin/sh\necho no such partition >&2\nexit 3\n",
+        ),
+        0o755,
+    );
+    let failed = in_job(&dir, "gather --size 1KiB");
+    failed.fails(1, &["srun ended with exit status: 3: no such partition"]);
+}
+
+#[test]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
+fn a_job_needs_neither_tasks_nor_keys_of_its_own() {
+    let slurm = Slurm::up(4);
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
+        fill(&slurm.path(&format!("shards/p{pe}")), bytes);
+    }
+    let text = "#!/bin/bash\nset -e\n\
+        \"$FLITCAST\" scatter --input \"$PWD/shards\" --output \"$PWD/there\"\n\
+        \"$FLITCAST\" gather --input \"$PWD/there\" --output \"$PWD/back\"\n\
+        \"$FLITCAST\" gather -n 2 --size 1KiB\n";
+    slurm.dir.put("job", text);
+    let (code, output) = slurm.submit("--nodes=4 job").finish();
+    assert_eq!(code, Some(0), "{output}");
+    assert!(
+        output.contains("scatter star:4 in Slurm: 4 PEs"),
+        "{output}"
+    );
+    assert!(output.contains("TLS 1.3 both ways"), "{output}");
+    let inside = output.matches(" in Slurm: ").count();
+    assert_eq!(inside, 2, "-n has its PEs on one host: {output}");
+    assert_same_below(&slurm.path("shards"), &slurm.path("back"));
+    assert_eq!(
+        names(&slurm.path("")),
+        ["back", "job", "out", "shards", "there"]
+    );
+    slurm.down();
 }
 
 #[test]

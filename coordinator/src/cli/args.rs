@@ -23,8 +23,9 @@ use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
 use crate::render::exit::EXIT_STATUS;
 use flitcast_cluster::options::args::{
-    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, ResumeArgs, ScatterArgs,
+    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, ResumeArgs, ScatterArgs, TransferArgs,
 };
+use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::text::screen::{Colors, Detail};
 
 fn after_help() -> String {
@@ -204,6 +205,16 @@ pub enum Command {
         #[arg(value_name = "ADDRESS")]
         listen: IpAddr,
     },
+    /// Show that a coordinator and this host reach each other, until standard input ends.
+    #[command(hide = true)]
+    SelfReach {
+        /// The address to listen on; standard error names the port.
+        #[arg(value_name = "ADDRESS")]
+        listen: IpAddr,
+        /// The address of the coordinator.
+        #[arg(value_name = "ADDRESS:PORT")]
+        coordinator: SocketAddr,
+    },
     /// Report whether a PE is alive, by the file of its --health.
     Health(Deferred<HealthArgs>),
     /// Run a command for a PE, and end it with that.
@@ -222,20 +233,26 @@ pub struct Observed {
 }
 
 impl Command {
-    /// Returns the command's name and its metrics address.
-    pub fn observed(&self) -> Observed {
-        let (name, metrics) = match self {
-            Command::Scatter(Deferred(args)) => ("scatter", args.round.transfer.metrics),
-            Command::Gather(Deferred(args)) => ("gather", args.round.transfer.metrics),
-            Command::Broadcast(Deferred(args)) => ("broadcast", args.round.transfer.metrics),
-            Command::Gossip(Deferred(args)) => ("gossip", args.round.transfer.metrics),
-            Command::Exchange(Deferred(args)) => ("exchange", args.round.transfer.metrics),
-            Command::Bench(Deferred(args)) => ("bench", args.operation.transfer().metrics),
-            Command::Map(Deferred(args)) => ("map", args.metrics),
-            Command::Resume(Deferred(args)) => ("resume", args.metrics),
-            Command::Calibrate(Deferred(args)) => ("calibrate", args.metrics),
-            _ => ("", None),
+    /// Returns the command's name and its metrics address, and the options that choose its PEs.
+    pub fn observed(&mut self) -> (Observed, Option<&mut TreeArgs>) {
+        let (name, (metrics, tree)) = match self {
+            Command::Scatter(Deferred(args)) => ("scatter", of(&mut args.round.transfer)),
+            Command::Gather(Deferred(args)) => ("gather", of(&mut args.round.transfer)),
+            Command::Broadcast(Deferred(args)) => ("broadcast", of(&mut args.round.transfer)),
+            Command::Gossip(Deferred(args)) => ("gossip", of(&mut args.round.transfer)),
+            Command::Exchange(Deferred(args)) => ("exchange", of(&mut args.round.transfer)),
+            Command::Bench(Deferred(args)) => ("bench", of(args.operation.transfer())),
+            Command::Map(Deferred(args)) => ("map", (args.metrics, Some(&mut args.tree))),
+            Command::Resume(Deferred(args)) => ("resume", (args.metrics, None)),
+            Command::Calibrate(Deferred(args)) => {
+                ("calibrate", (args.metrics, Some(&mut args.tree)))
+            }
+            _ => ("", (None, None)),
         };
-        Observed { name, metrics }
+        (Observed { name, metrics }, tree)
     }
+}
+
+fn of(transfer: &mut TransferArgs) -> (Option<SocketAddr>, Option<&mut TreeArgs>) {
+    (transfer.metrics, Some(&mut transfer.tree))
 }

@@ -30,7 +30,14 @@ const EXPERT: &str = "blocks control cover credentials deal encrypted exclude_ho
 /// Arranges the help of all commands, if the command line may ask for it: that takes longer than the
 /// start of a PE should.
 pub fn if_asked(mut command: Command, words: &[OsString]) -> Command {
-    let asks = |word: &OsString| ["-h", "--help", "help"].iter().any(|it| word == it);
+    let asks = |word: &OsString| {
+        let word = word.to_string_lossy();
+        // -vh is -v and -h.
+        let has_flag = word
+            .strip_prefix('-')
+            .is_some_and(|it| !it.starts_with('-') && it.contains('h'));
+        has_flag || word == "--help" || word == "help"
+    };
     if words.len() > 1 && !words.iter().any(asks) {
         return command;
     }
@@ -159,7 +166,13 @@ mod tests {
 
     #[test]
     fn the_short_help_of_each_command_fits_on_a_screen() {
-        check(if_asked(Cli::command(), &["flitcast".into()]));
+        let help = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            if_asked(Cli::command(), &words)
+        };
+        check(help(&["flitcast"]));
+        let short = |words: &[&str]| help(words).render_help().to_string();
+        assert_eq!(short(&["flitcast", "-vh"]), short(&["flitcast", "-h"]));
     }
 
     #[test]

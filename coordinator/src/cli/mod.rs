@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -16,7 +15,6 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{fmt, registry};
 
 use crate::commands::bench::Bench;
-use crate::commands::check::CheckArgs;
 use crate::commands::map::Map;
 use crate::commands::transfer::replace_standard;
 use crate::commands::{
@@ -28,6 +26,7 @@ use args::{Cli, Command, LogFormat, Observed};
 use deferred::Deferred;
 use flitcast_cluster::job::request::{Request, RequestError};
 use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::launch::reach::show;
 use flitcast_cluster::launch::runtime::conducting;
 use flitcast_cluster::observe::emit::emit;
 use flitcast_cluster::observe::event::Event;
@@ -35,10 +34,10 @@ use flitcast_cluster::observe::live::publish::publish;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::options::args::RoundArgs;
 use flitcast_cluster::retry::ResumableJob;
+use flitcast_cluster::site::slurm::{choose_job, environment};
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
 use flitcast_cluster::text::stderr::{self, LogLines};
-use flitcast_cluster::text::stdout::unless_closed;
 use help::{if_asked, with_nearest, wrapped};
 
 /// Number of words that may contain the command: the program, the command, and options before it.
@@ -166,12 +165,15 @@ fn read_standard(round: &mut RoundArgs) -> anyhow::Result<()> {
     )
 }
 
-fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     let (detail, colors) = cli.appearance();
     screen::choose(detail, colors);
     start_logging(cli.log_format, cli.verbose).map_err(|fault| refused([fault]))?;
     let logs = log_args(&cli);
-    let seen = cli.command.observed();
+    let (seen, tree) = cli.command.observed();
+    if let Some(tree) = tree {
+        choose_job(tree, environment);
+    }
     let transferred = |request: Result<Request, Vec<RequestError>>| {
         let job = ResumableJob::new(request.map_err(refused)?);
         observed(seen, transfer::run_and_report(job, &logs))
@@ -180,6 +182,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Node(Deferred(args)) => node::play(args),
         Command::SelfHash => node::self_hash(),
         Command::SelfServe { listen } => node::self_serve(listen),
+        Command::SelfReach {
+            listen,
+            coordinator,
+        } => show(listen, coordinator).map(|()| ExitCode::SUCCESS),
         Command::Health(Deferred(args)) => node::health(&args),
         Command::Bench(Deferred(args)) => {
             let bench = Bench::new(args).map_err(refused)?;
@@ -197,7 +203,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::TimedPlan(Deferred(args)) => print_with(|out| timed::plan(args, out)),
         Command::TimedCompare(Deferred(args)) => print_with(|out| timed::compare(args, out)),
         Command::Ca(Deferred(args)) => print_with(|out| ca::run(args, out)),
-        Command::Check(Deferred(args)) => looked_at(args),
+        Command::Check(Deferred(args)) => check::run(args),
         Command::Up(Deferred(args)) => running_cluster::up(args, &logs),
         Command::Status(Deferred(args)) => running_cluster::status(&args, &logs),
         Command::Down(Deferred(args)) => running_cluster::down(&args),
@@ -280,17 +286,6 @@ fn log_args(cli: &Cli) -> LogArgs {
         args.extend(["--log-format".to_owned(), "json".to_owned()]);
     }
     LogArgs { args }
-}
-
-/// Runs `flitcast check`.
-fn looked_at(args: CheckArgs) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let is_good = check::run(args, &mut out);
-    let is_good = is_good.and_then(|is_good| unless_closed(out.flush()).map(|()| is_good));
-    Ok(match is_good.context("cannot print the result")? {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(REFUSED),
-    })
 }
 
 /// Runs a command that `flitcast watch` and metrics clients can observe meanwhile, and whose traces

@@ -21,7 +21,8 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::values::AUTO;
 use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
 use flitcast_cluster::rounds::outcome::{by_row, bytes_by_row};
-use flitcast_cluster::text::figures::{lines, micros, table};
+use flitcast_cluster::text::figures::{fitted, micros, table};
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::counted;
 
@@ -266,7 +267,8 @@ impl TimedPlan {
                 arrivals[pe.index()].map_or("-".to_owned(), |ns| Nanos(ns).to_string()),
             ]);
         }
-        out.push_str(&lines(rows, 2));
+        let least = ["depth", "parent", "bytes"];
+        out.push_str(&fitted(rows, 2, &least, columns()));
         out.push_str(&format!(
             "\n  time         {} predicted, {} of a flit of {}\n",
             Nanos(self.foreseen.prediction.round_ns()),
@@ -333,7 +335,12 @@ fn rows(all: &[Forecast]) -> String {
             format!("{:.2}", one.predicted_ns as f64 / least as f64),
         ]);
     }
-    lines(rows, 2)
+    fitted(
+        rows,
+        2,
+        &["flits of", "to the best", "steps", "tree"],
+        columns(),
+    )
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ fn sizes_that_overflow() {
 fn an_order_that_others_do_not_have() {
     refused_each("scatter", "
         --network complete:4 --algorithm binomial --order search --size much | `much` is not a size | --order search is for a scatter by fdf, not by binomial
-        --tree path:3 --order best --size 1 | invalid value 'best' | search
+        --tree path:3 --order best --size 1 | --order: `best` is not an order: write tail, fdf, search or given:3,1,2
     ");
 }
 

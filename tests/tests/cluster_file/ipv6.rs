@@ -148,3 +148,22 @@ fn on_addresses_that_are_nobodys_loopback() {
     let told = "anybody on the way could run commands on the hosts of the PEs";
     namespace.start(words).finish().fails(2, &[told]);
 }
+
+/// Without a route, addresses that are reserved for documentation do not answer.
+#[test]
+#[ignore = "needs root and iproute2"]
+fn of_the_addresses_of_a_name_one_that_answers_is_chosen() {
+    let cluster = ClusterFile::of(
+        "pe = [{ name = 'a', address = '127.0.0.1' },
+            { name = 'twice', parent = 'a' }, { name = 'six', parent = 'a' }]",
+    );
+    let names = "192.0.2.1 twice\n127.0.0.2 twice\n2001:db8::1 six\n127.0.0.3 six\n";
+    let names = cluster.0.put("hosts", names);
+    let script = "ip link set lo up && mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "sh", "-c", script]);
+    command.arg(names).arg(flitcast()).arg("check");
+    command.arg(cluster.path("cluster.toml"));
+    let checked = begin(command).finish().ok();
+    checked.prints(&["P1 twice  127.0.0.2\n", "P2 six    127.0.0.3\n"]);
+}

@@ -104,6 +104,15 @@ fn options_take_names() {
         let refused = cluster.run(&format!("{} --size 1", line.replace("leaf", "nobody")));
         refused.fails(2, &["`nobody` is not a PE: write 3, P3, or its name"]);
     }
+    for order in ["given:beside,relay,leaf", "given:3,1,P2"] {
+        let done = cluster.run(&format!("scatter --size 1KiB --order {order} -v"));
+        done.ok().prints(&["as given: "]);
+    }
+    let order = "gather --size 1KiB --algorithm certification --order given:beside,nobody";
+    cluster.run(order).fails(
+        2,
+        &["--order: `nobody` is not a PE: write 3, P3, or its name"],
+    );
     for line in [
         "plan scatter --lengths equal:1",
         "plan broadcast --size 1",

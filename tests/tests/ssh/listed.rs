@@ -17,10 +17,8 @@ fn run(hosts: &Hosts, line: &str) -> Finished {
     start_with(line.split(' '), &[("PATH", Path::new(&path))]).finish()
 }
 
-#[test]
-#[ignore = "needs root, iproute2 and openssh-server"]
-fn shards_reach_listed_hosts_and_come_back() {
-    let hosts = Hosts::up(4);
+/// Puts an `ssh` into a folder that knows the hosts.
+fn put_ssh(hosts: &Hosts) {
     // Only its configuration of ssh is used.
     hosts.cluster(&[0], "");
     let config = hosts.path("ssh_config");
@@ -33,7 +31,43 @@ fn shards_reach_listed_hosts_and_come_back() {
     std::fs::write(&ssh, script).expect("it can be written");
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&ssh, executable).expect("it is ours");
+}
 
+#[test]
+#[ignore = "needs root, iproute2 and openssh-server"]
+fn hosts_are_tried_without_a_pe() {
+    let mut hosts = Hosts::up(3);
+    put_ssh(&hosts);
+    let list = "check hosts:10.118.0.[1-3] --reach";
+    let done = run(&hosts, list).ok();
+    for address in ["10.118.0.1", "10.118.0.2", "10.118.0.3"] {
+        let version = env!("CARGO_PKG_VERSION");
+        done.prints(&[&format!("ssh {address}  {address}    flitcast {version}\n")]);
+    }
+    hosts.are_quiet();
+    hosts.stop_serving(1);
+    let failed = run(&hosts, list).with_code(1);
+    failed.prints(&["ssh 10.118.0.2  10.118.0.2    no\n"]);
+    failed.says(&[
+        "error: P2 10.118.0.2: ssh 10.118.0.2, connecting: ",
+        "no ssh server is there",
+    ]);
+    hosts.are_quiet();
+
+    let cluster = hosts.cluster(&[0, 2], "");
+    let text = std::fs::read_to_string(&cluster).expect("it was written");
+    std::fs::write(&cluster, text.replace("'10.118.0.3'", "'10.118.0.4'")).expect("it is ours");
+    let failed = run(&hosts, &format!("check {} --reach", cluster.display()));
+    let told = "error: P1 pe 1: ssh fcssh2: cannot listen on 10.118.0.4 there: ";
+    failed.fails(1, &[told, "correct `address` in its [[pe]]"]);
+    hosts.are_quiet();
+}
+
+#[test]
+#[ignore = "needs root, iproute2 and openssh-server"]
+fn shards_reach_listed_hosts_and_come_back() {
+    let hosts = Hosts::up(4);
+    put_ssh(&hosts);
     let (input, back) = (hosts.path("in"), hosts.path("back"));
     for (name, bytes) in [("p1", 100_000), ("10.118.0.4", 1)] {
         fill(&input.join(name), bytes);

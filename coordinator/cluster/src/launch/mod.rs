@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod log_args;
+pub mod reach;
 pub mod runtime;
 pub mod ssh;
 pub mod starter;

@@ -13,7 +13,6 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::division::DivisionArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
-use crate::options::order::{GivenOrder, MessageOrder};
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
@@ -31,9 +30,10 @@ pub struct ScatterArgs {
     /// The order in which messages leave: tail (the message with the longest remaining time after it
     /// has left first: farthest destination first if links and flits are equal), fdf (farthest
     /// destination first, whatever links and flits cost), search (the quickest order found for the
-    /// measured links and hosts), or given:3,1,2 (every nonnull message once, by its PE).
-    #[arg(long, value_name = "ORDER", default_value_t = MessageOrder::Tail)]
-    pub order: MessageOrder,
+    /// measured links and hosts), or given:3,1,2 (every nonnull message once, by its PE's number or name)
+    /// [default: tail].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
     /// Deal all files below the input, balanced by size.
     #[arg(long)]
     pub spread: bool,
@@ -72,10 +72,10 @@ pub struct GatherArgs {
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
     /// The order in which the messages are taken, by shoulder-tap or certification: given:1,3,2 (every
-    /// nonnull message once, by its PE). It must be that of a walk down the tree: a PE before the PEs
+    /// nonnull message once, by its PE's number or name). It must be that of a walk down the tree: a PE before the PEs
     /// below it, and those of a subtree one after the other [default: each as early as it can come].
     #[arg(long, value_name = "ORDER")]
-    pub order: Option<GivenOrder>,
+    pub order: Option<String>,
     /// The PE that receives the messages, as 3 or P3 or by its name in a cluster file; the lengths are
     /// those of all other PEs [default: P0].
     #[arg(long, value_name = "P")]

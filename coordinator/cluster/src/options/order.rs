@@ -8,7 +8,8 @@ use std::sync::Arc;
 use flitcast_plan::algorithms::gather_order::{GatherOrderError, child_ranks};
 use flitcast_proto::{PeId, Tree};
 
-use crate::text::words::names;
+use crate::options::pes::pe_called;
+use crate::text::words;
 
 /// An order of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,27 +28,25 @@ pub enum MessageOrder {
 }
 
 impl MessageOrder {
+    /// Parses an order of PEs that have these names, or none.
+    pub fn parse(text: &str, names: &[String]) -> Result<MessageOrder, String> {
+        match text {
+            "tail" => Ok(MessageOrder::Tail),
+            "fdf" => Ok(MessageOrder::Fdf),
+            "search" => Ok(MessageOrder::Search),
+            _ if text.starts_with(GIVEN) => GivenOrder::parse(text, names).map(MessageOrder::Given),
+            _ => Err(format!(
+                "`{text}` is not an order: write tail, fdf, search or given:3,1,2 with the PEs' \
+                 numbers or names"
+            )),
+        }
+    }
+
     /// Returns the order in which flit sizes and packets are compared; the other orders begin with it.
     pub fn before_others(&self) -> MessageOrder {
         match self {
             MessageOrder::Fdf => MessageOrder::Fdf,
             _ => MessageOrder::Tail,
-        }
-    }
-}
-
-impl FromStr for MessageOrder {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<MessageOrder, String> {
-        match text {
-            "tail" => Ok(MessageOrder::Tail),
-            "fdf" => Ok(MessageOrder::Fdf),
-            "search" => Ok(MessageOrder::Search),
-            _ if text.starts_with(GIVEN) => text.parse().map(MessageOrder::Given),
-            _ => Err(format!(
-                "`{text}` is not an order: write tail, fdf, search or given:3,1,2 with the PEs' numbers"
-            )),
         }
     }
 }
@@ -77,6 +76,16 @@ pub fn gather_fault(fault: GatherOrderError) -> String {
 }
 
 impl GivenOrder {
+    /// Parses a list of PEs that have these names, or none.
+    pub fn parse(text: &str, names: &[String]) -> Result<GivenOrder, String> {
+        let list = text.strip_prefix(GIVEN).ok_or_else(|| {
+            format!("`{text}` is not an order: write given:3,1,2 with the PEs' numbers or names")
+        })?;
+        let pe = |part: &str| pe_called(part.trim(), names);
+        let pes: Result<Arc<[PeId]>, String> = list.split(',').map(pe).collect();
+        pes.map(GivenOrder)
+    }
+
     /// Returns the PEs in order.
     pub fn pes(&self) -> &[PeId] {
         &self.0
@@ -110,7 +119,7 @@ impl GivenOrder {
             1 => "is",
             _ => "are",
         };
-        Some(format!("{} {are} missing", names(&missing)))
+        Some(format!("{} {are} missing", words::names(&missing)))
     }
 
     /// Returns all errors in the order for a gather.
@@ -127,16 +136,7 @@ impl FromStr for GivenOrder {
     type Err = String;
 
     fn from_str(text: &str) -> Result<GivenOrder, String> {
-        let list = text.strip_prefix(GIVEN).ok_or_else(|| {
-            format!("`{text}` is not an order: write given:3,1,2 with the PEs' numbers")
-        })?;
-        let pe = |part: &str| {
-            let number = part.trim().trim_start_matches(['P', 'p']).parse();
-            let number = number.map_err(|_| format!("`{part}` is not a PE's number"));
-            number.map(PeId)
-        };
-        let pes: Result<Arc<[PeId]>, String> = list.split(',').map(pe).collect();
-        pes.map(GivenOrder)
+        GivenOrder::parse(text, &[])
     }
 }
 
@@ -151,16 +151,22 @@ impl fmt::Display for GivenOrder {
 mod tests {
     use super::*;
 
+    fn given(text: &str) -> GivenOrder {
+        text.parse().expect("it is an order")
+    }
+
     #[test]
     fn an_order_is_read_as_it_is_written() {
         for text in ["tail", "fdf", "search", "given:3,1,2"] {
-            let order: MessageOrder = text.parse().expect("it is an order");
+            let order = MessageOrder::parse(text, &[]).expect("it is an order");
             assert_eq!(order.to_string(), text);
         }
-        let named: GivenOrder = "given:P3, 1".parse().expect("it is an order");
-        assert_eq!(named.pes(), [PeId(3), PeId(1)]);
+        assert_eq!(given("given:P3, 1").pes(), [PeId(3), PeId(1)]);
+        let names = ["root", "2", "beta"].map(str::to_owned);
+        let named = GivenOrder::parse("given:beta,2,p0", &names).expect("it is an order");
+        assert_eq!(named.pes(), [PeId(2), PeId(1), PeId(0)]);
         for text in ["", "given:", "given:1,,2", "given:x", "nearest"] {
-            assert!(text.parse::<MessageOrder>().is_err(), "{text}");
+            assert!(MessageOrder::parse(text, &names).is_err(), "{text}");
         }
     }
 
@@ -169,7 +175,7 @@ mod tests {
         let parents = [None, Some(0), Some(1), Some(0), Some(0)];
         let tree = Tree::from_parents(parents.map(|pe| pe.map(PeId)).to_vec());
         let tree = tree.expect("it is a tree");
-        let order: GivenOrder = "given:9,0,2,2,3".parse().expect("it is an order");
+        let order = given("given:9,0,2,2,3");
         let faults = order.faults(&tree, Some(&[0, 5, 5, 0, 5]));
         let expected = [
             "P9 is not a PE with a message in this tree",
@@ -179,7 +185,7 @@ mod tests {
             "P1, P4 are missing",
         ];
         assert_eq!(faults, expected);
-        let gather: GivenOrder = "given:2,1".parse().expect("it is an order");
+        let gather = given("given:2,1");
         let lengths = [0, 5, 5, 0, 0];
         assert!(gather.faults(&tree, Some(&lengths)).is_empty());
         let faults = gather.faults_of_gather(&tree, Some(&lengths));

@@ -22,9 +22,17 @@ pub fn needed_descriptors(pes: usize) -> u64 {
 
 /// Parses a PE, typed as 3 or P3.
 pub fn parse_pe(text: &str) -> Result<PeId, String> {
-    let number = text.strip_prefix('P').unwrap_or(text).parse();
+    let number = text.strip_prefix(['P', 'p']).unwrap_or(text).parse();
     let told = |_| format!("`{text}` is not a PE: write 3, P3, or its name in the cluster file");
     number.map(PeId).map_err(told)
+}
+
+/// Returns the PE with one of these names, which are by PE, or else with this number.
+pub fn pe_called(text: &str, names: &[String]) -> Result<PeId, String> {
+    match names.iter().position(|name| name == text) {
+        Some(pe) => Ok(PeId(pe as u32)),
+        None => parse_pe(text),
+    }
 }
 
 /// Returns the PE that an option names: by one of the `names`, which are by PE, or by its number.
@@ -33,11 +41,7 @@ pub fn parse_pe(text: &str) -> Result<PeId, String> {
 ///
 /// Returns an error if the tree has no such PE.
 pub fn find_pe(option: &str, text: &str, names: &[String], tree: &Tree) -> anyhow::Result<PeId> {
-    let named = names.iter().position(|name| name == text);
-    let pe = match named {
-        Some(pe) => PeId(pe as u32),
-        None => parse_pe(text).map_err(|fault| anyhow!("{option}: {fault}"))?,
-    };
+    let pe = pe_called(text, names).map_err(|fault| anyhow!("{option}: {fault}"))?;
     let pes = tree.len();
     ensure!(
         tree.contains(pe),

@@ -25,9 +25,10 @@ pub struct TreeArgs {
     #[arg(long, value_name = "NETWORK", help = network_help())]
     pub network: Option<String>,
     /// A cluster file (TOML), instead of --tree: the hosts, and the tree or the network
-    /// that joins them. Or `slurm`, inside a job of Slurm: the tasks that join with
-    /// `srun flitcast node --join slurm`, one for each of SLURM_NTASKS, on a star, or on
-    /// the --tree that is given; slurm:PORT at both ends chooses the port.
+    /// that joins them. Or `srun`, inside a job of Slurm, where it is the default: the tasks of a step that
+    /// this command starts, one for each of SLURM_NTASKS, on a star or on the --tree that is given. Or
+    /// `slurm`: such tasks that join with `srun flitcast node --join slurm`; slurm:PORT at both
+    /// ends chooses the port.
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
     /// Hosts that ssh reaches, like node[01-64],login: a PE on each, beside P0 on this machine. @GROUP

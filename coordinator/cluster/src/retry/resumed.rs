@@ -214,7 +214,7 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     let was = &record.tree;
     if let Some(slurm) = Slurm::named(path) {
         let placement = slurm.placement(was.len(), slurm::environment);
-        let placement = placement.map_err(of_option("--cluster slurm"))?;
+        let placement = placement.map_err(of_option(slurm.option()))?;
         return Ok(Some((placement, None)));
     }
     let file = cluster_file::load(path).map_err(of_option("--cluster"))?;

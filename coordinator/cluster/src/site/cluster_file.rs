@@ -93,8 +93,7 @@ pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
             faults,
         });
     }
-    let parse = |text: &str| parse_with(text, Lookup::SYSTEM);
-    let mut cluster = user_file::load(FILE, path, parse)?;
+    let mut cluster = user_file::load(FILE, path, parse_and_look_up)?;
     let beside = path.parent().unwrap_or(Path::new(""));
     if let Some(said) = &mut cluster.settings.credentials {
         said.folder = beside.join(&said.folder);
@@ -119,10 +118,21 @@ pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
 /// Parses a cluster file without looking up a name. The error contains at least one fault, in the order
 /// of the file.
 pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
-    parse_with(text, Lookup::NONE)
+    parse_with(text, &Lookup::none())
 }
 
-fn parse_with(text: &str, lookup: Lookup) -> Result<ClusterFile, Vec<PositionedError>> {
+/// Parses a cluster file whose names are looked up.
+fn parse_and_look_up(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
+    let lookup = Lookup::system();
+    loop {
+        let cluster = parse_with(text, &lookup);
+        if !lookup.look_up() {
+            return cluster;
+        }
+    }
+}
+
+fn parse_with(text: &str, lookup: &Lookup) -> Result<ClusterFile, Vec<PositionedError>> {
     toml_file::parse(text, |reader, top| cluster(reader, top, lookup))
 }
 
@@ -146,7 +156,7 @@ fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
         let (name, ssh) = (quoted(name), quoted(host));
         text.push_str(&format!("[[pe]]\nname = {name}\nssh = {ssh}\n"));
     }
-    let cluster = parse_with(&text, Lookup::SYSTEM);
+    let cluster = parse_and_look_up(&text);
     cluster.map_err(|faults| {
         let of_text = faults.into_iter();
         // The user has not seen the text.
@@ -160,7 +170,7 @@ fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
 
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
-fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>, lookup: Lookup) -> Option<ClusterFile> {
+fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>, lookup: &Lookup) -> Option<ClusterFile> {
     let name = top.find("name", read_name);
     let mut coordinator = At::key(top, "coordinator", |field| launch::endpoint(field, lookup));
     let launch = top.find("launch", launch::launch);
@@ -231,7 +241,7 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>, lookup: Lookup) -> Option<C
 /// machine.
 fn complete(
     reader: &Reader<'_>,
-    lookup: Lookup,
+    lookup: &Lookup,
     entries: &mut [PeEntry],
     launch: Option<&LaunchTable>,
     coordinator: &mut Option<At<Endpoint>>,

@@ -41,7 +41,7 @@ impl Guard {
             (None, true) => Guard::Insecure,
             (None, false) => match &placement.kept {
                 Some(kept) => kept.guard.clone(),
-                None if placement.is_on_loopback() => Guard::Secret,
+                None if placement.is_on_loopback() && !placement.is_slurm() => Guard::Secret,
                 None => Guard::MadeForTheRun,
             },
         }
@@ -64,8 +64,10 @@ impl Guard {
                 Ok(())
             }
             // A process that joins has neither the secret nor a certificate of this launch, on
-            // loopback as well.
-            Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
+            // loopback as well. Tasks of Slurm find theirs in a folder.
+            Guard::Secret | Guard::MadeForTheRun
+                if placement.is_joined() && !placement.is_slurm() =>
+            {
                 Err(GuardOptionsError::Refused(UNGUARDED))
             }
             _ => Ok(()),

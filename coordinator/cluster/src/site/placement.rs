@@ -163,6 +163,11 @@ impl Placement {
         matches!(self.launch, Launch::Join { .. })
     }
 
+    /// Returns whether the PEs are tasks that a command starts in Slurm.
+    pub fn is_slurm(&self) -> bool {
+        matches!(self.starter(), Some(Starter::Slurm(_)))
+    }
+
     /// Returns the starter of PEs that join.
     pub fn starter(&self) -> Option<&Starter> {
         match &self.launch {
@@ -183,13 +188,12 @@ impl Placement {
     /// host. Nodes of Slurm mostly share their file systems, and the addresses of PEs that join are
     /// not known in advance.
     pub fn is_apart(&self) -> bool {
-        let is_slurm = matches!(self.starter(), Some(Starter::Slurm(_)));
         let addresses = self.places.iter().map(|place| place.address);
         let is_a_host = |address: &IpAddr| !address.is_loopback() && !address.is_unspecified();
         let hosts: BTreeSet<IpAddr> = addresses.filter(is_a_host).collect();
         let reached: BTreeSet<String> = self.places.iter().map(Place::destination).collect();
         let all = self.places.len();
-        self.is_elsewhere() && !is_slurm && hosts.len() == all && reached.len() == all
+        self.is_elsewhere() && !self.is_slurm() && hosts.len() == all && reached.len() == all
     }
 
     /// Returns whether PEs may be on different hosts, as far as is known.

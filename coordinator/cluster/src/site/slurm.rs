@@ -3,16 +3,20 @@
 //! tasks, not this module.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use flitcast_proto::PeId;
 
+use crate::options::tree::TreeArgs;
 use crate::site::placement::{Launch, Placement};
+use crate::site::starter::{SlurmStep, Starter};
 
 /// Value that replaces HOST:PORT or a cluster file: `slurm`, `slurm:PORT`.
 const WORD: &str = "slurm";
+/// Value that replaces a cluster file if each command starts the tasks: `srun`, `srun:PORT`.
+const STARTED: &str = "srun";
 /// First port on which commands of a job listen; the job's number selects the port. The range is
 /// below the ephemeral ports of Linux (from 32768) and above those of services.
 const FIRST_PORT: u16 = 20_000;
@@ -27,6 +31,8 @@ const WAIT: Duration = Duration::from_secs(60);
 pub struct Slurm {
     /// The port, if it does not follow from the job's number.
     port: Option<u16>,
+    /// Whether a command starts the tasks; otherwise they join.
+    starts: bool,
 }
 
 /// A function that reads a variable of the environment.
@@ -48,12 +54,30 @@ impl Slurm {
             "" => None,
             more => Some(more.strip_prefix(':')?.parse().ok()?),
         };
-        (port != Some(0)).then_some(Slurm { port })
+        (port != Some(0)).then_some(Slurm {
+            port,
+            starts: false,
+        })
     }
 
     /// Parses a request for Slurm in place of a cluster file.
     pub fn named(file: &Path) -> Option<Slurm> {
-        file.to_str().and_then(Slurm::asked)
+        let text = file.to_str()?;
+        match text.strip_prefix(STARTED) {
+            Some(port) => Some(Slurm {
+                starts: true,
+                ..Slurm::asked(&format!("{WORD}{port}"))?
+            }),
+            None => Slurm::asked(text),
+        }
+    }
+
+    /// Returns the option with this request, for messages.
+    pub fn option(self) -> &'static str {
+        match self.starts {
+            true => "--cluster srun",
+            false => "--cluster slurm",
+        }
     }
 
     /// Returns the PE of a task of srun (the element of `pes` at the task's number, or else that
@@ -107,7 +131,7 @@ impl Slurm {
         let launch = Launch::Join {
             port,
             wait: WAIT,
-            starter: None,
+            starter: self.starts.then(|| Starter::Slurm(SlurmStep::default())),
         };
         Ok(Placement::joining(everywhere, launch, pes))
     }
@@ -121,6 +145,17 @@ impl Slurm {
                 Ok(FIRST_PORT + (job % PORTS) as u16)
             }
         }
+    }
+}
+
+/// Chooses the tasks of this job as PEs, which `srun` starts, if no option chooses PEs and there are several
+/// tasks.
+pub fn choose_job(tree: &mut TreeArgs, environment: impl Environment) {
+    let job = PathBuf::from(STARTED);
+    let pes = Slurm::named(&job).and_then(|slurm| slurm.pes(&environment).ok());
+    let is_inside = environment("SLURM_JOB_ID").is_some() && pes.is_some_and(|pes| pes > 1);
+    if is_inside && tree.pe_options().is_empty() {
+        tree.cluster = Some(job);
     }
 }
 
@@ -142,6 +177,11 @@ fn read<T: std::str::FromStr>(
 mod tests {
     use super::*;
 
+    const SLURM: Slurm = Slurm {
+        port: None,
+        starts: false,
+    };
+
     /// Returns an environment with these variables.
     fn with(variables: &'static [(&'static str, &'static str)]) -> impl Environment {
         move |name| {
@@ -152,8 +192,15 @@ mod tests {
 
     #[test]
     fn a_word_asks_for_slurm_and_nothing_else_does() {
-        assert_eq!(Slurm::asked("slurm"), Some(Slurm { port: None }));
-        assert_eq!(Slurm::asked("slurm:81"), Some(Slurm { port: Some(81) }));
+        assert_eq!(Slurm::asked("slurm"), Some(SLURM));
+        let port = Some(81);
+        assert_eq!(Slurm::asked("slurm:81"), Some(Slurm { port, ..SLURM }));
+        let starts = true;
+        let named = |text: &str| Slurm::named(Path::new(text));
+        assert_eq!(named("srun:81"), Some(Slurm { port, starts }));
+        assert_eq!(named("slurm:81"), Slurm::asked("slurm:81"));
+        assert_eq!(named("srun.toml"), None);
+        assert_eq!(Slurm::asked("srun"), None);
         for other in "./slurm slurm.toml slurm: slurm:0 slurm:70000 slurm.:81".split(' ') {
             assert_eq!(Slurm::asked(other), None, "{other}");
         }
@@ -167,9 +214,12 @@ mod tests {
             ("SLURM_JOB_ID", "123456"),
         ]);
         let at = |address: &str| (PeId(3), address.parse().unwrap());
-        let slurm = Slurm { port: None };
+        let slurm = SLURM;
         assert_eq!(slurm.task(&environment, &[]).unwrap(), at("10.1.2.3:23456"));
-        let chosen = Slurm { port: Some(81) };
+        let chosen = Slurm {
+            port: Some(81),
+            ..SLURM
+        };
         assert_eq!(chosen.task(&environment, &[]).unwrap(), at("10.1.2.3:81"));
         // P1 and P2 are excluded.
         let fourth = chosen.task(&environment, &[0, 3, 4, 5]).unwrap();
@@ -178,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_the_environment_lacks_is_named_all_at_once() {
-        let slurm = Slurm { port: None };
+        let slurm = SLURM;
         let variables: &[_] = &[("SLURM_PROCID", "third"), ("SLURM_JOB_ID", "7")];
         let faults = slurm.task(with(variables), &[]).unwrap_err();
         let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -191,10 +241,28 @@ mod tests {
 
     #[test]
     fn a_job_has_a_pe_for_each_task_or_else_each_node() {
-        let slurm = Slurm { port: None };
+        let slurm = SLURM;
         let pes = |variables| slurm.pes(with(variables)).unwrap();
         assert_eq!(pes(&[("SLURM_JOB_NUM_NODES", "4")]), 4);
         let both = &[("SLURM_JOB_NUM_NODES", "4"), ("SLURM_NTASKS", "5")];
         assert_eq!(pes(both), 5);
+    }
+
+    #[test]
+    fn the_hosts_of_a_job_are_its_pes_unless_an_option_chooses_others() {
+        let job = with(&[("SLURM_JOB_ID", "7"), ("SLURM_NTASKS", "3")]);
+        let chosen = |mut tree: TreeArgs, environment: &dyn Fn(&str) -> Option<String>| {
+            choose_job(&mut tree, environment);
+            tree.cluster
+        };
+        assert_eq!(chosen(TreeArgs::default(), &job), Some(STARTED.into()));
+        let local = TreeArgs {
+            workers: Some(2),
+            ..TreeArgs::default()
+        };
+        assert_eq!(chosen(local, &job), None);
+        assert_eq!(chosen(TreeArgs::default(), &with(&[])), None);
+        let alone = with(&[("SLURM_JOB_ID", "7"), ("SLURM_NTASKS", "1")]);
+        assert_eq!(chosen(TreeArgs::default(), &alone), None);
     }
 }

@@ -39,13 +39,13 @@ pub enum BenchOperation {
 
 impl BenchOperation {
     /// Returns the arguments about messages and tree.
-    pub fn transfer(&self) -> &TransferArgs {
+    pub fn transfer(&mut self) -> &mut TransferArgs {
         match self {
             BenchOperation::Scatter(args)
             | BenchOperation::Gather(args)
             | BenchOperation::Broadcast(args)
             | BenchOperation::Gossip(args)
-            | BenchOperation::Exchange(args) => &args.transfer,
+            | BenchOperation::Exchange(args) => &mut args.transfer,
         }
     }
 }

@@ -11,7 +11,6 @@ use flitcast_cluster::options::args::{
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::Format;
-use flitcast_cluster::options::order::MessageOrder;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
@@ -89,7 +88,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         Collective::Scatter => Request::scatter(ScatterArgs {
             from: None,
             round,
-            order: MessageOrder::Tail,
+            order: None,
             algorithm: Some(name),
             spread: false,
             division: DivisionArgs::default(),

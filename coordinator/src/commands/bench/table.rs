@@ -1,42 +1,54 @@
-//! A bench as a table: a row for each algorithm, the fastest first. Columns that do not fit into
-//! the width of the terminal follow in further tables.
+//! A bench as a table: a row for each algorithm, the fastest first.
 
 use super::checked::Bench;
 use super::measure::passes;
 use super::samples::Figures;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
-use flitcast_cluster::text::figures::{self, explained, lines};
+use flitcast_cluster::text::figures::{self, explained, fitted, wrapped};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 use flitcast_cluster::text::words::counted;
 
 /// A heading with the cells of its column.
 type Column = (&'static str, Vec<String>);
 
+/// The columns from the least important one on.
+const LEAST: [&str; 9] = [
+    "max slip",
+    "slip",
+    "collisions",
+    "goodput",
+    "min",
+    "p95",
+    "spread",
+    "error",
+    "predicted",
+];
+
 /// Formats the table, a heading above it, and the meaning of the columns below. `width` is the
 /// width of the terminal in characters; `None` if there is no terminal.
 pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> String {
     figures.sort_by_key(|f| f.measured.median);
-    let mut out = heading(bench);
-    let mut columns = columns(bench, &figures);
-    let names = columns.remove(0);
-    let blocks = fold(&names, columns, width.unwrap_or(usize::MAX));
-    for block in blocks {
-        let headings: Vec<&str> = block.iter().map(|(heading, _)| *heading).collect();
-        let mut table = figures::table(headings);
-        for row in 0..figures.len() {
-            table.add_row(block.iter().map(|(_, cells)| &cells[row]));
-        }
-        out.push_str(&lines(table, 1));
-        out.push('\n');
+    let columns = columns(bench, &figures);
+    let mut table = figures::table(columns.iter().map(|(heading, _)| *heading));
+    for row in 0..figures.len() {
+        table.add_row(columns.iter().map(|(_, cells)| &cells[row]));
     }
-    out.push_str(&footnotes(bench, &figures, width));
-    out
+    let table = fitted(table, 1, &LEAST, width);
+    let mut notes = footnotes(bench, &figures);
+    let shown = table.lines().next().unwrap_or_default();
+    notes.retain(|(word, _)| !LEAST.contains(word) || shown.contains(word));
+    let heading = wrapped(&heading(bench), width.unwrap_or(usize::MAX));
+    let rounds = rounds(bench);
+    format!(
+        "{}\n{rounds}\n\n{table}\n{}",
+        heading.join("\n"),
+        explained(&notes, width)
+    )
 }
 
 fn heading(bench: &Bench) -> String {
-    let passes = passes(bench.rounds);
-    let mut out = format!(
-        "{} {}, {}: {}, {}, {} in flits of {}\n",
+    format!(
+        "{} {}, {}: {}, {}, {} in flits of {}",
         bench.operation,
         bench.tree,
         bench.lengths,
@@ -44,17 +56,17 @@ fn heading(bench: &Bench) -> String {
         counted(bench.messages, "message", "messages"),
         Bytes(bench.bytes),
         Bytes(bench.flit_bytes.into()),
-    );
-    out.push_str(&format!(
-        "{} of each in {}",
-        counted(bench.rounds, "round", "rounds"),
-        counted(passes, "pass", "passes"),
-    ));
-    out.push_str(&match bench.warm_up {
-        0 => "\n\n".to_owned(),
-        warm_up => format!(", {warm_up} more to warm up in each pass\n\n"),
-    });
-    out
+    )
+}
+
+fn rounds(bench: &Bench) -> String {
+    let rounds = counted(bench.rounds, "round", "rounds");
+    let passes = counted(passes(bench.rounds), "pass", "passes");
+    let warm_up = match bench.warm_up {
+        0 => String::new(),
+        warm_up => format!(", {warm_up} more to warm up in each pass"),
+    };
+    format!("{rounds} of each in {passes}{warm_up}")
 }
 
 /// Returns the columns; the first contains the names.
@@ -90,31 +102,9 @@ fn rate(bytes: u64, measured: MedianMinMax) -> String {
     Rate { bytes, nanos }.to_string()
 }
 
-/// Divides the columns into tables that fit, each with the names first.
-fn fold(names: &Column, columns: Vec<Column>, width: usize) -> Vec<Vec<Column>> {
-    // Rows are indented by two characters; columns are separated by two.
-    let size = |(heading, cells): &Column| {
-        let cells = cells.iter().map(|cell| cell.chars().count());
-        cells.fold(heading.len(), usize::max) + 2
-    };
-    let mut blocks: Vec<Vec<Column>> = Vec::new();
-    let mut taken = usize::MAX;
-    for column in columns {
-        let wanted = size(&column);
-        if taken.saturating_add(wanted) > width || blocks.is_empty() {
-            blocks.push(vec![names.clone()]);
-            taken = size(names);
-        }
-        taken += wanted;
-        if let Some(block) = blocks.last_mut() {
-            block.push(column);
-        }
-    }
-    blocks
-}
-
-fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String {
-    let mut notes: Vec<(&str, String)> = Vec::new();
+/// Returns the explained words below the table.
+fn footnotes(bench: &Bench, figures: &[Figures]) -> Vec<(&'static str, String)> {
+    let mut notes = Vec::new();
     if let [best, next, ..] = figures {
         let (best_ns, next_ns) = (best.measured.median, next.measured.median);
         let less = (next_ns - best_ns) as f64 / next_ns as f64 * 100.0;
@@ -149,7 +139,7 @@ fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String
         "verified",
         "every byte and digest of every round matched".to_owned(),
     ));
-    explained(&notes, width)
+    notes
 }
 
 /// Lists the trees with their algorithms, if not all algorithms used the requested tree.
@@ -187,36 +177,4 @@ fn grouped<'a>(
         }
     }
     groups
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_that_do_not_fit_come_below() {
-        let column = |heading: &'static str| (heading, vec!["12345".to_owned()]);
-        // Each column is twelve characters wide, including the gap.
-        let names = ("algorithm", vec!["0123456789".to_owned()]);
-        let columns: Vec<Column> = ["predicted_", "b", "c", "d"].map(column).to_vec();
-        let headings = |width: usize| -> Vec<Vec<&str>> {
-            let blocks = fold(&names, columns.clone(), width);
-            let headings = |block: Vec<Column>| block.into_iter().map(|(heading, _)| heading);
-            blocks
-                .into_iter()
-                .map(|block| headings(block).collect())
-                .collect()
-        };
-        let first = "algorithm";
-        assert_eq!(headings(usize::MAX), [[first, "predicted_", "b", "c", "d"]]);
-        assert_eq!(headings(45), [[first, "predicted_", "b", "c", "d"]]);
-        let two = [vec![first, "predicted_", "b", "c"], vec![first, "d"]];
-        assert_eq!(headings(44), two);
-        let each = columns.iter().map(|(heading, _)| vec![first, *heading]);
-        assert_eq!(
-            headings(1),
-            each.collect::<Vec<_>>(),
-            "too narrow for anything"
-        );
-    }
 }

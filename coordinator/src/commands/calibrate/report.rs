@@ -6,8 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::calibration::{Calibrated, Ran};
 use flitcast_cluster::files::profile::{HOST_COSTS, Relay};
-use flitcast_cluster::text::figures;
+use flitcast_cluster::text::figures::{self, beside};
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
+
+/// Characters before the text of a summary's line.
+const INDENT: usize = 13;
+/// Heading of the 95 % confidence interval of the column before.
+const WITHIN: &str = "within";
 
 /// Returns the tables and the summary below them.
 pub fn table(found: &Calibrated) -> String {
@@ -36,12 +42,12 @@ fn edges(found: &Calibrated) -> String {
     };
     let bursts = links().any(|link| link.burst_bytes.value > 0.0);
     let setups = links().any(|link| link.setup_ns.value > 0.0);
-    let mut header = vec!["edge", "latency", "from", "to", "rate", "from", "to"];
+    let mut header = vec!["edge", "latency", WITHIN, "rate", WITHIN];
     if setups {
-        header.extend(["a flit", "from", "to"]);
+        header.extend(["a flit", WITHIN]);
     }
     if bursts {
-        header.extend(["burst", "from", "to"]);
+        header.extend(["burst", WITHIN]);
     }
     let rows = profile
         .edges
@@ -53,21 +59,28 @@ fn edges(found: &Calibrated) -> String {
             let child = PeId(child as u32);
             [(parent, child, edge.down), (child, parent, edge.up)]
         });
+    let within = |[value, low, high]: [String; 3]| [value, format!("{low} to {high}")];
+    let nanos = |ns: f64| Nanos(ns as u64).to_string();
     let rows = rows.map(|(from, to, link)| {
         let mut row = vec![format!("{from} to {to}")];
-        row.extend(all(link.latency_ns).map(|ns| Nanos(ns as u64).to_string()));
+        row.extend(within(all(link.latency_ns).map(nanos)));
         // A longer time per byte is a lower rate.
         let [value, low, high] = all(link.ns_per_byte).map(rate);
-        row.extend([value, high, low]);
+        row.extend(within([value, high, low]));
         if setups {
-            row.extend(all(link.setup_ns).map(|ns| Nanos(ns as u64).to_string()));
+            row.extend(within(all(link.setup_ns).map(nanos)));
         }
         if bursts {
-            row.extend(all(link.burst_bytes).map(|bytes| Bytes(bytes as u64).to_string()));
+            let bytes = |bytes: f64| Bytes(bytes as u64).to_string();
+            row.extend(within(all(link.burst_bytes).map(bytes)));
         }
         row
     });
-    lines(&header, rows.collect())
+    lines(
+        &header,
+        rows.collect(),
+        &[WITHIN, WITHIN, WITHIN, WITHIN, "burst", "a flit"],
+    )
 }
 
 fn workloads(ran: &[Ran]) -> String {
@@ -81,13 +94,14 @@ fn workloads(ran: &[Ran]) -> String {
         ]
     });
     let header = ["calibrated on", "rounds", "measured", "predicted", "error"];
-    lines(&header, rows.collect())
+    lines(&header, rows.collect(), &["rounds", "predicted"])
 }
 
-fn lines(header: &[&str], rows: Vec<Vec<String>>) -> String {
+/// Formats rows without as many of the columns `least` as have no room.
+fn lines(header: &[&str], rows: Vec<Vec<String>>, least: &[&str]) -> String {
     let mut table = figures::table(header.to_vec());
     rows.into_iter().for_each(|row| table.add_row(row));
-    figures::lines(table, 1)
+    figures::fitted(table, 1, least, columns())
 }
 
 fn summary(found: &Calibrated) -> String {
@@ -99,62 +113,68 @@ fn summary(found: &Calibrated) -> String {
         Some(cores) => format!("{cores} cores for all PEs"),
         None => "cores of its own for each PE".to_owned(),
     };
-    let mut out = format!(
-        "  host         {cores}; runs {} after there is something for it\n",
-        nanos(host.wake_ns)
+    let mut out = String::new();
+    let mut add =
+        |label: &str, text: String| out.push_str(&beside(label, INDENT, &text, columns()));
+    let wake = nanos(host.wake_ns);
+    add(
+        "host",
+        format!("{cores}; runs {wake} after there is something for it"),
     );
-    out.push_str(&format!(
-        "  costs        {} a control frame, {} a flit, {} a message\n",
-        nanos(host.control_ns),
-        nanos(host.flit_ns),
-        nanos(host.message_ns)
-    ));
-    out.push_str(&format!(
-        "  a byte       {} ns to send, {} ns to receive, {} ns at its source or destination\n",
-        host.send_ns_per_byte, host.receive_ns_per_byte, host.end_ns_per_byte
-    ));
+    let costs = [host.control_ns, host.flit_ns, host.message_ns].map(nanos);
+    let [control, flit, message] = costs;
+    add(
+        "costs",
+        format!("{control} a control frame, {flit} a flit, {message} a message"),
+    );
+    add(
+        "a byte",
+        format!(
+            "{} ns to send, {} ns to receive, {} ns at its source or destination",
+            host.send_ns_per_byte, host.receive_ns_per_byte, host.end_ns_per_byte
+        ),
+    );
     if let Some(Relay {
         added_latency_ns,
         overlap,
     }) = profile.relay
     {
-        out.push_str(&format!(
-            "  relay        adds {}, and does {:.0} % of receiving and sending at once\n",
-            nanos(added_latency_ns),
-            overlap * 100.0
-        ));
+        let (added, overlap) = (nanos(added_latency_ns), overlap * 100.0);
+        add(
+            "relay",
+            format!("adds {added}, and does {overlap:.0} % of receiving and sending at once"),
+        );
     }
-    let uncertain = profile
-        .clocks
-        .iter()
-        .map(|clock| clock.uncertainty_ns)
-        .max();
-    out.push_str(&match uncertain.unwrap_or(0) {
-        0 => "  clocks       one for all PEs\n".to_owned(),
-        ns => format!("  clocks       of several hosts, known to {}\n", Nanos(ns)),
-    });
-    out.push_str(&format!(
-        "  fit          off by {:.0} % in the median, {:.0} % at worst\n",
-        profile.fit.median_residual_pct, profile.fit.worst_residual_pct
-    ));
+    let clocks = profile.clocks.iter();
+    let clocks = match clocks.map(|clock| clock.uncertainty_ns).max().unwrap_or(0) {
+        0 => "one for all PEs".to_owned(),
+        ns => format!("of several hosts, known to {}", Nanos(ns)),
+    };
+    add("clocks", clocks);
+    let fit = &profile.fit;
+    let (median, worst) = (fit.median_residual_pct, fit.worst_residual_pct);
+    add(
+        "fit",
+        format!("off by {median:.0} % in the median, {worst:.0} % at worst"),
+    );
     if !found.left_out.is_empty() {
-        out.push_str(&format!(
-            "  left out     {}: too long for these links; --seconds gives more time\n",
-            found.left_out.join(", ")
-        ));
+        let left_out = found.left_out.join(", ");
+        add(
+            "left out",
+            format!("{left_out}: too long for these links; --seconds gives more time"),
+        );
     }
-    out.push_str(&format!(
-        "  took         {}, announced {:.0} s\n",
-        Nanos(found.took.as_nanos() as u64),
-        found.announced.as_secs_f64().max(1.0)
-    ));
+    let took = Nanos(found.took.as_nanos() as u64);
+    let announced = found.announced.as_secs_f64().max(1.0);
+    add("took", format!("{took}, announced {announced:.0} s"));
     if let Some(told) = found.guard.told() {
-        out.push_str(&format!("  security     {told}\n"));
+        add("security", told);
     }
-    out.push_str(&match &found.written {
-        Some(path) => format!("  profile      in {}\n", path.display()),
-        None => "  profile      not kept: --output FILE writes it\n".to_owned(),
-    });
+    let profile = match &found.written {
+        Some(path) => format!("in {}", path.display()),
+        None => "not kept: --output FILE writes it".to_owned(),
+    };
+    add("profile", profile);
     out
 }
 

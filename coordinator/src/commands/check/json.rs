@@ -10,12 +10,17 @@ use serde_json::{Map, Value, json};
 use super::{CheckedClusterFile, Wrong};
 use crate::render::tree::TreeFigures;
 use flitcast_cluster::job::request::links;
+use flitcast_cluster::launch::reach::Tried;
 use flitcast_cluster::options::timeouts;
 use flitcast_cluster::site::placement::Launch;
 use flitcast_cluster::site::starter::Starter;
 
-/// Prints a valid cluster file.
-pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
+/// Prints a valid cluster file, and the tried hosts.
+pub fn cluster(
+    cluster: &CheckedClusterFile,
+    tried: Option<&[Tried]>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let CheckedClusterFile {
         path,
         topology,
@@ -52,7 +57,7 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
         .into_iter()
         .map(|timeout| (timeout.name.to_owned(), json!(timeout.of(said).to_string())))
         .collect();
-    let object = json!({
+    let mut object = json!({
         "file": path.display().to_string(),
         "good": true,
         "name": topology.name,
@@ -76,6 +81,18 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
         "leaves": figures.leaves(),
         "broadcast_steps": figures.broadcast_steps,
     });
+    if let Some(tried) = tried {
+        let tried = tried.iter().map(|one| {
+            json!({
+                "pes": one.pes.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+                "over": one.over,
+                "address": one.address,
+                "found": one.found.as_ref().ok(),
+                "fault": one.found.as_ref().err(),
+            })
+        });
+        object["reach"] = tried.collect();
+    }
     writeln!(out, "{object}")
 }
 

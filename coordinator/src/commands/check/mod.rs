@@ -1,43 +1,54 @@
-//! `flitcast check`: checks a cluster file without starting anything. It prints all faults with
-//! their positions, or else the cluster as a round would find it. `cluster_file` defines the
-//! format.
+//! `flitcast check`: checks a cluster file without starting a PE. It prints all faults with their
+//! positions, or else the cluster as a round would find it, and on request tries its hosts.
+//! `cluster_file` defines the format.
 
 mod json;
 mod text;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 use flitcast_node::security::{Identity, Name, revoked as revoked_in};
 use flitcast_node::system::regular;
 
+use crate::render::exit::{FAILED, REFUSED, refused};
 use flitcast_cluster::files::user_file::{FileError, SourcePosition};
 use flitcast_cluster::job::request::check_size;
+use flitcast_cluster::launch::reach::{Tried, reach};
+use flitcast_cluster::launch::runtime::conducting;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::cluster_file;
 use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::running_cluster;
 use flitcast_cluster::site::topology::Topology;
-use flitcast_cluster::text::stderr;
-use flitcast_cluster::text::stdout::unless_closed;
+use flitcast_cluster::text::{stderr, stdout};
 
 const EXAMPLES: &str = "\
 Examples:
   flitcast check cluster.toml
   flitcast check cluster.toml --root b --spanning broadcast
   flitcast check cluster.toml --format json
+  flitcast check 'hosts:node[1-8]' --reach
 
-Exit status: 0 if the file is good, else 2.";
+Exit status: 0 if the file is good, else 2; with --reach 1 if a host fails.";
 
 /// Arguments of `flitcast check`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("file", |file| file.help("The cluster file (TOML), or hosts:HOSTS for the hosts of -w HOSTS")),
+)]
 pub struct CheckArgs {
     /// Cluster file.
     #[command(flatten)]
     cluster: ClusterArgs,
+    /// Try all hosts: ssh, the program, which is copied to them, and the way there and back.
+    #[arg(long)]
+    reach: bool,
     /// Format of the result on stdout
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     format: Format,
@@ -68,28 +79,51 @@ struct CheckedClusterFile {
     revoked: usize,
 }
 
-/// Checks the file, prints its content or all faults, and returns whether it is valid.
-pub fn run(args: CheckArgs, out: &mut dyn Write) -> io::Result<bool> {
+/// Checks the file and prints its content or all faults; on request, tries its hosts.
+pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let format = args.format;
     let path = args.cluster.file.clone();
+    let mut out = Vec::new();
+    let mut code = ExitCode::SUCCESS;
     match check(args.cluster) {
         Ok(cluster) => {
-            unless_closed(match format {
-                Format::Json => json::cluster(&cluster, out),
-                _ => text::cluster(&cluster, out),
-            })?;
-            Ok(true)
+            let tried = args.reach.then(|| tried(&cluster)).transpose()?;
+            match format {
+                Format::Json => json::cluster(&cluster, tried.as_deref(), &mut out)?,
+                _ => text::cluster(&cluster, tried.as_deref(), &mut out)?,
+            }
+            for (one, fault) in tried
+                .iter()
+                .flatten()
+                .filter_map(|it| Some((it, it.found.as_ref().err()?)))
+            {
+                let pes = text::pes(&cluster, &one.pes);
+                stderr::error(format_args!("{pes}: {fault}"));
+                code = ExitCode::from(FAILED);
+            }
         }
         Err(faults) => {
             let mut told = Vec::new();
             text::faults(&path, &faults, &mut told)?;
             stderr::note(String::from_utf8_lossy(told.trim_ascii_end()));
             if format == Format::Json {
-                unless_closed(json::faults(&path, &faults, out))?;
+                json::faults(&path, &faults, &mut out)?;
             }
-            Ok(false)
+            code = ExitCode::from(REFUSED);
         }
     }
+    stdout::print(&out).context("cannot print the result")?;
+    Ok(code)
+}
+
+/// Tries the hosts: of a cluster that is up, as its next command would find them.
+fn tried(cluster: &CheckedClusterFile) -> anyhow::Result<Vec<Tried>> {
+    let mut placement = cluster.topology.places();
+    if let Some(kept) = running_cluster::find(&cluster.path).map_err(|fault| refused([fault]))? {
+        kept.adopt(&mut placement, running_cluster::JOIN);
+    }
+    let program = std::env::current_exe()?;
+    conducting()?.block_on(reach(&placement, &cluster.topology.tree, &program))
 }
 
 fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_node::system::regular;
+use flitcast_proto::PeId;
 
 use super::{CheckedClusterFile, Wrong};
 use crate::render::tree::draw;
+use flitcast_cluster::launch::reach::Tried;
 use flitcast_cluster::options::link_spec::EdgeSpec;
 use flitcast_cluster::options::timeouts;
 use flitcast_cluster::site::cluster_file;
@@ -16,16 +18,24 @@ use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Launch;
 use flitcast_cluster::site::starter::Starter;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::figures::{fitted, table};
 use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::ExactTime;
 
+/// The coordinator, as messages name it.
+const COORDINATOR: &str = "the coordinator";
 /// Maximum number of PEs that a line names; the rest are counted.
 const NAMED: usize = 6;
 /// Maximum number of characters of a line of the file that are shown.
 const SHOWN: usize = 96;
 
-/// Prints the content of a valid cluster file.
-pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the content of a valid cluster file, and the tried hosts.
+pub fn cluster(
+    cluster: &CheckedClusterFile,
+    tried: Option<&[Tried]>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let CheckedClusterFile {
         path,
         topology,
@@ -76,7 +86,7 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
         }
     }
     let security = match guard {
-        Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
+        Guard::Secret | Guard::MadeForTheRun if placement.is_joined() && !placement.is_slurm() => {
             Some("to be said: --credentials DIR, or --insecure for anybody to join".to_owned())
         }
         Guard::Secret => Some("a secret drawn for each launch; all is on loopback".to_owned()),
@@ -93,7 +103,34 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
         writeln!(out, "  links       {links}")?;
     }
     writeln!(out)?;
-    draw(topology, out)
+    draw(topology, out)?;
+    if let Some(tried) = tried {
+        let mut table = table(["PE", "over", "address", "reached"]);
+        for one in tried {
+            table.add_row([
+                pes(cluster, &one.pes),
+                printable(&one.over).to_string(),
+                one.address.to_string(),
+                one.found.clone().unwrap_or_else(|_| "no".to_owned()),
+            ]);
+        }
+        write!(
+            out,
+            "\n{}",
+            fitted(table, 4, &["over", "address"], columns())
+        )?;
+    }
+    Ok(())
+}
+
+/// Names PEs that were tried together; none are the coordinator.
+pub fn pes(cluster: &CheckedClusterFile, pes: &[PeId]) -> String {
+    let places = cluster.topology.places();
+    let names: Vec<String> = pes.iter().map(|pe| places.called(*pe)).collect();
+    match names.is_empty() {
+        true => COORDINATOR.to_owned(),
+        false => printable(listed(&names)).to_string(),
+    }
 }
 
 /// Prints the processes with certificates in the folder, and those that must have them elsewhere.
@@ -105,7 +142,7 @@ fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result
     let names = |are_here: bool| {
         let all = cluster.shown.iter().filter(|one| one.is_here == are_here);
         let names = all.map(|one| match one.name {
-            Name::Coordinator => "the coordinator".to_owned(),
+            Name::Coordinator => COORDINATOR.to_owned(),
             Name::Pe(pe) => places.called(pe),
         });
         names.collect::<Vec<_>>()

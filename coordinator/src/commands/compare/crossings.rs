@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use flitcast_cluster::options::format::Format;
-use flitcast_cluster::text::figures;
+use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::words::counted;
 
 /// The result of a comparison.
@@ -129,8 +130,8 @@ impl Comparison {
                 row.kept_flits.to_string(),
             ]);
         }
-        let mut out = format!(
-            "{} of {}{} over {}, {} ports; no way{} takes less than {}\n\n{}",
+        let heading = format!(
+            "{} of {}{} over {}, {} ports; no way{} takes less than {}",
             self.operation,
             counted(self.flits, "flit", "flits"),
             self.source
@@ -139,16 +140,16 @@ impl Comparison {
             self.ports,
             self.bound_over,
             counted(self.bound_steps, "step", "steps"),
-            figures::lines(table, 3),
         );
-        let why = self.why.as_ref().map(|why| format!("* {why}"));
-        let notes: Vec<&String> = why.iter().chain(&self.notes).collect();
+        let width = columns();
+        let heading = wrapped(&heading, width.unwrap_or(usize::MAX)).join("\n");
+        let why = self.why.iter().map(|why| beside("*", 2, why, width));
+        let notes = self.notes.iter().map(|note| beside("", 0, note, width));
+        let mut notes: String = why.chain(notes).collect();
         if !notes.is_empty() {
-            out.push('\n');
+            notes.insert(0, '\n');
         }
-        for note in notes {
-            out.push_str(&format!("  {note}\n"));
-        }
-        out
+        let table = fitted(table, 3, &["most kept", "over bound", "tree"], width);
+        format!("{heading}\n\n{table}{notes}")
     }
 }

@@ -17,10 +17,21 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::joined;
-use flitcast_cluster::text::figures::{as_exact, decimal, lines, table};
+use flitcast_cluster::text::figures::{as_exact, beside, decimal, fitted, table, wrapped};
+use flitcast_cluster::text::screen;
 
 /// The largest side of rings and tori for which all parameters are tried.
 const MAX_SIDE: usize = 65_536;
+
+/// The columns from the least important one on.
+const LEAST: [&str; 6] = [
+    "hops",
+    "start-ups",
+    "blocks",
+    "paper",
+    "formula",
+    "whole steps",
+];
 
 #[derive(Serialize)]
 struct Comparison<'a> {
@@ -150,41 +161,45 @@ impl Comparison<'_> {
                     .collect::<Vec<_>>(),
             );
         }
-        let mut out = format!(
-            "gossip of equal blocks over {} PEs on {}; t_s is {} t_l, and no way takes less than {} t_l\n\n{}\n",
+        let heading = format!(
+            "gossip of equal blocks over {} PEs on {}; t_s is {} t_l, and no way takes less than {} t_l",
             self.pes,
             self.network,
             decimal(self.ratio),
             decimal(self.bound),
-            lines(table, 3),
         );
+        let width = screen::columns();
+        let heading = wrapped(&heading, width.unwrap_or(usize::MAX)).join("\n");
+        let table = fitted(table, 3, &LEAST, width);
+        let mut out = format!("{heading}\n\n{table}\n");
+        let mut note = |text: &str| out.push_str(&beside("", 0, text, width));
         let has_paper = self.results.iter().any(|row| row.paper.is_some());
         if has_paper {
-            out.push_str("  paper: as printed in its tables\n");
+            note("paper: as printed in its tables");
         }
         if self.results.iter().any(|row| row.formula.is_some()) {
-            out.push_str(
-                "  formula: the paper's, with fractions of a round; whole steps: without these, and \
-                 without leaving anything out\n",
+            note(
+                "formula: the paper's, with fractions of a round; whole steps: without these, and \
+                 without leaving anything out",
             );
         }
         if self.results.iter().any(|row| row.planned.is_some()) {
-            out.push_str("  planned: packets leave out what their receivers have\n");
+            note("planned: packets leave out what their receivers have");
         } else {
-            out.push_str("  there are too many PEs for plans of what each gets from each\n");
+            note("there are too many PEs for plans of what each gets from each");
         }
         if matches!(arena, GossipNetwork::Complete(_)) {
             let one_port = |(_, one): &(_, CompleteGossip)| one.ports(usize::MAX) == 1;
             let (quickest, others): (Vec<_>, Vec<_>) =
                 CompleteGossip::ALL.into_iter().partition(one_port);
             let names = joined(others.into_iter().map(|(name, _)| name), "and");
-            out.push_str(&format!(
-                "  {names} send several packets at a time, and the model leaves out that each costs a\n  \
-                 set-up; where all reach each other, nothing of the paper beats {}\n",
+            note(&format!(
+                "{names} send several packets at a time, and the model leaves out that each costs a \
+                 set-up; where all reach each other, nothing of the paper beats {}",
                 quickest[0].0,
             ));
         } else if counts_hops {
-            out.push_str("  only what is planned counts t_d\n");
+            note("only what is planned counts t_d");
         }
         out
     }

@@ -4,7 +4,8 @@ use flitcast_plan::baseline::Flow;
 use serde::Serialize;
 
 use flitcast_cluster::job::on_links::OnLinks;
-use flitcast_cluster::text::figures;
+use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::Nanos;
 
 #[derive(Serialize)]
@@ -74,11 +75,14 @@ fn best(rows: &[Row]) -> Option<usize> {
     (0..rows.len()).min_by_key(|&place| key(&rows[place]))
 }
 
+/// The columns from the least important one on.
+const LEAST: [&str; 4] = ["control", "largest buffer", "over bound", "tree"];
+
 /// Returns the comparison as human-readable text.
 pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
     let rows = &comparison.results;
     let has_links = rows.iter().any(|row| row.on_links.is_some());
-    let columns = [
+    let headings = [
         "",
         "tree",
         "algorithm",
@@ -88,7 +92,7 @@ pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
         "largest buffer",
     ];
     let on_links = has_links.then_some("on links");
-    let mut table = figures::table(columns.into_iter().chain(on_links));
+    let mut table = figures::table(headings.into_iter().chain(on_links));
     for row in rows {
         let unasked = if row.waits_for_root { "" } else { " (unasked)" };
         table.add_row(
@@ -107,18 +111,19 @@ pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
             .take(7 + usize::from(has_links)),
         );
     }
-    let mut out = format!(
-        "{} of {total} flits over {pes} PEs; no way takes less than {} steps\n\n",
+    let heading = format!(
+        "{} of {total} flits over {pes} PEs; no way takes less than {} steps",
         comparison.operation, comparison.lower_bound_steps,
     );
-    out.push_str(&figures::lines(table, 3));
+    let width = columns();
+    let mut out = wrapped(&heading, width.unwrap_or(usize::MAX)).join("\n") + "\n\n";
+    out.push_str(&fitted(table, 3, &LEAST, width));
     if let Some(why) = &comparison.why {
-        out.push_str(&format!("\n  * {why}\n"));
+        out.push_str(&format!("\n{}", beside("*", 2, why, width)));
     }
     if rows.iter().any(|row| !row.waits_for_root) {
-        out.push_str(
-            "  unasked: every PE starts on its own, before P0 has said that it is ready\n",
-        );
+        let unasked = "every PE starts on its own, before P0 has said that it is ready";
+        out.push_str(&beside("unasked:", 9, unasked, width));
     }
     out
 }

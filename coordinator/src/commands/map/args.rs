@@ -23,7 +23,6 @@ use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, Transf
 use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
-use flitcast_cluster::options::order::MessageOrder;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
@@ -190,7 +189,7 @@ impl Map {
                 from: None,
                 ports: None,
                 round,
-                order: MessageOrder::Tail,
+                order: None,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
                 spread: args.spread || matches!(shards, Shards::Named { .. }),
                 division: DivisionArgs::default(),

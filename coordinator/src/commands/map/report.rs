@@ -10,7 +10,8 @@ use super::args::Map;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
-use flitcast_cluster::text::figures::{self, lines, micros};
+use flitcast_cluster::text::figures::{self, fitted, micros};
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::{counted, last_words, shell_word};
 
@@ -73,7 +74,7 @@ fn pes_table(map: &Map, mapped: &Mapped) -> String {
         }
         table.add_row(row);
     }
-    lines(table, 1)
+    fitted(table, 1, &["runs", "shard", "results"], columns())
 }
 
 /// Returns a row for each shard, or for the slowest ones if there are many.
@@ -104,11 +105,12 @@ fn shards_table(mapped: &Mapped) -> String {
         }
         table.add_row(row);
     }
+    let table = fitted(table, 1, &["runs", "bytes", "results", "PE"], columns());
     let left = mapped.tasks.len() - tasks.len();
     match (tasks.len(), left) {
         (0, _) => String::new(),
-        (_, 0) => lines(table, 1),
-        _ => lines(table, 1) + &format!("  and {left} quicker ones\n"),
+        (_, 0) => table,
+        _ => table + &format!("  and {left} quicker ones\n"),
     }
 }
 

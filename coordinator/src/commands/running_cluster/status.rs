@@ -27,8 +27,9 @@ use flitcast_cluster::site::placement::Placement;
 use flitcast_cluster::site::running_cluster::pes::{self, Pes};
 use flitcast_cluster::site::running_cluster::{InUse, RunningCluster, all, find, rounds};
 use flitcast_cluster::site::topology::Topology;
-use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::counted;
 
@@ -38,6 +39,8 @@ const WAIT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(2);
 /// Number of answers that are timed for each PE.
 const ASKED: usize = 3;
+/// The columns of the PEs from the least important one on.
+const LEAST: [&str; 6] = ["starts", "process", "address", "for", "memory", "lag"];
 /// Maximum number of recent commands that are shown.
 const ROUNDS: usize = 3;
 
@@ -241,7 +244,7 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
             printable(kept.said.file.display()).to_string(),
         ]);
     }
-    writeln!(out, "{}", lines(table, 1))
+    writeln!(out, "{}", fitted(table, 1, &["PEs", "up for"], columns()))
 }
 
 pub fn print_up(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
@@ -331,7 +334,7 @@ fn print_one(
             state(process, seen, pe),
         ]);
     }
-    write!(out, "{}", lines(table, 1))
+    write!(out, "{}", fitted(table, 1, &LEAST, columns()))
 }
 
 /// Describes the state of a PE; the text is empty if the PE is present.

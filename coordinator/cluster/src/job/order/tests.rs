@@ -181,7 +181,7 @@ fn given(random: &mut SplitMix64) -> (Arc<Tree>, Vec<u64>, Vec<PeId>) {
 fn typed(order: &[PeId]) -> MessageOrder {
     let numbers: Vec<String> = order.iter().map(|pe| pe.0.to_string()).collect();
     let text = format!("given:{}", numbers.join(","));
-    text.parse().expect("it is an order")
+    MessageOrder::parse(&text, &[]).expect("it is an order")
 }
 
 /// On equal links a round takes as long as its plan in steps, in any order.

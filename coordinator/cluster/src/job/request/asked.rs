@@ -10,7 +10,6 @@ use crate::options::args::RoundArgs;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::division::Division;
-use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
@@ -37,8 +36,8 @@ pub struct RequestSpec {
     pub baseline: Option<Baseline>,
     /// The alternatives, if the command line leaves any open.
     pub ways: Option<OpenChoices>,
-    /// The order of the messages, or the error that there is none to choose.
-    pub order: anyhow::Result<MessageOrder>,
+    /// The order of the messages as it was typed, or the error that there is none to choose.
+    pub order: anyhow::Result<Option<String>>,
     /// An operation with messages of this kind, so that they can be checked without a valid
     /// operation.
     pub like: Algorithm,
@@ -58,7 +57,7 @@ impl RequestSpec {
             ports: None,
             baseline: None,
             ways: None,
-            order: Ok(MessageOrder::Tail),
+            order: Ok(None),
             like,
         }
     }

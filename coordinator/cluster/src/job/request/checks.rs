@@ -17,7 +17,7 @@ use super::flits::{flit_size, packets_faults};
 use super::gather::unfit;
 use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
-use super::order::order_faults;
+use super::order::parse_order;
 use super::output::{create_output, output_fault};
 use super::roots::{laid, seen_from};
 use super::trees::{described, emulates_own_links};
@@ -50,7 +50,7 @@ pub fn check(
 ) -> Result<Request, Vec<RequestError>> {
     let unlisted = asked.count_by_input().map(RequestError::from);
     let ways = asked.ways.take();
-    let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
+    let order = std::mem::replace(&mut asked.order, Ok(None));
     let mut checks = Checks {
         asked: &asked,
         faults: unlisted.into_iter().collect(),
@@ -362,18 +362,19 @@ impl Checks<'_> {
     /// Checks the order of messages of these lengths.
     fn order(
         &mut self,
-        order: anyhow::Result<MessageOrder>,
+        order: anyhow::Result<Option<String>>,
         bytes: Option<&[u64]>,
     ) -> MessageOrder {
-        let order = self.keep(order).unwrap_or_default();
-        if let (Some(topology), Some(bytes)) = (&self.topology, bytes) {
-            let are_known = !(self.is_elsewhere() && self.asked.round.input.is_some());
-            let lengths = are_known.then_some(bytes);
-            let operation = self.operation_or_like();
-            let faults = order_faults(&order, operation, &topology.tree, lengths);
-            self.faults.extend(faults);
-        }
-        order
+        let order = self.keep(order).flatten();
+        let (Some(order), Some(topology)) = (order, &self.topology) else {
+            return MessageOrder::default();
+        };
+        let are_known = !(self.is_elsewhere() && self.asked.round.input.is_some());
+        let names = topology.places().names();
+        let pes = (&topology.tree, &names[..]);
+        let lengths = bytes.filter(|_| are_known);
+        let order = parse_order(&order, self.operation_or_like(), pes, lengths);
+        self.keep_all(order).unwrap_or_default()
     }
 
     /// Checks that packets can mix messages, if that is requested.

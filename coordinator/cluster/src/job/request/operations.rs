@@ -21,7 +21,6 @@ use crate::options::args::{
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::division::Division;
-use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::options::values::AUTO;
@@ -54,9 +53,10 @@ impl Request {
         };
         let fdf = Algorithm::FARTHEST_FIRST.name();
         // An order is about one algorithm on one tree.
-        let unnamed = algorithm.is_none() && args.order == MessageOrder::Tail;
+        let order = args.order.filter(|order| order != "tail");
+        let unnamed = algorithm.is_none() && order.is_none();
         let other = algorithm.filter(|it| *it != fdf);
-        let order = order_by(args.order, other, "a scatter by fdf");
+        let order = order_by(order, other, "a scatter by fdf");
         let auto = algorithm == Some(AUTO);
         let ways = OpenChoices::of(&args.round, unnamed, auto, name);
         let asked = RequestSpec {
@@ -99,7 +99,7 @@ impl Request {
         let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
         let other = baseline.map(Baseline::name).or(is_auto.then_some(AUTO));
         let order = order_by(
-            args.order.map_or(MessageOrder::Tail, MessageOrder::Given),
+            args.order,
             other,
             "a gather by shoulder-tap or certification on a given tree",
         );

@@ -6,37 +6,46 @@ use flitcast_proto::Tree;
 use flitcast_proto::ops::Direction;
 
 use crate::job::fault::RequestError;
-use crate::options::order::MessageOrder;
+use crate::options::order::{GivenOrder, MessageOrder};
 use crate::site::topology::of_option;
 
-/// Returns the order, or the error that the algorithm `other` has none to choose; `by` names the
+/// Returns the typed order, or the error that the algorithm `other` has none to choose; `by` names the
 /// operation and the algorithms that have one.
 pub fn order_by(
-    order: MessageOrder,
+    order: Option<String>,
     other: Option<&str>,
     by: &str,
-) -> anyhow::Result<MessageOrder> {
+) -> anyhow::Result<Option<String>> {
     match (order, other) {
-        (MessageOrder::Tail, _) => Ok(MessageOrder::Tail),
-        (order, None) => Ok(order),
-        (order, Some(algorithm)) => bail!("--order {order} is for {by}, not by {algorithm}"),
+        (Some(order), Some(algorithm)) => bail!("--order {order} is for {by}, not by {algorithm}"),
+        (order, _) => Ok(order),
     }
 }
 
-/// Returns all errors in an order of messages of these lengths, by PE index, as far as they are known.
-pub fn order_faults(
-    order: &MessageOrder,
+/// Parses an order of messages of these lengths, by PE index, as far as they are known; the PEs have these
+/// names, or none. Returns all errors in it.
+pub fn parse_order(
+    text: &str,
     operation: Algorithm,
-    tree: &Tree,
+    (tree, names): (&Tree, &[String]),
     lengths: Option<&[u64]>,
-) -> Vec<RequestError> {
-    let MessageOrder::Given(given) = order else {
-        return Vec::new();
+) -> Result<MessageOrder, Vec<RequestError>> {
+    let is_gather = operation.collective().direction() == Direction::Up;
+    let order = match is_gather {
+        true => GivenOrder::parse(text, names).map(MessageOrder::Given),
+        false => MessageOrder::parse(text, names),
     };
-    let faults = match operation.collective().direction() {
-        Direction::Up => given.faults_of_gather(tree, lengths),
-        Direction::Down | Direction::Across => given.faults(tree, lengths),
+    let faults = match &order {
+        Ok(MessageOrder::Given(given)) if is_gather => given.faults_of_gather(tree, lengths),
+        Ok(MessageOrder::Given(given)) => given.faults(tree, lengths),
+        Ok(_) => Vec::new(),
+        Err(fault) => vec![fault.clone()],
     };
-    let faults = faults.into_iter().map(of_option("--order"));
-    faults.map(RequestError::from).collect()
+    match order {
+        Ok(order) if faults.is_empty() => Ok(order),
+        _ => {
+            let faults = faults.into_iter().map(of_option("--order"));
+            Err(faults.map(RequestError::from).collect())
+        }
+    }
 }

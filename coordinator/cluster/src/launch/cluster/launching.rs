@@ -11,9 +11,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use flitcast_node::handshake_limiter::{HandshakeLimiter, listen};
 use flitcast_proto::PeId;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -27,11 +28,15 @@ use super::remote;
 use super::running::Cluster;
 use crate::launch::ssh::{Hosts, RemoteCommand};
 use crate::observe::console::Console;
-use crate::site::guard::Guarded;
+use crate::site::ca;
+use crate::site::guard::{Guard, Guarded};
 use crate::site::placement::Launch;
 use crate::site::running_cluster;
 use crate::text::words::names;
 use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
+
+/// Validity of certificates that are made for a launch, in days: longer than a job may take.
+const KEYS_DAYS: u32 = 30;
 
 /// Waits for the failure of the starter; never returns if there is no starter or no failure.
 async fn failure(failed: Option<oneshot::Receiver<anyhow::Error>>) -> anyhow::Error {
@@ -43,6 +48,23 @@ async fn failure(failed: Option<oneshot::Receiver<anyhow::Error>>) -> anyhow::Er
     pending().await
 }
 
+/// Makes the certificates of tasks of Slurm in a folder that their nodes share, if none are given.
+fn keys(plan: &LaunchPlan<'_>) -> anyhow::Result<Option<TempDir>> {
+    if !plan.placement.is_slurm() || *plan.guard != Guard::MadeForTheRun {
+        return Ok(None);
+    }
+    let cannot = "cannot make certificates in the working folder, which the nodes have to share";
+    let folder = std::env::current_dir().and_then(|here| {
+        // Only its owner can read it.
+        tempfile::Builder::new()
+            .prefix(".flitcast-keys-")
+            .tempdir_in(here)
+    });
+    let folder = folder.context(cannot)?;
+    ca::make(folder.path(), plan.tree.len() as u32, KEYS_DAYS)?;
+    Ok(Some(folder))
+}
+
 impl Cluster {
     /// Starts a process for each PE, or waits for those that join, until all have registered or the
     /// launch is cancelled.
@@ -52,6 +74,14 @@ impl Cluster {
         given_up: &CancellationToken,
     ) -> Result<Cluster, LaunchError> {
         let placement = plan.placement;
+        let keys = keys(&plan)?;
+        let in_folder = keys
+            .as_ref()
+            .map(|keys| Guard::Credentials(keys.path().to_owned()));
+        let plan = LaunchPlan {
+            guard: in_folder.as_ref().unwrap_or(plan.guard),
+            ..plan
+        };
         let guarded = Guarded::new(plan.guard)?;
         let (heard, events) = mpsc::channel(QUEUED_EVENTS);
         let mut cluster = Cluster {
@@ -62,6 +92,7 @@ impl Cluster {
             timeouts: *plan.timeouts,
             look: Arc::default(),
             started: None,
+            keys,
         };
         let (begun, failed) = match placement.starter() {
             Some(starter) => {

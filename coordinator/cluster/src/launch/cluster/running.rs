@@ -11,6 +11,7 @@ use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Register, ToPe};
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,9 @@ pub struct Cluster {
     pub(super) look: Arc<AtomicBool>,
     /// The starter of the PEs that joined, if there is one.
     pub(super) started: Option<Started>,
+    /// Folder of the certificates that were made for tasks of Slurm; it is removed with this.
+    #[expect(dead_code, reason = "its end is what matters")]
+    pub(super) keys: Option<TempDir>,
 }
 
 impl Cluster {

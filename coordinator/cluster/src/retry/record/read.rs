@@ -178,7 +178,7 @@ fn parse_value<T: FromStr<Err: Display>>(text: &str) -> Result<T, [String; 1]> {
 }
 
 fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {
-    let order = parse_value(text).map_err(Vec::from)?;
+    let order = MessageOrder::parse(text, &[]).map_err(|fault| vec![fault])?;
     let faults = match &order {
         MessageOrder::Given(given) => given.faults(tree, None),
         _ => Vec::new(),

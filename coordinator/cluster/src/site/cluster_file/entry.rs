@@ -39,7 +39,7 @@ impl PeEntry {
 
     /// Completes an address that is not given: that of the host which ssh reaches, or of this machine.
     /// `own` is where others reach this machine.
-    pub fn complete(&mut self, reader: &Reader<'_>, lookup: Lookup, own: Option<IpAddr>) {
+    pub fn complete(&mut self, reader: &Reader<'_>, lookup: &Lookup, own: Option<IpAddr>) {
         if self.address.is_some() {
             return;
         }
@@ -75,7 +75,7 @@ impl PeEntry {
 }
 
 /// Reads a `[[pe]]`.
-pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: Lookup) -> PeEntry {
+pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: &Lookup) -> PeEntry {
     let spot = pe.spot();
     let Some(table) = pe.table_of("a table with name and address") else {
         return PeEntry {

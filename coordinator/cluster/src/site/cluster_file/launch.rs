@@ -92,7 +92,7 @@ pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
 }
 
 /// Reads the coordinator's listen address, with an optional port.
-pub fn endpoint(field: &Field<'_, '_>, lookup: Lookup) -> Option<Endpoint> {
+pub fn endpoint(field: &Field<'_, '_>, lookup: &Lookup) -> Option<Endpoint> {
     let text = field.value().as_str().unwrap_or_default();
     match text.parse::<SocketAddr>() {
         // If PEs join, the address 0.0.0.0 means all addresses of this host.

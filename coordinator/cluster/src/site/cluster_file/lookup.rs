@@ -1,53 +1,122 @@
 //! Addresses of hosts that a cluster file names, and of this machine where they reach it.
+//!
+//! A file is parsed first to find the names in it, and again after all of them were looked up side by side.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+/// Maximum number of names that are looked up at once: each has a thread.
+const AT_ONCE: usize = 64;
+/// Time for an address to answer: TCP repeats a lost packet after a second.
+const ANSWER: Duration = Duration::from_secs(2);
+/// The port that is tried: hosts that ssh reaches listen there, and others refuse the connection.
+const PORT: u16 = 22;
+
+/// The addresses of a name in the order of preference, each with whether it answers; or the reason why there
+/// are none.
+type Addresses = Result<Vec<(IpAddr, bool)>, String>;
 
 /// A source of addresses.
-#[derive(Clone, Copy)]
 pub struct Lookup {
-    /// Returns the addresses of a host in the order of preference.
-    addresses: fn(&str) -> Result<Vec<IpAddr>, String>,
     /// Returns the address of this machine on the way to another one.
     own: fn(IpAddr) -> Option<IpAddr>,
+    /// The names that were asked for, with their addresses after `look_up`; `None` for texts that come from
+    /// anywhere.
+    names: Option<RefCell<BTreeMap<String, Option<Addresses>>>>,
 }
 
 impl Lookup {
-    /// The system's resolver and routes.
-    pub const SYSTEM: Lookup = Lookup {
-        addresses: resolved,
-        own: own_address,
-    };
+    /// Creates a source without addresses.
+    pub fn none() -> Lookup {
+        Lookup {
+            own: |_| None,
+            names: None,
+        }
+    }
 
-    /// No addresses, for texts that come from anywhere.
-    pub const NONE: Lookup = Lookup {
-        addresses: |_| Err("names are not looked up here".to_owned()),
-        own: |_| None,
-    };
+    /// Creates a source that uses the system's resolver and routes.
+    pub fn system() -> Lookup {
+        Lookup {
+            own: own_address,
+            names: Some(RefCell::default()),
+        }
+    }
 
-    /// Returns the address of a host: the first one of the coordinator's family, if that is known.
+    /// Returns the address of a host: of those that answer, or else of all, the first one of the coordinator's
+    /// family, if that is known.
     ///
     /// # Errors
     ///
-    /// Returns the reason if there is none.
-    pub fn address(self, host: &str, coordinator: Option<IpAddr>) -> Result<IpAddr, String> {
-        let all = (self.addresses)(host)?;
-        let is_alike = |address: &&IpAddr| {
-            coordinator.is_none_or(|coordinator| coordinator.is_ipv4() == address.is_ipv4())
+    /// Returns the reason if there is none yet.
+    pub fn address(&self, host: &str, coordinator: Option<IpAddr>) -> Result<IpAddr, String> {
+        let names = self.names.as_ref().ok_or("names are not looked up here")?;
+        if let Ok(address) = host.parse() {
+            return Ok(address);
+        }
+        let mut names = names.borrow_mut();
+        let all = names.entry(host.to_owned()).or_default().as_ref();
+        let all = all.ok_or("it was not looked up yet")?.as_ref()?;
+        let is_other =
+            |address: &IpAddr| coordinator.is_some_and(|it| it.is_ipv4() != address.is_ipv4());
+        let best = all
+            .iter()
+            .min_by_key(|(address, answers)| (!answers, is_other(address)));
+        best.map(|(address, _)| *address)
+            .ok_or_else(|| "it has no address".to_owned())
+    }
+
+    /// Looks up all names that were asked for and are not known; returns whether there were any.
+    pub fn look_up(&self) -> bool {
+        let mut names = self.names.iter().map(RefCell::borrow_mut);
+        let Some(mut names) = names.next() else {
+            return false;
         };
-        let found = all.iter().find(is_alike).or(all.first());
-        found.copied().ok_or_else(|| "it has no address".to_owned())
+        let unknown = names.iter_mut().filter(|(_, found)| found.is_none());
+        let mut unknown: Vec<_> = unknown.collect();
+        for few in unknown.chunks_mut(AT_ONCE) {
+            thread::scope(|scope| {
+                for (name, found) in few {
+                    scope.spawn(|| **found = Some(addresses(name)));
+                }
+            });
+        }
+        !unknown.is_empty()
     }
 
     /// Returns the address at which another machine reaches this one.
-    pub fn own(self, other: IpAddr) -> Option<IpAddr> {
+    pub fn own(&self, other: IpAddr) -> Option<IpAddr> {
         (self.own)(other)
     }
 }
 
-fn resolved(host: &str) -> Result<Vec<IpAddr>, String> {
-    let found = (host, 0).to_socket_addrs();
-    let all = found.map_err(|error| error.to_string())?;
-    Ok(all.map(|address| address.ip()).collect())
+/// Resolves a name, and tries its addresses if there are several.
+fn addresses(host: &str) -> Addresses {
+    let found = (host, PORT).to_socket_addrs();
+    let found = found.map_err(|error| error.to_string())?;
+    let mut all: Vec<(SocketAddr, bool)> = found.map(|address| (address, true)).collect();
+    if all.len() > 1 {
+        thread::scope(|scope| {
+            for (address, answers) in &mut all {
+                scope.spawn(|| *answers = does_answer(address));
+            }
+        });
+    }
+    let ips = all.into_iter();
+    Ok(ips
+        .map(|(address, answers)| (address.ip(), answers))
+        .collect())
+}
+
+/// Returns whether the host of an address accepts or refuses a connection.
+fn does_answer(address: &SocketAddr) -> bool {
+    match TcpStream::connect_timeout(address, ANSWER) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::ConnectionRefused,
+    }
 }
 
 fn own_address(other: IpAddr) -> Option<IpAddr> {
@@ -74,18 +143,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_the_coordinators_family_is_preferred() {
-        let both = Lookup {
-            addresses: |_| Ok(vec![[0; 16].into(), [10, 0, 0, 1].into()]),
-            ..Lookup::NONE
-        };
+    fn an_address_that_answers_and_is_of_the_coordinators_family_is_preferred() {
         let [v4, v6]: [IpAddr; 2] = [[10, 0, 0, 1].into(), [0; 16].into()];
-        assert_eq!(both.address("a", None), Ok(v6));
-        assert_eq!(both.address("a", Some(v4)), Ok(v4));
-        assert_eq!(both.address("a", Some(v6)), Ok(v6));
-        assert!(Lookup::NONE.address("a", None).is_err());
+        let lookup = |answers: [bool; 2]| {
+            let all = vec![(v6, answers[0]), (v4, answers[1])];
+            Lookup {
+                names: Some(RefCell::new([("a".to_owned(), Some(Ok(all)))].into())),
+                ..Lookup::none()
+            }
+        };
+        for answer in [true, false] {
+            let both = lookup([answer; 2]);
+            assert_eq!(both.address("a", None), Ok(v6));
+            assert_eq!(both.address("a", Some(v4)), Ok(v4));
+            assert_eq!(both.address("a", Some(v6)), Ok(v6));
+        }
+        assert_eq!(lookup([false, true]).address("a", Some(v6)), Ok(v4));
+        assert_eq!(lookup([true, false]).address("a", Some(v4)), Ok(v6));
+        assert!(Lookup::none().address("a", None).is_err());
+    }
+
+    #[test]
+    fn names_are_looked_up_once_after_they_were_asked_for() {
+        let lookup = Lookup::system();
         let loopback = IpAddr::from([127, 0, 0, 1]);
-        assert_eq!(Lookup::SYSTEM.address("127.0.0.1", None), Ok(loopback));
-        assert_eq!(Lookup::SYSTEM.own(loopback), Some(loopback));
+        assert_eq!(lookup.address("127.0.0.1", None), Ok(loopback));
+        assert!(!lookup.look_up());
+        for name in ["localhost", "no-such-host.invalid"] {
+            assert!(lookup.address(name, Some(loopback)).is_err());
+        }
+        assert!(lookup.look_up());
+        assert_eq!(lookup.address("localhost", Some(loopback)), Ok(loopback));
+        assert!(lookup.address("no-such-host.invalid", None).is_err());
+        assert!(!lookup.look_up());
+        assert!(!Lookup::none().look_up());
+        assert_eq!(lookup.own(loopback), Some(loopback));
     }
 }

@@ -53,7 +53,7 @@ pub fn read_name(field: &Field<'_, '_>) -> Option<String> {
 }
 
 /// Reads an address at which a host can be reached, or a name that is looked up.
-pub fn read_address(field: &Field<'_, '_>, lookup: Lookup) -> Option<IpAddr> {
+pub fn read_address(field: &Field<'_, '_>, lookup: &Lookup) -> Option<IpAddr> {
     let text = field.value().as_str();
     let expected = "the address or the name of one host, in quotes";
     let is_name = |text: &&str| is_host_name(text) && text.contains(char::is_alphabetic);
@@ -73,7 +73,7 @@ fn host_address(text: &str) -> Option<IpAddr> {
 }
 
 /// Reads the addresses of a host's network cards.
-pub fn read_rails(field: &Field<'_, '_>, lookup: Lookup) -> Option<Vec<IpAddr>> {
+pub fn read_rails(field: &Field<'_, '_>, lookup: &Lookup) -> Option<Vec<IpAddr>> {
     let expected = format!("a list of 2 to {MAX_LANES} addresses, all different");
     let addresses = field
         .list_of(&expected)?

@@ -1,4 +1,4 @@
-//! The trees of `--tree`, `--network` and `--cluster slurm`.
+//! The trees of `--tree`, `--network`, `--cluster slurm` and `--cluster srun`.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -99,7 +99,7 @@ pub fn spanning(
 /// Returns the tree over the tasks of this Slurm job: the typed one, or else a star, which is the best
 /// tree for a complete network.
 pub fn of_job(slurm: Slurm, tree: Option<&str>) -> anyhow::Result<Vec<Topology>> {
-    let in_job = of_option("--cluster slurm");
+    let in_job = of_option(slurm.option());
     let spec = match tree {
         Some(spec) => spec.to_owned(),
         None => format!("star:{}", slurm.pes(environment).map_err(&in_job)?),

@@ -14,7 +14,7 @@ pub const MIN_FLIT_BYTES: u32 = 64;
 /// head with four full-width numbers, a digest, the payload's key and length.
 pub const MAX_FLIT_PREFIX: usize = 96;
 
-/// Spans that a report has, at most: at 38 bytes each they take a thirteenth of a frame
+/// Spans that a report has, at most: at 45 bytes each they take an eleventh of a frame
 /// on the control channel. A PE has four for each message that it relays and a few for
 /// each neighbour, so this is enough for rounds of 16,000 messages.
 pub const MAX_REPORT_SPANS: usize = 65_536;

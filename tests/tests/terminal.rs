@@ -1,6 +1,8 @@
 //! Output on terminals of 60, 80 and 120 columns, captured by tmux: no value is cut, and less important
 //! columns are left out.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use flitcast_tests::folder::Folder;
@@ -278,5 +280,36 @@ fn progress_has_a_percentage_and_the_time_that_is_left() {
         );
         let is_compared = line.contains(" in all, predicted ");
         assert!(columns == 80 || is_compared == (columns == 120), "{line}");
+    }
+}
+
+/// Commands whose output is the same at each run.
+const SAME_EACH_TIME: [&str; 5] = [
+    "gather -h",
+    "plan scatter --tree kary:2:7 --lengths equal:2",
+    "compare gather --network mesh:4x4 --lengths uniform:0..64:7",
+    "compare exchange --network complete:8 --lengths each:2",
+    "tree --network torus:3x3",
+];
+
+/// `FLITCAST_PINS=write` writes the files.
+#[test]
+#[ignore = "needs tmux"]
+fn captures_are_as_in_the_golden_files() {
+    for columns in [60, 80, 120] {
+        let terminal = Terminal::open(columns);
+        let captures = SAME_EACH_TIME.map(|line| {
+            let shown = terminal.run(line).join("\n");
+            format!("$ flitcast {line}\n{}\n", shown.trim_end())
+        });
+        let name = format!("{columns}.txt");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/terminal");
+        let captures = captures.join("\n");
+        if std::env::var_os("FLITCAST_PINS").is_some() {
+            fs::create_dir_all(&path).expect("it can be made");
+            fs::write(path.join(&name), &captures).expect("it can be written");
+        }
+        let golden = fs::read_to_string(path.join(&name)).expect("it is there");
+        assert_eq!(captures, golden, "{name}");
     }
 }

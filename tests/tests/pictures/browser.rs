@@ -196,6 +196,41 @@ fn a_hand_can_zoom_move_ask_and_choose() {
     }
 }
 
+#[test]
+#[ignore = "needs chromium"]
+fn the_critical_path_is_drawn_with_what_was_late_on_it() {
+    let dir = scratch();
+    drawn(&dir, "scatter --tree path:3 --lengths 0,100KiB");
+    let html = page(&dir);
+    let data = embellished(data(&html));
+    dir.put("out.html", with_data(&html, &data));
+    let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
+    assert!(dom.contains("waited for: P0 → P1 → P2. The round took "));
+    assert_ne!(of_body(&dom, "data-delays"), "0");
+}
+
+/// Folded rows have the measured bars alone.
+#[test]
+#[ignore = "needs chromium"]
+fn rows_of_many_pes_are_folded_until_somebody_unfolds_them() {
+    let dir = scratch();
+    drawn(&dir, "gossip --network complete:25 --size 1KiB");
+    let html = page(&dir);
+    let data = embellished(data(&html));
+    let html = with_data(&html, &data);
+    let unfold = "<script>diagram.scroller.dispatchEvent(new KeyboardEvent('keydown', { key: 'g' })); \
+        drawDiagram();</script></body>";
+    let shown = |html: &str| {
+        dir.put("out.html", html);
+        let dom = chromium(&dir.join("out.html"), "", (1200, 3000), "--dump-dom");
+        ["measured", "predicted"].map(|run| of_body(&dom, &format!("data-{run}-bars")))
+    };
+    let all = |run| spans(&data, run).len().to_string();
+    assert_eq!(shown(&html), [all("measured"), "0".to_owned()]);
+    let unfolded = shown(&html.replace("</body>", unfold));
+    assert_eq!(unfolded, [all("measured"), all("predicted")]);
+}
+
 /// Returns the bytes received by each PE according to the table.
 fn bytes_in_the_table(dom: &str) -> Vec<String> {
     let (_, table) = dom.split_once("<table id=\"table\">").expect("a table");

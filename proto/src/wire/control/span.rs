@@ -108,7 +108,7 @@ mod tests {
         };
         let mut frame = Vec::new();
         FromPe::Report(report.clone()).put(&mut frame);
-        assert!(frame.len() < MAX_CONTROL_FRAME / 12, "{}", frame.len());
+        assert!(frame.len() < MAX_CONTROL_FRAME / 11, "{}", frame.len());
         let read = FromPe::parse(&frame[LENGTH_BYTES..]);
         assert_eq!(read, Ok(FromPe::Report(report)));
     }

@@ -118,6 +118,8 @@ fn embellished(mut data: Value) -> Value {
         }
     }
     data["predicted"] = predicted;
+    let round_us = data["shown"]["round_us"].as_f64().unwrap_or(0.0);
+    data["run"]["round"]["predicted_us"] = json!(round_us * 0.9);
     let edges = data["run"]["edges"].as_array().expect("a list").clone();
     let fit = edges.iter().map(|edge| {
         let point = |bytes: u64, used: bool| json!({ "bytes": bytes, "ns": 9000.0 + 2.0 * bytes as f64, "used": used });

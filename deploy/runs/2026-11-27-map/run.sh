@@ -2,7 +2,7 @@
 # A command on 200 shards of 1 MB on 8 hosts, one at a time on each, beside GNU parallel: shards go there,
 # checksums come back. A command takes 0 to 0.96 s, by the name of its shard.
 #   run.sh FLITCAST [REPETITIONS]
-# as root, with iproute2, openssh-server and parallel.
+# as root, with bc, iproute2, openssh-server, parallel and rsync.
 set -euo pipefail
 flitcast=$(readlink -f "$1") repetitions=${2:-3} rate=
 here=$(dirname "$(readlink -f "$0")")

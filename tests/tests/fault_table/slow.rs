@@ -25,11 +25,12 @@ fn traced(line: &str, fsync_us: u32, log: &Path) -> Running {
 }
 
 #[track_caller]
-fn synced(log: &Path) -> Vec<PathBuf> {
+fn synced(log: &Path, call: &str) -> Vec<PathBuf> {
     let text = fs::read_to_string(log).expect("strace writes it, which Debian has by that name");
-    // `1234 fsync(5</a/path>) = 0`; `syncfs(..)` has the folder of a message, and makes all of it durable.
+    // `1234 fsync(5</a/path>) = 0`
+    let call = format!(" {call}(");
     let path = |line: &str| {
-        let (_, rest) = line.split_once("sync(").or(line.split_once("syncfs("))?;
+        let (_, rest) = line.split_once(&call)?;
         let path = rest.split_once('<')?.1.rsplit_once('>')?.0;
         Some(PathBuf::from(path))
     };
@@ -39,14 +40,23 @@ fn synced(log: &Path) -> Vec<PathBuf> {
 /// Checks that a message below `old/new/newer/out` in the folder is durable, with its parent
 /// folders.
 #[track_caller]
-fn assert_durable(root: &Path, synced: &[PathBuf]) {
+fn assert_durable(root: &Path, logs: &[PathBuf]) {
+    let all = |call| -> Vec<PathBuf> { logs.iter().flat_map(|log| synced(log, call)).collect() };
+    let synced = all("fsync");
     let root = root.canonicalize().expect("it is there");
     for folder in ["old", "old/new", "old/new/newer", "old/new/newer/out"] {
         assert!(synced.contains(&root.join(folder)), "{folder}: {synced:?}");
     }
-    // The content of the message, under its name at that time.
-    let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(".partial");
-    assert!(synced.iter().any(is_it), "{synced:?}");
+    // The content of the message, under its name at that time: each part, unless all of it at once.
+    let together = all("syncfs");
+    let has = |all: &[PathBuf], part: &str| {
+        let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(part);
+        all.iter().any(is_it)
+    };
+    for part in ["file", "folder", ".partial"] {
+        let is_durable = has(&together, ".partial") || has(&synced, part);
+        assert!(is_durable, "{part}: {synced:?}, {together:?}");
+    }
 }
 
 const FILES: &str = "--input DIR/input --output DIR/old/new/newer/out";
@@ -62,7 +72,7 @@ fn row_13_folders_that_the_output_needs_are_durable() {
     let files = FILES.replace("DIR", &root.display().to_string());
     let line = format!("scatter --tree path:2 {files}");
     traced(&line, 0, &log).finish().ok();
-    assert_durable(root, &synced(&log));
+    assert_durable(root, &[log]);
 }
 
 /// PEs that join make their folders, unless the coordinator made them on the same host for its
@@ -84,8 +94,7 @@ fn row_13_folders_that_a_pe_makes_are_durable() {
     traced(&of_cluster(&line), 0, &logs[1]).finish().ok();
     p0.finish().ok();
     p1.finish().ok();
-    let synced: Vec<PathBuf> = logs.iter().flat_map(|log| synced(log)).collect();
-    assert_durable(&root, &synced);
+    assert_durable(&root, &logs);
 }
 
 /// No fsync takes longer than the limit of disks, but all of them together do: more than a second.
@@ -103,6 +112,7 @@ fn row_13_a_message_of_many_files_may_take_longer_than_each_of_them() {
     let line = format!("scatter --tree path:2 --timeouts disk=1s {files}");
     let log = dir.join("log");
     traced(&line, 20_000, &log).finish().ok();
-    assert!(synced(&log).len() >= 60, "{:?}", synced(&log));
+    let synced = synced(&log, "fsync");
+    assert!(synced.len() >= 60, "{synced:?}");
     assert_same_below(&input, &output);
 }

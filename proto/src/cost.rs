@@ -62,8 +62,7 @@ pub struct FileCosts {
     pub fetch_ns: f64,
     /// Cost of a byte that is not in memory; disk time.
     pub fetch_ns_per_byte: f64,
-    /// Cost of creating an entry with its mode and its time, and of its part in a common sync; core
-    /// time.
+    /// Cost of creating an entry with its mode and its time; core time.
     pub create_ns: f64,
     /// Cost of writing a byte to memory; core time.
     pub write_ns_per_byte: f64,
@@ -84,6 +83,10 @@ pub struct FileCosts {
 /// Minimum length of a file of a folder that is made durable when it is complete: its bytes take
 /// longer than its sync. Shorter ones are synced together at the end of their message.
 pub const LARGE_FILE_BYTES: u64 = 1 << 20;
+
+/// Number of entries of a message that are synced one by one. A common sync waits for the data of other
+/// programs, too, which only more entries are worth.
+pub const SYNCED_ALONE: u64 = 16;
 
 /// Number of figures of [`FileCosts`].
 pub const FILE_COSTS: usize = 12;

@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use flitcast_proto::cost::LARGE_FILE_BYTES;
+use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
 use rustix::fs::{fstatfs, syncfs};
 
 use super::staging::sync_directory;
@@ -36,6 +36,8 @@ pub(super) struct Unsynced {
     /// The folder of the message, opened before anything was written to it: its sync reports errors of
     /// writing since then. `None` if each entry is synced when it is complete.
     folder: Option<OwnedFd>,
+    /// The number of entries so far.
+    entries: u64,
     bytes: u64,
     is_any: bool,
 }
@@ -45,6 +47,7 @@ impl Unsynced {
     pub fn never() -> Unsynced {
         Unsynced {
             folder: None,
+            entries: 0,
             bytes: 0,
             is_any: false,
         }
@@ -64,7 +67,7 @@ impl Unsynced {
 
     /// Handles a complete regular file: syncs it, or leaves that for later.
     pub fn file(&mut self, file: &std::fs::File, bytes: u64) -> io::Result<()> {
-        if self.folder.is_none() || bytes >= LARGE_FILE_BYTES {
+        if !self.can_wait() || bytes >= LARGE_FILE_BYTES {
             return file.sync_all();
         }
         self.is_any = true;
@@ -77,11 +80,17 @@ impl Unsynced {
 
     /// Handles a complete directory.
     pub fn directory(&mut self, directory: BorrowedFd<'_>) -> io::Result<()> {
-        if self.folder.is_none() {
+        if !self.can_wait() {
             return sync_directory(directory);
         }
         self.is_any = true;
         Ok(())
+    }
+
+    /// Counts an entry, and returns whether it may be synced later.
+    fn can_wait(&mut self) -> bool {
+        self.entries += 1;
+        self.folder.is_some() && self.entries > SYNCED_ALONE
     }
 
     /// Returns when all entries are durable.

@@ -105,9 +105,7 @@ impl Gauge<'_> {
         let more = entries - 1.0;
         let read_ns_per_byte = long_read.core / long_bytes;
         let write_ns_per_byte = (long_took.core - short_took.core).max(0.0) / long_bytes;
-        let whole = |took: Took| took.core + took.waited;
-        // Their common sync is a part of it.
-        let create_ns = ((whole(many_took) - whole(short_took)) / more).max(0.0);
+        let create_ns = ((many_took.core - short_took.core) / more).max(0.0);
         // Upper bound of the time for which a sync occupies the disk alone. If the cores were the
         // limit, the disk is faster, but then no PE waits for it.
         let sync_alone_ns = slowest_ns[1] / (3 * AT_ONCE) as f64;
@@ -125,7 +123,7 @@ impl Gauge<'_> {
             sync_ns,
             sync_alone_ns: sync_alone_ns.min(sync_ns),
             flush_ns_per_byte: (long_took.waited - short_took.waited).max(0.0) / long_bytes,
-            commit_ns: (short_took.core - many_took.core / entries).max(0.0),
+            commit_ns: (short_took.core - create_ns).max(0.0),
             thread_ns: handed_to_a_thread_ns(),
             memory_bytes: memory::dirty_bytes(),
         })

@@ -67,7 +67,9 @@ fn row_13_folders_that_the_output_needs_are_durable() {
     let _beside = beside();
     let dir = scratch();
     let (root, log) = (dir.path(), dir.join("log"));
-    fill(&root.join("input/p1/folder/file"), 10);
+    for number in 0..20 {
+        fill(&root.join(format!("input/p1/folder/{number}file")), 10);
+    }
     fs::create_dir(root.join("old")).expect("it can be made");
     let files = FILES.replace("DIR", &root.display().to_string());
     let line = format!("scatter --tree path:2 {files}");

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use flitcast_proto::cost::LARGE_FILE_BYTES;
+use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -252,12 +252,13 @@ impl<'a> FileThreads<'a> {
         if last {
             desk.commits += 1;
             let (disk, costs) = self.costs(at);
-            // The receipt, and the directory that shows the message; before them, all short files.
+            // The receipt, and the directory that shows the message; before them, the first entries of many,
+            // and the others together.
             let (syncs, synced) = match self.is_synced_at_end(message) {
                 true => {
                     let last = self.desks[at.index()].writing_of(message).filled as f64;
                     let bytes = (self.dirty[disk] + last).min(message.bytes as f64);
-                    (3.0, bytes)
+                    (SYNCED_ALONE as f64 + 3.0, bytes)
                 }
                 false => (2.0, 0.0),
             };
@@ -279,7 +280,7 @@ impl<'a> FileThreads<'a> {
     /// Returns whether the files of a message are synced together at its end.
     fn is_synced_at_end(&self, message: Message) -> bool {
         let entries = self.made_of(message).entries;
-        entries > 1 && message.bytes / entries < LARGE_FILE_BYTES
+        entries > SYNCED_ALONE && message.bytes / entries < LARGE_FILE_BYTES
     }
 
     /// Passes the filled block to the thread, with the steps that follow it.

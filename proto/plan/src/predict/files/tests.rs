@@ -167,7 +167,7 @@ fn byte_by_byte(bytes: u64, write: u64, flush: u64, memory: u64) -> (u64, u64) {
 fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
     let mut random = flitcast_proto::seeded::SplitMix64::new(12);
     for case in 0..200 {
-        let files = 2 + random.below(12);
+        let files = 17 + random.below(12);
         let file = FLIT * (1 + random.below(40));
         let (write, flush) = (random.below(5), random.below(9));
         let memory = FLIT * random.below(60);

@@ -130,19 +130,23 @@ pub fn process_of(all: Vec<Process>, pe: u32) -> Process {
     found.unwrap_or_else(|| panic!("no P{pe}: {all:?}")).clone()
 }
 
-/// Returns a figure of `/proc/PID/status` in KiB: `VmRSS`, the present memory, or `VmHWM`, its
-/// maximum.
+/// Returns the memory that a process has allocated now, in KiB.
 #[track_caller]
-pub fn memory_kib(pid: u32, figure: &str) -> u64 {
-    find_memory_kib(pid, figure).expect("it lives")
+pub fn memory_kib(pid: u32) -> u64 {
+    status_kib(pid, "RssAnon:").expect("it lives")
 }
 
-/// Returns such a figure; `None` once the process has ended.
-pub fn find_memory_kib(pid: u32, figure: &str) -> Option<u64> {
+/// Returns the peak of the memory that a process has allocated, in KiB; `None` once it has ended.
+pub fn peak_memory_kib(pid: u32) -> Option<u64> {
+    // The kernel decides how much of the program's file is resident, by the state of its page cache.
+    Some(status_kib(pid, "VmHWM:")?.saturating_sub(status_kib(pid, "RssFile:")?))
+}
+
+/// Returns a figure of `/proc/PID/status` in KiB; `None` once the process has ended.
+fn status_kib(pid: u32, figure: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(figure));
-    let kib = line?.trim_start_matches(':').split_whitespace().next();
-    kib?.parse().ok()
+    line?.split_whitespace().next()?.parse().ok()
 }
 
 /// Returns the processor time of all threads of a process.

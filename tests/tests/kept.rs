@@ -275,7 +275,7 @@ fn what_does_not_come_up_leaves_nothing() {
 fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     let never = r#"run = ["sh", "-c", "cat > /dev/null"]"#;
     let cluster = Kept::new(1, "", |_| never.to_owned());
-    let up = cluster.start("up FILE");
+    let mut up = cluster.start("up FILE");
     let keeper = eventually("it waits for its PEs", || {
         let mut all = up.processes().into_iter();
         let keeper = all.find(|process| process.arguments.iter().any(|word| word == "keep"))?;
@@ -284,8 +284,9 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
         user.contains("flitcast up").then_some(keeper)
     });
     keeper.signal(Signal::STOP);
-    up.interrupt().ends(130, &["interrupted"]);
-    assert_eq!(cluster.known(), [""; 0]);
+    up.signal(Signal::INT);
+    up.coordinator_ends().ends(130, &["interrupted"]);
+    nothing_is_left(&cluster);
 }
 
 /// Two commands are started at the same moment again and again: one starts the cluster, and the

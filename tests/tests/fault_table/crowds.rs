@@ -47,7 +47,7 @@ fn frame(announced: u32, sent: usize) -> Vec<u8> {
 #[track_caller]
 fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening)]) {
     // Memory left by earlier callers counts for later ones as well.
-    let before = memory_kib(pid, "VmRSS");
+    let before = memory_kib(pid);
     for &(case, opening) in openings {
         let crowd = Crowd::at(address, CALLERS, move |_| opening());
         // Until they send no more, or have reconnected several times.
@@ -60,7 +60,7 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
             let stay = descriptors(pid) > CALLERS && said.1.elapsed() > Duration::from_millis(300);
             (stay || crowd.came() > 5 * CALLERS as u64).then_some(())
         });
-        let more = memory_kib(pid, "VmRSS").saturating_sub(before);
+        let more = memory_kib(pid).saturating_sub(before);
         let mib = more as f64 / MIB as f64;
         println!("| 17 | {who}, {CALLERS} callers, {case} | {mib:.1} MiB | 16 MiB |");
         assert!(more < 16 * MIB, "{who}, {case}: {more} KiB");

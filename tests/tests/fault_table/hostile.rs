@@ -11,7 +11,7 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_VERSION, MIN_VERSION, Secret, flit}
 use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::edge::{Edge, is_flit, written};
 use flitcast_tests::impostor::Stage;
-use flitcast_tests::processes::memory_kib;
+use flitcast_tests::processes::peak_memory_kib;
 use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
 use flitcast_tests::{Finished, start};
 
@@ -200,8 +200,8 @@ fn row_17_a_thousand_declare_the_maximum() {
         };
         let mut strangers: Vec<TcpStream> = (0..1000).map(declaring).collect();
         strangers.iter_mut().for_each(hung_up);
-        let kib = memory_kib(pid as u32, "VmHWM");
-        assert!(kib < 24 << 10, "{kib} KiB");
+        let kib = peak_memory_kib(pid as u32).expect("it lives");
+        assert!(kib < 12 << 10, "{kib} KiB");
     });
 }
 

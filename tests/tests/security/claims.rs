@@ -7,7 +7,7 @@ use flitcast_proto::wire::{max_frame_of_pe, pb};
 use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::joining::dismiss;
-use flitcast_tests::processes::memory_kib;
+use flitcast_tests::processes::peak_memory_kib;
 use flitcast_tests::start;
 use flitcast_tests::stranger::Stranger;
 use pb::control::Kind;
@@ -65,7 +65,7 @@ fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
     }
     // The PE joins again.
     drop(Stranger::welcome(&listener));
-    let peak = memory_kib(node.pid(), "VmHWM");
+    let peak = peak_memory_kib(node.pid()).expect("it lives");
     assert!(peak < MEMORY_KIB, "{peak} KiB");
     dismiss(vec![node]);
 }

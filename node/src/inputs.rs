@@ -77,7 +77,7 @@ impl Inputs {
         self,
         tell: &dyn Fn(),
     ) -> Result<(BTreeMap<MessageId, Outgoing>, Ready), Vec<PayloadError>> {
-        let contents = self.contents()?;
+        let contents = payload::select(&self.files, self.contents()?)?;
         let (mut all, mut faults) = (BTreeMap::new(), Vec::new());
         let mut ready = Ready::default();
         for (sent, content) in self.sent.iter().zip(contents) {

@@ -71,6 +71,7 @@ mod roundtrip;
 mod schedules;
 mod schema;
 mod security;
+mod selection;
 mod slurm;
 mod ssh;
 mod standstill;

@@ -10,10 +10,13 @@ pub enum Content {
     Entry(PathBuf),
     /// Some of the files below a directory, and the directories on the way to them.
     Dealt {
-        /// The directory; it is not itself part of the message.
+        /// The directory.
         base: PathBuf,
         /// Regular files, symlinks and empty directories, relative to `base`, sorted, none twice.
         files: Arc<[PathBuf]>,
+        /// Whether the directory, with its mode and time, is the root of the message; else that is a new
+        /// one.
+        with_root: bool,
     },
     /// A part of a regular file.
     Part {

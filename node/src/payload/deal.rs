@@ -15,14 +15,20 @@ use super::hidden::HiddenName;
 use super::others::Others;
 use super::refusal::shown;
 use super::scan::{FoundEntry, Walk};
+use super::selection::{Choice, Selection};
 
 /// Deals all regular files, symlinks and empty directories below a directory to all PEs but the
-/// root, so that the messages are about equally long. Returns the content of M_i at index `i`.
-pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadError> {
+/// root, if they are selected, so that the messages are about equally long. Returns the content of M_i at
+/// index `i`.
+pub fn deal(
+    dir: &Path,
+    selection: &Selection,
+    others: Others,
+) -> Result<Vec<Option<Content>>, PayloadError> {
     // With a slash at its end the path means a directory, or a symlink to one.
     let dir = dir.join("");
     let mut files = Vec::new();
-    list_files(&dir, Path::new(""), &mut files)?;
+    list_files(&dir, Path::new(""), selection, &mut files)?;
     let items = files.into_iter().map(|(bytes, file)| (bytes, vec![file]));
     dealt(dir, items.collect(), others)
 }
@@ -48,7 +54,7 @@ fn list_shards(
     let (mut items, mut faults) = (Vec::new(), Vec::new());
     for shard in shards {
         let mut files = Vec::new();
-        match list_files(dir, Path::new(shard), &mut files) {
+        match list_files(dir, Path::new(shard), &Selection::default(), &mut files) {
             Ok(()) => items.push((
                 // Measuring reports a message that is too long.
                 files
@@ -111,16 +117,17 @@ pub fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
     Ok(names)
 }
 
-/// Adds the regular files, symlinks and empty directories of an entry of a directory, or of all its
-/// entries if `below` is empty, with their lengths and their paths in that directory.
+/// Adds the selected regular files, symlinks and empty directories of an entry of a directory, or of all
+/// its entries if `below` is empty, with their lengths and their paths in that directory.
 pub fn list_files(
     dir: &Path,
     below: &Path,
+    selection: &Selection,
     files: &mut Vec<(u64, PathBuf)>,
 ) -> Result<(), PayloadError> {
     // The directory found last, until an entry in it is found.
     let mut empty: Option<PathBuf> = None;
-    for found in Walk::of(&Content::Entry(dir.join(below))) {
+    for found in Walk::of_selected(&dir.join(below), selection) {
         let FoundEntry { entry, .. } = found?;
         // An empty path would add a slash.
         let path = match entry.is_root() {
@@ -130,7 +137,10 @@ pub fn list_files(
         let is_left = |empty: &PathBuf| !path.starts_with(empty);
         files.extend(empty.take().filter(is_left).map(|empty| (0, empty)));
         match entry.kind {
-            EntryKind::Directory => empty = (!path.as_os_str().is_empty()).then_some(path),
+            EntryKind::Directory => {
+                let is_taken = selection.choose(&entry.path, true) == Choice::Taken;
+                empty = (is_taken && !path.as_os_str().is_empty()).then_some(path);
+            }
             EntryKind::File { .. } | EntryKind::Symlink { .. } => files.push((entry.size(), path)),
         }
     }
@@ -159,6 +169,7 @@ fn dealt(
             contents[pe] = Some(Content::Dealt {
                 base: dir.clone(),
                 files: files.into(),
+                with_root: false,
             });
         }
     }

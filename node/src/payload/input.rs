@@ -17,6 +17,7 @@ use super::others::{Others, two_entries};
 use super::pattern::Pattern;
 use super::refusal::shown;
 use super::scan::examine;
+use super::selection::Selection;
 
 /// Returns the contents of the messages that the root scatters, by destination: the entries of the
 /// input, or its files dealt if `spread` is set.
@@ -27,7 +28,10 @@ pub fn scatter_input(
     let input = &files.input;
     match (files.spread, &files.shards[..]) {
         (true, []) if files.is_divided() => divide(files, others).map_err(|fault| vec![fault]),
-        (true, []) => deal(input, others).map_err(|fault| vec![fault]),
+        (true, []) => {
+            let selection = Selection::parse(&files.rules);
+            deal(input, &selection, others).map_err(|fault| vec![fault])
+        }
         (true, shards) => deal_shards(input, shards, others),
         (false, _) => read_input_dir(input, others),
     }
@@ -291,7 +295,7 @@ mod tests {
 
         // Another root has no message, and P0 has one.
         fs::remove_dir(path.join("p12"))?;
-        let dealt = deal(path, with_root(2, 4)).expect("it can be dealt");
+        let dealt = deal(path, &Selection::default(), with_root(2, 4)).expect("it can be dealt");
         assert_eq!(given(&dealt), [0, 1]);
         let told = |others| messages(&read_input_dir(path, others).expect_err("one is too much"));
         let end = "is the root of the tree, which has no message; this tree has";
@@ -399,9 +403,10 @@ mod tests {
             fs::write(dir.path().join(name), vec![0; bytes])?;
         }
         symlink("a", dir.path().join("h"))?;
-        let contents = deal(dir.path(), among(4)).expect("it can be dealt");
+        let contents = deal(dir.path(), &Selection::default(), among(4)).expect("it can be dealt");
         let files = |names: &[&str]| {
             Some(Content::Dealt {
+                with_root: false,
                 base: dir.path().to_owned(),
                 files: names.iter().map(PathBuf::from).collect(),
             })
@@ -420,17 +425,19 @@ mod tests {
     #[test]
     fn a_pe_without_a_file_gets_no_message() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        let dealt = deal(dir.path(), among(3)).expect("nothing");
+        let dealt = deal(dir.path(), &Selection::default(), among(3)).expect("nothing");
         assert_eq!(dealt, [None, None, None]);
-        assert!(deal(dir.path(), among(1)).is_ok());
+        assert!(deal(dir.path(), &Selection::default(), among(1)).is_ok());
         fs::write(dir.path().join("a"), "")?;
-        let contents = deal(dir.path(), among(3)).expect("one file");
+        let contents = deal(dir.path(), &Selection::default(), among(3)).expect("one file");
         assert_eq!(given(&contents), [1]);
         for (path, pes, why) in [
             (dir.path(), 1, "cannot be distributed: the only PE is P0"),
             (&dir.path().join("a"), 3, "Not a directory"),
         ] {
-            let refused = deal(path, among(pes)).expect_err(why).to_string();
+            let refused = deal(path, &Selection::default(), among(pes))
+                .expect_err(why)
+                .to_string();
             assert!(refused.contains(why), "{refused}");
         }
         Ok(())

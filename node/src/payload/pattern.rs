@@ -1,7 +1,7 @@
 //! Inputs with wildcards, which the host of each sender expands: `logs/*.log`, `host/p*/var/*.log`.
 //!
 //! `*` matches any part of a name, `?` one character, `[a-z]` one of those characters, `[!a-z]` one of all
-//! others; as in a shell, a dot at the beginning of a name is matched by a dot alone. Symlinks are not
+//! others, and a backslash takes the meaning of the character behind it; as in a shell, a dot at the beginning of a name is matched by a dot alone. Symlinks are not
 //! followed behind the first wildcard.
 
 use std::ffi::{OsStr, OsString};
@@ -18,6 +18,7 @@ use super::error::PayloadError;
 use super::hidden::HiddenName;
 use super::others::Others;
 use super::refusal::shown;
+use super::selection::Selection;
 
 /// The name that stands for the entry of the sending PE, where it is the first one with a wildcard.
 const OF_PE: &str = "p*";
@@ -102,6 +103,7 @@ impl Pattern {
         Ok((!files.is_empty()).then(|| Content::Dealt {
             base,
             files: files.into(),
+            with_root: false,
         }))
     }
 }
@@ -130,7 +132,7 @@ fn matches_below(
         let found = below.join(&name);
         let is_folder = is_folder(&base.join(&found))?;
         match rest {
-            [] => list_files(base, &found, files)?,
+            [] => list_files(base, &found, &Selection::default(), files)?,
             rest if is_folder => matches_below(base, &found, rest, files)?,
             _ => {}
         }
@@ -180,7 +182,7 @@ fn is_match(pattern: &[u8], name: &[u8]) -> bool {
 
 /// Matches a whole name. Behind a `*` it is enough to go back to the last one, so that no pattern takes
 /// more than the product of the two lengths.
-fn fits(mut pattern: &[u8], mut name: &[u8]) -> bool {
+pub(super) fn fits(mut pattern: &[u8], mut name: &[u8]) -> bool {
     let mut last_star: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -207,6 +209,7 @@ fn fits_once<'p, 'n>(pattern: &'p [u8], name: &'n [u8]) -> Option<(&'p [u8], &'n
     };
     match first {
         b'?' => Some((rest, &name[character(name)..])),
+        b'\\' if !rest.is_empty() => (rest[0] == *byte).then_some((&rest[1..], tail)),
         b'[' => match set_of(rest) {
             Some((wanted, rest)) => wanted(*byte).then_some((rest, tail)),
             None => (*byte == b'[').then_some((rest, tail)),
@@ -262,6 +265,8 @@ mod tests {
             ("[]x]y", &["]y", "xy"]),
             ("*", &["a", "["]),
             (".*", &[".a", ".."]),
+            (r"\*\a", &["*a"]),
+            ("a\\", &["a\\"]),
             ("a[", &["a["]),
             ("**", &["a"]),
             ("*a*b", &["ab", "aab", "xaxbxb"]),
@@ -316,7 +321,7 @@ mod tests {
         let pattern = Pattern::of(&dir.join(pattern)).expect("it has wildcards");
         let pattern = pattern.of_pe(others, PeId(1)).expect("one entry");
         match pattern.content().expect("all can be read")? {
-            Content::Dealt { base, files } => {
+            Content::Dealt { base, files, .. } => {
                 let base = base.strip_prefix(dir).expect("it is below").to_owned();
                 let files = files.iter().map(|it| it.to_str().unwrap_or("").to_owned());
                 Some((base, files.collect()))

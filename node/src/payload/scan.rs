@@ -21,6 +21,7 @@ use super::extents::Extents;
 use super::hidden::HiddenName;
 use super::inode::Inode;
 use super::refusal::Refusal;
+use super::selection::{Choice, Selection};
 
 /// An entry of a message to be sent.
 #[derive(Debug)]
@@ -74,13 +75,15 @@ impl FoundEntry {
 pub(super) struct Walk {
     base: PathBuf,
     state: WalkState,
+    /// Which entries below a root directory are found.
+    selection: Selection,
     /// Number of files and folders that have been left out.
     pub left_out: u64,
 }
 
 enum WalkState {
-    /// Before the root; with the files of a dealt message.
-    Begun(Option<Arc<[PathBuf]>>),
+    /// Before the root; with the files of a dealt message, and whether its directory is the root.
+    Begun(Option<(Arc<[PathBuf]>, bool)>),
     /// Before the part of a file with this position and length.
     Part(u64, u64),
     /// Behind a root that is not a directory.
@@ -109,9 +112,13 @@ impl Iterator for Walk {
                 Some(part_of(self.base.clone(), at, bytes))
             }
             WalkState::AtFile => None,
-            WalkState::Below(cursor, listings) => {
-                next_below(&self.base, cursor, listings, &mut self.left_out)
-            }
+            WalkState::Below(cursor, listings) => next_below(
+                &self.base,
+                cursor,
+                listings,
+                &self.selection,
+                &mut self.left_out,
+            ),
             WalkState::Dealt(cursor, files, next) => next_dealt(&self.base, cursor, files, next),
             WalkState::Open(.., came) if *came => None,
             WalkState::Open(file, inode, came) => {
@@ -127,7 +134,9 @@ impl Walk {
     pub fn of(content: &Content) -> Self {
         let state = match content {
             Content::Entry(_) => WalkState::Begun(None),
-            Content::Dealt { files, .. } => WalkState::Begun(Some(files.clone())),
+            Content::Dealt {
+                files, with_root, ..
+            } => WalkState::Begun(Some((files.clone(), *with_root))),
             Content::Part { at, bytes, .. } => WalkState::Part(*at, *bytes),
         };
         Self::at(content.path(), state)
@@ -142,7 +151,16 @@ impl Walk {
         Self {
             base: path.to_owned(),
             state,
+            selection: Selection::default(),
             left_out: 0,
+        }
+    }
+
+    /// Finds only what is selected.
+    pub fn of_selected(path: &Path, selection: &Selection) -> Self {
+        Self {
+            selection: selection.clone(),
+            ..Self::at(path, WalkState::Begun(None))
         }
     }
 
@@ -164,12 +182,15 @@ impl Walk {
         })
     }
 
-    fn begin(&mut self, files: Option<Arc<[PathBuf]>>) -> Result<FoundEntry, PayloadError> {
+    fn begin(&mut self, files: Option<(Arc<[PathBuf]>, bool)>) -> Result<FoundEntry, PayloadError> {
         let base = self.base.clone();
         let unread = || PayloadError::io("read", &self.base);
-        if let Some(files) = files {
+        if let Some((files, with_root)) = files {
             let cursor = Cursor::open(&self.base).map_err(unread())?;
             self.state = WalkState::Dealt(cursor, files, 0);
+            if with_root {
+                return examine(base, PathBuf::new());
+            }
             return Ok(FoundEntry {
                 entry: Entry::dealt_root(),
                 source: base,
@@ -222,12 +243,16 @@ fn next_below(
     base: &Path,
     cursor: &mut Cursor,
     listings: &mut Vec<DirectoryNames>,
+    selection: &Selection,
     left_out: &mut u64,
 ) -> Option<Result<FoundEntry, PayloadError>> {
     loop {
         if let Some(name) = listings.last_mut()?.next() {
             if HiddenName::parse(&name).is_some() {
                 *left_out += 1;
+                continue;
+            }
+            if !selection.is_empty() && !is_selected(cursor, &name, selection) {
                 continue;
             }
             let found = step(base, cursor, &name).and_then(|found| {
@@ -245,6 +270,20 @@ fn next_below(
         {
             return Some(Err(fault));
         }
+    }
+}
+
+/// Returns whether the entry `name` of the cursor's directory is taken, or may have entries that are. One
+/// that cannot be examined is: its error is reported later.
+fn is_selected(cursor: &Cursor, name: &OsStr, selection: &Selection) -> bool {
+    let Ok(found) = statat(cursor.here(), name, AtFlags::SYMLINK_NOFOLLOW) else {
+        return true;
+    };
+    let is_folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    match selection.choose(&cursor.path().join(name), is_folder) {
+        Choice::Taken => true,
+        Choice::Open => is_folder,
+        Choice::LeftOut => false,
     }
 }
 

@@ -14,6 +14,7 @@ use super::measured::Measured;
 use super::others::Others;
 use super::outgoing::Outgoing;
 use super::pack::Packer;
+use super::selection::Selection;
 use crate::limits::DISK_BLOCK_BYTES;
 
 /// Returns an error if a message is not the version that an earlier run has measured or delivered.
@@ -56,6 +57,7 @@ pub fn version_at(path: &Path, is_dealt: bool, tell: &dyn Fn()) -> Option<(u64, 
             let root = Some(PeId::ROOT);
             deal(
                 path,
+                &Selection::default(),
                 Others {
                     root,
                     ..Others::all(2)

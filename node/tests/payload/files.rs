@@ -13,7 +13,7 @@ use crate::support::{Scratch, describe, entry_ends, names, pack, rich_message};
 use crate::support::{set_mtime, touch, unpack, unpacker};
 use flitcast_node::activity_monitor::ActivityMonitor;
 use flitcast_node::payload::{
-    Content, Others, Outgoing, Packer, PayloadError, Refusal, Unpacker, deal, remove,
+    Content, Others, Outgoing, Packer, PayloadError, Refusal, Selection, Unpacker, deal, remove,
 };
 use flitcast_proto::PeId;
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ fn dealt_files_arrive_with_their_directories() -> io::Result<()> {
     let (dir, source, _) = rich_message()?;
     let mut sent = describe(&source)?;
     let mut arrived = Vec::new();
-    let dealt = deal(&source, among(4)).expect("it is readable");
+    let dealt = deal(&source, &Selection::default(), among(4)).expect("it is readable");
     for (pe, content) in dealt.iter().flatten().enumerate() {
         let destination = dir.join(&format!("p{pe}"));
         unpack(&pack(content, &[100]), &[77], &destination, false).expect("it is good");
@@ -100,7 +100,7 @@ proptest! {
         }
         // `pack` asserts that the message has the measured length.
         let whole = Content::Entry(source.clone());
-        let dealt = deal(&source, among(pes)).expect("it is readable");
+        let dealt = deal(&source, &Selection::default(), among(pes)).expect("it is readable");
         for (pe, content) in dealt.iter().flatten().chain([&whole]).enumerate() {
             let message = pack(content, &sent_in);
             let destination = dir.path().join(format!("p{pe}"));

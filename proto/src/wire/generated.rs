@@ -729,6 +729,10 @@ pub struct FilePayload {
     /// The number of parts of a file; 0 for one for each PE.
     #[prost(uint32, tag = "10")]
     pub parts: u32,
+    /// Rules in the form of gitignore that choose among the files of each message, or of `input` if
+    /// that is distributed.
+    #[prost(string, repeated, tag = "11")]
+    pub rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

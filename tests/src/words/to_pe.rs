@@ -103,6 +103,7 @@ fn files() -> Payload {
         lines: true,
         block_bytes: 1 << 40,
         parts: 3,
+        rules: vec!["*.tmp".to_owned(), "!keep.tmp".to_owned()],
     })
 }
 
@@ -121,7 +122,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
 /// The text of a payload made of files.
 pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
     names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
-    lines: true block_bytes: 1099511627776 parts: 3 }"#;
+    lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp" }"#;
 
 /// Returns all messages of the coordinator.
 pub fn to_pe() -> Vec<(ToPe, String)> {

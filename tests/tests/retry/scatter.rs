@@ -1,5 +1,6 @@
 //! PEs that die during a scatter.
 
+use flitcast_tests::files::{fill, names};
 use rustix::process::Signal;
 
 use super::{Files, kill, numbers};
@@ -135,4 +136,15 @@ fn what_went_in_packets_goes_on_in_packets() {
     let resumed = files.resume("--revive -v").ok();
     files.assert_complete(&before);
     resumed.prints(&["200 packets a message"]);
+}
+
+/// The rules stand in the record.
+#[test]
+fn what_is_left_out_stays_left_out() {
+    let files = Files::new(2);
+    fill(&files.input().join("p1/some.tmp"), 10);
+    let (finished, _) = files.killing("scatter --exclude *.tmp --exclude !p\"", "p3", 4);
+    finished.with_code(1);
+    files.resume("--revive").ok();
+    assert_eq!(names(&files.output().join("p1")), ["some"]);
 }

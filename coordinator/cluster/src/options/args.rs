@@ -15,6 +15,7 @@ use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
+use crate::options::selection::SelectionArgs;
 use crate::options::tree::TreeArgs;
 use crate::options::values::{broadcast_help, gossip_help, values_of};
 
@@ -250,6 +251,9 @@ pub struct RoundArgs {
     /// Folder for the messages, where p3 is P3's: each becomes visible whole or not at all.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Which files of the input are sent.
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     pub force: bool,

@@ -18,6 +18,7 @@ pub mod pictures;
 pub mod ports;
 pub mod prices;
 pub mod retries;
+pub mod selection;
 pub mod timeouts;
 pub mod tree;
 pub mod values;

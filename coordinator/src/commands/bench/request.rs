@@ -12,6 +12,7 @@ use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::selection::SelectionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
 
@@ -49,6 +50,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         cover: false,
         input: None,
         output: None,
+        selection: SelectionArgs::default(),
         force: false,
         retry: None,
         dry_run: false,

@@ -24,6 +24,7 @@ use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::selection::SelectionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use flitcast_cluster::site::topology::Topology;
@@ -384,6 +385,7 @@ impl MapArgs {
             cover: false,
             input: Some(input),
             output: Some(output),
+            selection: SelectionArgs::default(),
             force,
             retry,
             rounds: 1,

@@ -353,6 +353,9 @@ pub struct FilePayload {
     pub block_bytes: u64,
     /// The number of parts of the file; 0 for one for each PE.
     pub parts: u32,
+    /// Rules in the form of gitignore that choose among the files of each message, or with `spread` of
+    /// `input`. If the first one begins with `!`, only what such a rule takes is sent.
+    pub rules: Vec<String>,
 }
 
 impl FilePayload {

@@ -134,7 +134,7 @@ impl Wire for Payload {
     }
 }
 
-record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts } }
+record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules } }
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {

@@ -51,6 +51,8 @@ pub struct FilesAt<'a> {
     pub shards: &'a [OsString],
     /// The division of one file over the PEs.
     pub division: Option<Division>,
+    /// Rules that choose among the files.
+    pub rules: &'a [String],
     /// Whether existing files in the output are replaced.
     pub replace: bool,
     /// Whether the files are on other hosts, and are not checked here.
@@ -86,6 +88,12 @@ impl AskedMessages {
             (
                 spread.unwrap_or_default(),
                 spread.is_some(),
+                input,
+                args.input.is_some(),
+            ),
+            (
+                args.selection.given().unwrap_or_default(),
+                args.selection.given().is_some(),
                 input,
                 args.input.is_some(),
             ),
@@ -192,6 +200,7 @@ impl AskedMessages {
                     lines: files.division.is_some_and(|division| division.lines),
                     block_bytes: files.division.map_or(0, |division| division.block_bytes),
                     parts: files.division.map_or(0, |division| division.parts),
+                    rules: files.rules.to_vec(),
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

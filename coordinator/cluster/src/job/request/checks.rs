@@ -325,6 +325,8 @@ impl Checks<'_> {
 
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<AskedMessages>) -> Option<(Payload, Vec<u64>)> {
+        let rules = self.asked.round.selection.rules();
+        let rules = self.keep(rules)?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
         // A PE under a daemon has another working folder.
@@ -339,6 +341,7 @@ impl Checks<'_> {
             spread: self.asked.spread,
             shards: &self.asked.shards,
             division: self.asked.division,
+            rules: &rules,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)

@@ -52,6 +52,7 @@ pub fn measure_input(
         (Layout::Shards, None) => payload::read_input_dir(input, all_pes),
         (Layout::Pieces, None) => payload::pieces_input(input, all_pes),
     };
+    let contents = contents.and_then(|contents| payload::select(files, contents));
     let mut contents = contents.map_err(all)?;
     let owed = |it: &DeliveryId| {
         operation.collective().can_deliver(tree, *it) && (spread || !left_out(*it))

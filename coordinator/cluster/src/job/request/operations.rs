@@ -1,6 +1,6 @@
 //! The command line of each operation as a request.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -30,6 +30,11 @@ impl Request {
     /// Checks the command line of `flitcast scatter`.
     pub fn scatter(mut args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
         let division = args.division.parsed().or_else(one)?;
+        if let (Some(option), Some(_)) = (args.round.selection.given(), division) {
+            return one(anyhow!(
+                "{option}: one file is divided (--lines, --blocks, --split), which has no files to leave out"
+            ));
+        }
         let tree = &mut args.round.transfer.tree;
         if let Some(Division {
             parts: parts @ 1.., ..

@@ -77,6 +77,11 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         lines: top.flag("lines"),
         block_bytes: count("block_bytes"),
         parts: u32::try_from(count("parts")).unwrap_or(u32::MAX),
+        rules: top
+            .find("rules", |field| {
+                field.texts_where("a list of rules", |_| true)
+            })
+            .unwrap_or_default(),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
     let delivered = |field: &_| read_delivered(field, operation, some_tree, others);

@@ -35,6 +35,8 @@ impl Record {
         let nodes = network.map(|(_, nodes)| format!("{nodes:?}"));
         let pes: Vec<String> = site.pes.iter().map(|name| quoted(name)).collect();
         let pes = (!pes.is_empty()).then(|| format!("[{}]", names(&pes)));
+        let rules: Vec<String> = files.rules.iter().map(|rule| quoted(rule)).collect();
+        let rules = (!rules.is_empty()).then(|| format!("[{}]", names(&rules)));
         let order = (way.order != MessageOrder::Tail).then(|| quoted(&way.order.to_string()));
         let packets = way.packets.map(|packets| quoted(&packets.to_string()));
         let flag = |key, is_set: bool| optional_line(key, is_set.then_some(true), "");
@@ -69,6 +71,7 @@ impl Record {
                 "",
             ),
             optional_line("parts", Some(files.parts).filter(|it| *it > 0), ""),
+            optional_line("rules", rules, ""),
             flag("replace", files.replace),
             flag("apart", files.apart),
         ];

@@ -1,0 +1,324 @@
+//! The choice of files by rules in the form of gitignore: `*.tmp`, `/build/`, `!keep.tmp`.
+//!
+//! Paths begin at the root of a message, or at the input if its files are dealt. The last rule that
+//! matches an entry decides; an entry that none matches is treated as the folder around it. A folder that
+//! is left out is not read. If the first rule takes files, only those are sent that a rule takes.
+
+use std::path::Path;
+
+use flitcast_proto::wire::control::FilePayload;
+
+use super::content::Content;
+use super::deal::list_files;
+use super::error::PayloadError;
+use super::pattern::fits;
+
+/// Rules that choose among the entries of a message; without rules, all are taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    takes: bool,
+    is_for_folders: bool,
+    /// The patterns of the names of a path.
+    names: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// `**`: any number of folders.
+    Folders,
+    Name(Vec<u8>),
+}
+
+/// The decision about an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Taken,
+    /// No rule matches, and only what a rule takes is sent: in a folder there may be such entries.
+    Open,
+    LeftOut,
+}
+
+impl Selection {
+    /// Parses rules; blank ones and comments (`#`) are skipped.
+    pub fn parse(rules: &[String]) -> Selection {
+        Selection {
+            rules: rules.iter().filter_map(|rule| Rule::parse(rule)).collect(),
+        }
+    }
+
+    /// Returns whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Decides about an entry by its path.
+    pub(super) fn choose(&self, path: &Path, is_folder: bool) -> Choice {
+        let path: Vec<&[u8]> = path.iter().map(|name| name.as_encoded_bytes()).collect();
+        let mut choice = match self.rules.first() {
+            Some(first) if first.takes => Choice::Open,
+            _ => Choice::Taken,
+        };
+        for end in 1..=path.len() {
+            let is_folder = is_folder || end < path.len();
+            let mut rules = self.rules.iter().rev();
+            choice = match rules.find(|rule| rule.matches(&path[..end], is_folder)) {
+                Some(rule) if rule.takes => Choice::Taken,
+                Some(_) => return Choice::LeftOut,
+                None => choice,
+            };
+        }
+        choice
+    }
+
+    /// Returns a message with the entries of `content` that are taken. A message that is a single file
+    /// stays as it is.
+    fn of_content(&self, content: Content) -> Result<Content, PayloadError> {
+        Ok(match content {
+            Content::Entry(base) if base.is_dir() => {
+                let mut files = Vec::new();
+                list_files(&base, Path::new(""), self, &mut files)?;
+                Content::Dealt {
+                    base,
+                    files: files.into_iter().map(|(_, path)| path).collect(),
+                    with_root: true,
+                }
+            }
+            Content::Dealt {
+                base,
+                files,
+                with_root,
+            } => {
+                let is_folder = |path: &Path| {
+                    let found = base.join(path).symlink_metadata();
+                    found.is_ok_and(|found| found.is_dir())
+                };
+                let is_taken = |path: &&Path| self.choose(path, is_folder(path)) == Choice::Taken;
+                let taken = files.iter().map(|path| path.as_path()).filter(is_taken);
+                let files = taken.map(Path::to_owned).collect();
+                Content::Dealt {
+                    files,
+                    base,
+                    with_root,
+                }
+            }
+            whole => whole,
+        })
+    }
+}
+
+/// Returns messages with the entries that the rules of a payload take. Those of a payload that is dealt
+/// have no others.
+///
+/// # Errors
+///
+/// Returns the errors of all folders that cannot be read.
+pub fn select(
+    files: &FilePayload,
+    contents: Vec<Option<Content>>,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let selection = Selection::parse(&files.rules);
+    if selection.is_empty() || files.spread {
+        return Ok(contents);
+    }
+    let (mut selected, mut faults) = (Vec::new(), Vec::new());
+    for content in contents {
+        let content = content.map(|content| selection.of_content(content));
+        selected.push(content.transpose().unwrap_or_else(|fault| {
+            faults.push(fault);
+            None
+        }));
+    }
+    match faults.is_empty() {
+        true => Ok(selected),
+        false => Err(faults),
+    }
+}
+
+impl Rule {
+    fn parse(rule: &str) -> Option<Rule> {
+        let rule = rule.strip_suffix('\r').unwrap_or(rule);
+        let bare = rule.trim_end_matches(' ');
+        // A backslash keeps the blank behind it.
+        let rule = match rule[bare.len()..].is_empty() || !bare.ends_with('\\') {
+            true => bare,
+            false => &rule[..=bare.len()],
+        };
+        let (takes, rule) = match rule.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, rule),
+        };
+        let is_for_folders = rule.ends_with('/');
+        let path = rule.trim_end_matches('/');
+        if path.is_empty() || rule.starts_with('#') {
+            return None;
+        }
+        let is_at_root = path.contains('/');
+        let mut names = if is_at_root {
+            vec![]
+        } else {
+            vec![Part::Folders]
+        };
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            match name {
+                "**" if names.last() == Some(&Part::Folders) => {}
+                "**" => names.push(Part::Folders),
+                name => names.push(Part::Name(name.as_bytes().to_vec())),
+            }
+        }
+        // Only entries of a folder match, and not the folder itself.
+        if names.last() == Some(&Part::Folders) {
+            names.push(Part::Name(b"*".to_vec()));
+        }
+        Some(Rule {
+            takes,
+            is_for_folders,
+            names,
+        })
+    }
+
+    /// Returns whether the rule matches the whole path. Behind a `**` it is enough to go back to the last
+    /// one, so that no rule takes more than the product of the two lengths.
+    fn matches(&self, path: &[&[u8]], is_folder: bool) -> bool {
+        let (mut names, mut path) = (&self.names[..], path);
+        let mut last_folders: Option<(&[Part], &[&[u8]])> = None;
+        if self.is_for_folders && !is_folder {
+            return false;
+        }
+        loop {
+            match (names, path) {
+                ([Part::Folders, rest @ ..], _) => {
+                    names = rest;
+                    last_folders = Some((rest, path));
+                }
+                ([Part::Name(pattern), rest @ ..], [name, below @ ..]) if fits(pattern, name) => {
+                    (names, path) = (rest, below);
+                }
+                ([], []) => return true,
+                _ => match last_folders {
+                    Some((behind, [_, below @ ..])) => {
+                        last_folders = Some((behind, below));
+                        (names, path) = (behind, below);
+                    }
+                    _ => return false,
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(rules: &[&str], path: &str) -> Choice {
+        let rules: Vec<String> = rules.iter().map(|&rule| rule.to_owned()).collect();
+        let is_folder = path.ends_with('/');
+        Selection::parse(&rules).choose(Path::new(path), is_folder)
+    }
+
+    /// The examples of gitignore's manual, and those that are often wrong.
+    #[test]
+    fn rules_are_those_of_gitignore() {
+        for (rule, left_out, taken) in [
+            (
+                "*.tmp",
+                &["a.tmp", "d/e/.tmp", "a.tmp/x"][..],
+                &["a.tmpx", "tmp"][..],
+            ),
+            ("/*.tmp", &["a.tmp"], &["d/a.tmp"]),
+            (
+                "doc/frotz",
+                &["doc/frotz", "doc/frotz/x"],
+                &["a/doc/frotz", "doc", "doc/a/frotz"],
+            ),
+            (
+                "doc/frotz/",
+                &["doc/frotz/", "doc/frotz/x"],
+                &["doc/frotz", "a/doc/frotz/"],
+            ),
+            (
+                "frotz/",
+                &["frotz/", "a/frotz/", "a/frotz/x"],
+                &["frotz", "a/frotz"],
+            ),
+            ("foo/*", &["foo/a", "foo/a/b"], &["foo/", "a/foo/b"]),
+            ("**/foo", &["foo", "a/b/foo"], &["foox", "a/b"]),
+            (
+                "**/foo/bar",
+                &["foo/bar", "a/foo/bar"],
+                &["foo/a/bar", "bar"],
+            ),
+            ("abc/**", &["abc/a", "abc/a/b"], &["abc/", "x/abc/a"]),
+            (
+                "a/**/b",
+                &["a/b", "a/x/b", "a/x/y/b", "a/b/b"],
+                &["a/x", "b", "a/bb"],
+            ),
+            (
+                "a/**/b/**/c",
+                &["a/b/c", "a/1/b/2/3/c", "a/b/b/c"],
+                &["a/c", "a/c/b"],
+            ),
+            (r"\!x", &["!x"], &["x"]),
+            (r"\#x", &["#x"], &["x"]),
+            (r"a\*", &["a*"], &["ab", r"a\b"]),
+            (r"a\ ", &["a "], &["a"]),
+            ("a  ", &["a"], &["a "]),
+            ("[a-c]?", &["b1", "x/c."], &["b", "d1"]),
+            ("# all", &[], &["# all", "all"]),
+            ("", &[], &["a"]),
+            ("/", &[], &["a"]),
+        ] {
+            for path in left_out {
+                assert_eq!(choose(&[rule], path), Choice::LeftOut, "{rule} {path}");
+            }
+            for path in taken {
+                assert_eq!(choose(&[rule], path), Choice::Taken, "{rule} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_rule_that_matches_decides() {
+        let rules = ["*.log", "!keep.log", "old/"];
+        for (path, expected) in [
+            ("a.log", Choice::LeftOut),
+            ("keep.log", Choice::Taken),
+            ("d/keep.log", Choice::Taken),
+            // A folder that is left out is not read.
+            ("old/keep.log", Choice::LeftOut),
+            ("a", Choice::Taken),
+        ] {
+            assert_eq!(choose(&rules, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_first_rule_takes_is_taken() {
+        let rules = ["!*.rs", "!/docs/", "target/", "draft.*"];
+        for (path, expected) in [
+            ("src/a.rs", Choice::Taken),
+            ("a.txt", Choice::Open),
+            ("src/", Choice::Open),
+            ("docs/a.txt", Choice::Taken),
+            ("docs/draft.rs", Choice::LeftOut),
+            ("src/docs/a.txt", Choice::Open),
+            ("target/a.rs", Choice::LeftOut),
+        ] {
+            assert_eq!(choose(&rules, path), expected, "{path}");
+        }
+    }
+
+    /// A search that tries all ways to divide the path among the folders would not end.
+    #[test]
+    fn many_folders_take_no_longer_than_one() {
+        let rule = "**/a/".repeat(40) + "b";
+        let path = "a/".repeat(400) + "c";
+        assert_eq!(choose(&[&rule], &path), Choice::Taken);
+    }
+}

@@ -104,6 +104,7 @@ mod tests {
             own_links: false,
             versions: Vec::new(),
             dry_run: false,
+            max_bits_per_second: 0,
         }
     }
 

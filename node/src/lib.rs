@@ -77,7 +77,7 @@ mod store;
 pub mod system;
 pub mod task;
 pub mod timeout_stream;
-mod tuning;
+pub mod tuning;
 
 pub use config::NodeConfig;
 pub use counters::Tally;

@@ -91,11 +91,14 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Limits all connections together to the rate of the PE's link, with pacing in turns.
-    pub fn pace(&mut self, schedule: &PeSchedule) -> io::Result<()> {
-        let pacer = match schedule.in_turns {
-            true => Some(Pacer::new(schedule.pace.port_ticks_per_byte)?),
-            false => None,
+    /// Limits all connections together: to the rate of the PE's link, with pacing in turns, or to the
+    /// rate of `limit`, if that is lower.
+    pub fn pace(&mut self, schedule: &PeSchedule, limit: Option<&Pacer>) -> io::Result<()> {
+        let link = schedule.pace.port_ticks_per_byte;
+        let pacer = match limit {
+            Some(limit) if !schedule.in_turns || limit.ns_per_byte() >= link => Some(limit.clone()),
+            _ if schedule.in_turns => Some(Pacer::new(link)?),
+            _ => None,
         };
         for link in self.all_mut() {
             link.pace(pacer.clone());

@@ -1,6 +1,7 @@
 //! Pacing of sends in turns. A connection accepts as much as a socket buffers, and the host's queue
 //! behind that grows to the same length; requests for data and acknowledgements then wait behind the
-//! host's own data. So in turns a PE gives its connections no more than its link carries.
+//! host's own data. So in turns a PE gives its connections no more than its link carries. A limit of the
+//! rate is kept in the same way.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -33,6 +34,11 @@ impl Pacer {
             at: clock::now(),
             alarm: Alarm::new()?,
         }))))
+    }
+
+    /// Returns the inverse of the rate.
+    pub fn ns_per_byte(&self) -> f64 {
+        self.0.lock().expect("nobody panics with it").ns_per_byte
     }
 
     /// Waits until some of `bytes` may be sent at once; returns their number.

@@ -24,6 +24,7 @@ use crate::error::NodeError;
 use crate::inbox::Inbox;
 use crate::io::{NodeIo, RoundBuffers};
 use crate::neighbours::Neighbours;
+use crate::pacer::Pacer;
 use crate::parts::Parts;
 use crate::payload::{self, file_system};
 use crate::rounds::{self, Channel};
@@ -270,6 +271,10 @@ async fn play_rounds(
     let trees = std::iter::once(&assignment.tree).chain(further);
     let records = assignment.record_spans;
     let spans = if records { MAX_REPORT_SPANS } else { 0 };
+    let limit = match assignment.max_bits_per_second {
+        0 => None,
+        rate => Some(Pacer::new(8e9 / rate as f64).map_err(NodeError::io("an alarm"))?),
+    };
     let mut lanes = Vec::new();
     for (lane, ((tree, neighbours), schedule)) in trees.zip(neighbours).zip(schedules).enumerate() {
         // Not before: the measurement of edges does not belong to a round.
@@ -277,7 +282,7 @@ async fn play_rounds(
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
         }
-        let paced = neighbours.pace(&schedule);
+        let paced = neighbours.pace(&schedule, limit.as_ref());
         paced.map_err(NodeError::io("an alarm"))?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
         lanes.push(NodeIo {

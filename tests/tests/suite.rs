@@ -14,6 +14,7 @@ mod baselines;
 mod bench;
 mod broadcast;
 mod brute_force;
+mod bwlimit;
 mod calibrate;
 mod certificates;
 mod check;

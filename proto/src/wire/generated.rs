@@ -622,6 +622,9 @@ pub struct Assignment {
     /// Whether no round follows. Then nothing in an output is changed.
     #[prost(bool, tag = "46")]
     pub dry_run: bool,
+    /// Highest rate at which the PE sends, on all its connections together; 0 for no limit.
+    #[prost(uint64, tag = "47")]
+    pub max_bits_per_second: u64,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }

@@ -88,6 +88,7 @@ pub fn assignment(collective: Collective, payload: Payload) -> Assignment {
             },
         ],
         dry_run: true,
+        max_bits_per_second: 80_000_000,
     }
 }
 
@@ -113,6 +114,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     peers { pe: 2 listen: "127.0.0.1:2" }
     peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
     job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true
+    max_bits_per_second: 80000000
     versions { message: 3 bytes: 9 state: 1 digest: "0123456789abcdef" }
     versions { message: 1 bytes: 8 state: 18446744073709551615 }
     lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1

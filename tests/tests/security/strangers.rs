@@ -45,6 +45,7 @@ fn assignment(parents: &[Option<u32>], listen: SocketAddr, of: Collective) -> As
         own_links: false,
         versions: Vec::new(),
         dry_run: false,
+        max_bits_per_second: 0,
     }
 }
 

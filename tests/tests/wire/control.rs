@@ -114,6 +114,7 @@ fn a_tree_may_lack_pes() {
         peers { pe: 2 listen: "127.0.0.1:2" }
         peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
-        job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true }"#;
+        job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true
+        max_bits_per_second: 80000000 }"#;
     TO_PE.are_alike(&Reference::new(), word, text);
 }

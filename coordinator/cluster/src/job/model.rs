@@ -1,5 +1,6 @@
 //! The model of a cluster, from measurements or a profile.
 
+use flitcast_node::tuning::pacer::AT_ONCE_NS;
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_plan::cost::{Host, Hosts, Model, Ports};
@@ -62,11 +63,11 @@ pub fn assumed_host() -> Host {
 }
 
 /// Returns whether the edges of a site's PEs share ports. Shaped links do, unless the user requested
-/// otherwise, and so does the network card of a host with one address; processes of one machine share
-/// only its cores.
+/// otherwise, and so do those of a PE with a limit of its rate, and the network card of a host with one
+/// address; processes of one machine share only its cores.
 pub fn ports(site: &Site) -> Ports {
     let one_card = site.placement.is_spread() && site.placement.has_any_edge();
-    match (site.is_shaped() || one_card) && !site.own_links {
+    match (site.is_shaped() || one_card) && !site.own_links || site.limit.is_some() {
         true => Ports::Single,
         false => Ports::PerEdge,
     }
@@ -132,11 +133,26 @@ pub fn wires(edges: &[MeasuredEdge], hosts: &Hosts, site: &Site) -> Vec<Edge> {
 /// Creates a model of a site from wires and hosts' costs.
 pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     let shaped = site.is_shaped();
-    Model {
+    let model = Model {
         own_links: site.own_links,
         acknowledged: acknowledged(site),
         ..model(edges, hosts, ports(site), BUFFER_BYTES, shaped)
+    };
+    limited(model, site)
+}
+
+/// Applies the limit of a site's rate to a model.
+fn limited(mut model: Model, site: &Site) -> Model {
+    if let Some(limit) = site.limit {
+        let limit = 8e9 / limit.0 as f64;
+        for Edge { down, up } in &mut model.edges {
+            down.ns_per_byte = down.ns_per_byte.max(limit);
+            up.ns_per_byte = up.ns_per_byte.max(limit);
+        }
+        (model.ports, model.own_links) = (Ports::Single, false);
+        model.ahead_ns = model.ahead_ns.min(AT_ONCE_NS);
     }
+    model
 }
 
 /// Creates the model of a site from a profile.
@@ -145,14 +161,15 @@ pub fn model_by(profile: &Profile, site: &Site) -> Model {
         acknowledged: acknowledged(site),
         ..profile.model()
     };
-    match site.own_links {
+    let model = match site.own_links {
         true => Model {
             ports: ports(site),
             own_links: true,
             ..model
         },
         false => model,
-    }
+    };
+    limited(model, site)
 }
 
 impl Profile {

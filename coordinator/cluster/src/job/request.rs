@@ -21,6 +21,7 @@ mod operations;
 mod order;
 mod output;
 mod roots;
+mod selection;
 mod trees;
 
 pub use super::choice::Forecast;

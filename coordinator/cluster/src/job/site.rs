@@ -13,6 +13,7 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::reachability::Reachability;
 use crate::site::topology::Topology;
+use crate::text::units::BitRate;
 
 /// The PEs of a request and their tree.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct Site {
     pub guard: Guard,
     /// Whether each PE has a separate link to each neighbour.
     pub own_links: bool,
+    /// The highest rate at which each PE sends; `None` for no limit.
+    pub limit: Option<BitRate>,
 }
 
 impl Site {
@@ -53,6 +56,7 @@ impl Site {
             tree: Arc::new(topology.tree),
             cluster: None,
             guard,
+            limit: None,
         }
     }
 
@@ -114,8 +118,12 @@ impl Site {
         self.links.iter().any(Option::is_some)
     }
 
-    /// Describes the links, such as `links of 200mbit, 1ms`; `None` if none is shaped.
+    /// Describes the links, such as `links of 200mbit, 1ms`, or the limit of the rate; `None` if there
+    /// is neither. Shaped links have no limit.
     pub fn links_name(&self) -> Option<String> {
+        if let Some(limit) = self.limit {
+            return Some(format!("at most {limit} from each PE"));
+        }
         let present = self.tree.pes().map(|pe| self.links[pe.index()]);
         links_name(&present.collect::<Vec<_>>())
     }

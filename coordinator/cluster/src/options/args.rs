@@ -257,6 +257,10 @@ pub struct RoundArgs {
     /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     pub force: bool,
+    /// Let each PE send at this rate at most, on all its connections together, like 200mbit (kbit, mbit,
+    /// gbit).
+    #[arg(long, value_name = "RATE")]
+    pub bwlimit: Option<String>,
     /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another
     /// parent, and only what is missing is sent.
     #[arg(long, value_name = "N", help_heading = "Faults")]

@@ -145,6 +145,7 @@ fn site(
         cluster: record.site.cluster.clone(),
         links: record.site.links.clone(),
         own_links: record.site.own_links,
+        limit: record.site.limit,
         ..Site::of(topology, None, guard)
     }
 }

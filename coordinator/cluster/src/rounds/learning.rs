@@ -77,6 +77,7 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     let machines = costs.keys.len();
     let tells = matches!(request.messages.payload, Payload::Synthetic { .. })
         && !request.site.is_shaped()
+        && request.site.limit.is_none()
         && request.profile.is_none()
         && flits_on_edges(request, outcome).saturating_mul(machines as u64) <= LEARNED_FLITS;
     let Some(lesson) = lesson(outcome).filter(|_| tells) else {

@@ -51,6 +51,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         input: None,
         output: None,
         selection: SelectionArgs::default(),
+        bwlimit: None,
         force: false,
         retry: None,
         dry_run: false,

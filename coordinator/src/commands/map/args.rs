@@ -386,6 +386,7 @@ impl MapArgs {
             input: Some(input),
             output: Some(output),
             selection: SelectionArgs::default(),
+            bwlimit: None,
             force,
             retry,
             rounds: 1,

@@ -67,7 +67,14 @@ const CONTROL: &[Field] = &[
     one(
         8,
         &[
-            one(7, &[many::<Text>(6, &[]), many::<Octets>(7, &[])]),
+            one(
+                7,
+                &[
+                    many::<Text>(6, &[]),
+                    many::<Octets>(7, &[]),
+                    many::<Text>(11, &[]),
+                ],
+            ),
             many::<pb::ShapedEdge>(9, &[]),
             many::<pb::Peer>(19, &[]),
             many::<pb::Lane>(43, LANE),

@@ -251,6 +251,8 @@ pub struct Assignment {
     pub versions: Vec<Version>,
     /// Whether no round follows, so that nothing in an output may change.
     pub dry_run: bool,
+    /// Highest rate at which the PE sends, on all its connections together; 0 for no limit.
+    pub max_bits_per_second: u64,
 }
 
 /// A job, which may run several clusters one after the other.

@@ -63,7 +63,7 @@ record! {
 record! {
     Assignment = Assignment {
         version, peers, collective, flit_bytes, payload, record_spans, left_out, own_links, versions,
-        dry_run,
+        dry_run, max_bits_per_second,
     }
     put assignment {
         root: assignment.tree.root().0,

@@ -92,8 +92,8 @@ impl AskedMessages {
                 args.input.is_some(),
             ),
             (
-                args.selection.given().unwrap_or_default(),
-                args.selection.given().is_some(),
+                args.selection.first_option().unwrap_or_default(),
+                args.selection.first_option().is_some(),
                 input,
                 args.input.is_some(),
             ),

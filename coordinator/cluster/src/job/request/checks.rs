@@ -20,6 +20,7 @@ use super::open_choices::{Open, OpenChoices};
 use super::order::parse_order;
 use super::output::{create_output, output_fault};
 use super::roots::{laid, seen_from};
+use super::selection;
 use super::trees::{described, emulates_own_links};
 use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
@@ -29,7 +30,7 @@ use crate::job::parallel_trees::has_parts;
 use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::link_spec::LinkSpec;
+use crate::options::link_spec::{self, LinkSpec};
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::options::ports::Ports;
@@ -38,6 +39,7 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
 use crate::site::topology::{Topology, of_option};
+use crate::text::units::BitRate;
 
 /// Checks a command line whose operation on a tree is `operation`.
 ///
@@ -65,6 +67,7 @@ pub fn check(
     let flits = checks.flits();
     checks.cover();
     let link = checks.link();
+    let limit = checks.limit(link);
     let timeouts = checks.timeouts();
     let messages = checks.messages();
     checks.paths();
@@ -88,7 +91,7 @@ pub fn check(
     if !checks.faults.is_empty() {
         return Err(checks.faults);
     }
-    let site = checks.site(link, guard);
+    let site = checks.site((link, limit), guard);
     let way = checks.way(flits, order);
     let (Some(site), Some(way), Some((payload, bytes)), Some(timeouts), Some(retries)) =
         (site, way, payload, timeouts, retries)
@@ -265,6 +268,24 @@ impl Checks<'_> {
         }
     }
 
+    /// Checks the highest rate of each PE.
+    fn limit(&mut self, link: Option<Option<LinkSpec>>) -> Option<BitRate> {
+        let asked = self.asked.round.bwlimit.as_deref()?;
+        let limit = self.keep(link_spec::rate(asked).map_err(|why| anyhow!("--bwlimit: {why}")));
+        let has_links = |topology: &Topology| !topology.links.is_empty();
+        if link.flatten().is_some() || self.topology.as_ref().is_some_and(has_links) {
+            self.add(anyhow!(
+                "--bwlimit: these links are emulated and have a rate of their own; give that instead"
+            ));
+        }
+        if self.asked.round.cover {
+            self.add(anyhow!(
+                "--bwlimit: the trees of a cover would share it, so that one is as quick; take --cover out"
+            ));
+        }
+        limit.flatten()
+    }
+
     fn timeouts(&mut self) -> Option<Timeouts> {
         let settings = self.settings();
         let timeouts = match self.asked.round.transfer.timeouts.as_deref() {
@@ -325,7 +346,7 @@ impl Checks<'_> {
 
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<AskedMessages>) -> Option<(Payload, Vec<u64>)> {
-        let rules = self.asked.round.selection.rules();
+        let rules = selection::rules(&self.asked.round.selection);
         let rules = self.keep(rules)?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
@@ -487,7 +508,11 @@ impl Checks<'_> {
     }
 
     /// Returns the PEs, their tree and their links.
-    fn site(&mut self, link: Option<Option<LinkSpec>>, guard: Option<Guard>) -> Option<Site> {
+    fn site(
+        &mut self,
+        (link, limit): (Option<Option<LinkSpec>>, Option<BitRate>),
+        guard: Option<Guard>,
+    ) -> Option<Site> {
         let (args, ports) = (&self.asked.round, self.asked.ports);
         let site = Site::of(self.topology.take()?, link?, guard?);
         let has_own_links = site.own_links || emulates_own_links(args);
@@ -495,6 +520,7 @@ impl Checks<'_> {
             cluster: args.transfer.tree.cluster_file(),
             placement: self.placement.take()?,
             own_links: ports.map_or(has_own_links, |ports| ports == Ports::Multi),
+            limit,
             ..site
         })
     }

@@ -214,6 +214,7 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
         reach: request.site.reach.clone(),
         cluster: request.site.cluster.clone(),
         own_links: request.site.own_links,
+        limit: request.site.limit,
         ..Site::of(topology.clone(), link, request.site.guard.clone())
     };
     Request {

@@ -30,7 +30,7 @@ impl Request {
     /// Checks the command line of `flitcast scatter`.
     pub fn scatter(mut args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
         let division = args.division.parsed().or_else(one)?;
-        if let (Some(option), Some(_)) = (args.round.selection.given(), division) {
+        if let (Some(option), Some(_)) = (args.round.selection.first_option(), division) {
             return one(anyhow!(
                 "{option}: one file is divided (--lines, --blocks, --split), which has no files to leave out"
             ));

@@ -14,6 +14,7 @@ use crate::options::link_spec::EdgeSpec;
 use crate::site::cluster_file::host_list;
 use crate::site::reachability::Reachability;
 use crate::site::slurm::Slurm;
+use crate::text::units::BitRate;
 
 /// Version of the records that this program writes and reads.
 pub const VERSION: u32 = 3;
@@ -53,6 +54,8 @@ pub struct RecordedSite {
     pub links: Vec<Option<EdgeSpec>>,
     /// Whether each PE has a separate link to each neighbour.
     pub own_links: bool,
+    /// The highest rate at which each PE sends.
+    pub limit: Option<BitRate>,
 }
 
 /// Makes a path absolute; it must be UTF-8.
@@ -109,6 +112,7 @@ impl Record {
                 credentials: request.site.guard.folder().map(absolute).transpose()?,
                 links: request.site.links.clone(),
                 own_links: request.site.own_links,
+                limit: request.site.limit,
             },
             timeouts: request.timeouts,
             files: FilePayload {

@@ -18,7 +18,7 @@ use crate::algorithms::candidates::{self, check_fits};
 use crate::algorithms::method::{Method, operation_by};
 use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::PositionedError;
-use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::link_spec::{self, EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
 use crate::options::timeouts;
@@ -60,6 +60,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let order = top.find("order", |field| field.parse_keyed(parse_order));
     let covers = top.flag("cover");
     site.own_links = top.flag("own_links");
+    let rate = |text: &str| link_spec::rate(text).map_err(|why| [why]);
+    let limit = top.find("bwlimit", |field| field.parse_keyed(rate));
+    site.limit = limit.flatten();
     // If the operation is unknown, the messages are read as those of a scatter.
     let known = way.as_ref().map(|way| way.operation);
     let operation = known.unwrap_or(Algorithm::FARTHEST_FIRST);

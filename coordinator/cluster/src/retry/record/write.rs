@@ -60,6 +60,11 @@ impl Record {
             optional_line("order", order, ""),
             flag("cover", way.covers),
             flag("own_links", site.own_links),
+            optional_line(
+                "bwlimit",
+                site.limit.map(|limit| quoted(&limit.to_string())),
+                "",
+            ),
             line("timeouts", quoted(&timeouts::written(&self.timeouts)), ""),
             line("input", path(&files.input), ""),
             line("output", path(&files.output), ""),

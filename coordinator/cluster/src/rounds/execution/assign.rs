@@ -50,6 +50,7 @@ impl Driver<'_> {
                 own_links: request.site.own_links,
                 versions: self.versions_for(pe),
                 dry_run: request.is_dry_run(),
+                max_bits_per_second: request.site.limit.map_or(0, |limit| limit.0),
             };
             self.controller.assign(self.now(), pe, assignment);
             // One at a time, because assignments may be long.

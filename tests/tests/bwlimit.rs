@@ -1,0 +1,79 @@
+//! A limit of the rate at which each PE sends.
+
+use flitcast_tests::files::{assert_same_below, fill, record, wait_for_partial};
+use flitcast_tests::{reported, resume, run, scratch};
+
+/// The least time of a round, as the sends of the busiest PE take it: 8 Mbit/s are a byte in a
+/// microsecond.
+#[test]
+fn no_pe_sends_faster_than_the_limit() {
+    for (line, busiest_bytes) in [
+        ("scatter -n 3 --size 50KiB", 150 << 10),
+        ("scatter --tree path:4 --size 50KiB", 150 << 10),
+        (
+            "scatter --tree star:4 --ports multi --size 50KiB",
+            150 << 10,
+        ),
+        ("gather --tree path:4 --size 50KiB", 150 << 10),
+        (
+            "gather --tree star:4 --pacing turns --size 150KiB",
+            150 << 10,
+        ),
+        (
+            "broadcast --tree star:4 --algorithm child-by-child --size 50KiB",
+            150 << 10,
+        ),
+        (
+            "gossip --network complete:4 --algorithm direct --size 50KiB",
+            150 << 10,
+        ),
+        (
+            "exchange --network complete:4 --algorithm rounds --size 50KiB",
+            150 << 10,
+        ),
+    ] {
+        let report = reported(&format!("{line} --bwlimit 8mbit"));
+        let measured = report.float("/round/measured_us/median");
+        let predicted = report.float("/round/predicted_us");
+        for (what, us) in [("measured", measured), ("predicted", predicted)] {
+            // A millisecond's bytes leave at once.
+            let least = f64::from(busiest_bytes) - 10_000.0;
+            assert!(us > least, "{line}: {what} {us} us, not {least}");
+        }
+    }
+}
+
+/// The record of a failed round has the limit.
+#[test]
+fn a_resumed_round_keeps_the_limit() {
+    let dir = scratch();
+    fill(&dir.join("in/p1"), 1 << 20);
+    let line = "scatter --tree path:2 --bwlimit 8mbit --input @/in --output @/out";
+    let running = dir.start(line);
+    wait_for_partial(&dir.join("out"));
+    running.interrupt();
+    let text = std::fs::read_to_string(record(&dir.join("out"))).expect("it is there");
+    assert!(text.contains("\nbwlimit = \"8mbit\"\n"), "{text}");
+    let resumed = resume(&record(&dir.join("out")), "").ok();
+    assert!(resumed.stdout.contains("at most 8mbit from each PE"));
+    assert_same_below(&dir.join("in"), &dir.join("out"));
+}
+
+#[test]
+fn a_limit_that_cannot_be_kept_is_refused() {
+    for (more, why) in [
+        ("--bwlimit 8mb", "--bwlimit: rate: `8mb`: unknown unit `mb`"),
+        ("--bwlimit 0mbit", "--bwlimit: rate: "),
+        (
+            "--bwlimit 8mbit --link latency=1ms",
+            "--bwlimit: these links are emulated",
+        ),
+        (
+            "--bwlimit 8mbit --cover",
+            "--bwlimit: the trees of a cover would share it",
+        ),
+    ] {
+        let line = format!("scatter --network ring:3 --size 1KiB {more}");
+        run(line.split(' ')).fails(2, &[why]);
+    }
+}

@@ -259,6 +259,8 @@ fn bounds_are_those_of_the_network() {
         complete:9 --lengths equal:1 --ts 100 | 400/1
         complete:9 --algorithm dissemination:2 --lengths equal:1 --ts 100 | 200/1
         ring:9 --lengths 1,0,0,0,0,0,0,0,0 --ts 100 | 100/1
+        ring:9 --lengths 0,0,0,0,320,40,0,0,0 --ts 10 --td 5 | 180/1
+        ring:9 --lengths 0,0,0,0,320,40,0,0,0 --ts 0 | 180/1
         ring:9 --lengths equal:0 | 0/1
         # Prices are exact.
         ring:9 --lengths equal:1 --ts 0.1 --tl 1/3 | 4/3

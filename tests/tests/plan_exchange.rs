@@ -16,8 +16,14 @@ fn exchanges_take_what_the_table_says() {
         let bounds = plans.each_ref().map(|plan| number(plan, "bound_steps"));
         assert_eq!(bounds, expected, "{pes} PEs");
         let times = plans.each_ref().map(replay);
-        // For 63 PEs the table has only bounds.
-        assert!(times == expected || pes == 63, "{pes} PEs: {times:?}");
+        let [[multi, single], [least, least_single]] = [times, expected];
+        // With one port, the table has only the bound for 63 PEs.
+        let most = if pes == 63 {
+            least_single * 102 / 100
+        } else {
+            least_single
+        };
+        assert!(multi == least && single <= most, "{pes} PEs: {times:?}");
     }
 }
 

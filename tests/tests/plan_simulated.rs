@@ -41,8 +41,10 @@ fn broadcasts_are_played_as_planned_on_random_trees() {
         as_planned(&format!("{all} --algorithm kary:2"));
     }
     assert!((5..25).contains(&earlier), "{earlier}");
-    for (from, flits) in [(0, 1), (3, 25), (15, 40)] {
-        let line = format!("broadcast --network complete:16 --size {flits} --from {from}");
+    for (dimensions, flits) in (0..5).flat_map(|it| [0, 1, 9, 25, 42].map(|flits| (it, flits))) {
+        let pes = 1 << dimensions;
+        let from = random.below(pes);
+        let line = format!("broadcast --network complete:{pes} --size {flits} --from {from}");
         as_planned(&format!("{line} --algorithm hypercube"));
     }
 }

@@ -16,26 +16,8 @@ fn on_a_path(operation: Algorithm, pe: PeId) -> PeMachine {
     PeMachine::new(tree, pe, schedules[pe.index()].clone())
 }
 
-fn scattered(destination: u32) -> Message {
-    Message::between(PeId::ROOT, PeId(destination), 5)
-}
-
 fn gathered(source: u32) -> Message {
     Message::between(PeId(source), PeId::ROOT, 5)
-}
-
-/// A relay would forward it in place of a message that is yet to come.
-#[test]
-fn a_relay_takes_a_message_once() {
-    let mut relay = on_a_path(Algorithm::FARTHEST_FIRST, PeId(1));
-    let (from, to, message) = (PeId(0), PeId(2), scattered(3));
-    assert_eq!(relay.handle_head(from, message), Ok(Route::relay(to)));
-    relay.handle_received(from);
-    relay.handle_sent();
-    let again = Err(MessageFault::Repeated.by(from, message));
-    assert_eq!(relay.handle_head(from, message), again);
-    let other = relay.handle_head(from, scattered(2));
-    assert_eq!(other, Ok(Route::relay(to)), "the others still come");
 }
 
 /// P0 would count it as a missing message, and consider the round complete.
@@ -55,11 +37,4 @@ fn the_destination_takes_a_message_once() {
         assert_eq!(root.handle_head(from, message), again);
         assert!(!root.is_finished());
     }
-}
-
-#[test]
-fn a_violation_names_the_neighbour() {
-    let mut relay = on_a_path(Algorithm::FARTHEST_FIRST, PeId(1));
-    let refused = relay.handle_head(PeId(2), scattered(3)).unwrap_err();
-    assert!(refused.to_string().starts_with("P2 sent "), "{refused}");
 }

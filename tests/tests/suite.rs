@@ -32,7 +32,6 @@ mod exchange;
 mod exhaustive;
 mod faults;
 mod faults_files;
-mod figures;
 mod files;
 mod fuzz;
 mod gossip;

@@ -33,19 +33,6 @@ impl Simulated {
     pub fn time_steps(&self) -> u64 {
         self.arrival_steps.iter().copied().max().unwrap_or(0)
     }
-
-    /// Returns the step in which each M_i first crossed a link; 0 for a null message.
-    pub fn first_steps(&self) -> Vec<u64> {
-        let mut first = vec![0; self.arrival_steps.len()];
-        for crossing in &self.crossings {
-            if let Item::Flit { message, index: 1 } = crossing.item
-                && message.source == crossing.from
-            {
-                first[message.id.index()] = crossing.step;
-            }
-        }
-        first
-    }
 }
 
 /// A broken rule of the model.

@@ -126,6 +126,13 @@ pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/
     names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
     lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp" }"#;
 
+/// The text of the times on the links of a PE.
+const PACE: &str = "pace { pacing: PACING_TURNS control_ns: 5
+    up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 }
+    below { reach_ns: 8 up { latency_ns: 9 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
+    below { reach_ns: 10 up { latency_ns: 11 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
+    port_ns_per_byte: 1.25 ahead_bytes: 12 }";
+
 /// Returns all messages of the coordinator.
 pub fn to_pe() -> Vec<(ToPe, String)> {
     let lengths = vec![1, 0, 1 << 40];
@@ -211,19 +218,11 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
              packet_bytes: 64 packet_bytes: 150
              receives { id: 2 destination: 2 bytes: 8 }
              all_ports: true in_turns: true in_any_order: true hops { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
-             pace { pacing: PACING_TURNS control_ns: 5
-               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 }
-               below { reach_ns: 8 up { latency_ns: 9 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
-               below { reach_ns: 10 up { latency_ns: 11 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
-               port_ns_per_byte: 1.25 ahead_bytes: 12 } }
+             PACE }
              lanes { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3 flit_bytes: 4096
              subtree_messages: 5 child_messages: 3 child_messages: 1
              sends { id: 3 destination: 3 bytes: 3 }
-             pace { pacing: PACING_TURNS control_ns: 5
-               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 }
-               below { reach_ns: 8 up { latency_ns: 9 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
-               below { reach_ns: 10 up { latency_ns: 11 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
-               port_ns_per_byte: 1.25 ahead_bytes: 12 } }
+             PACE }
              prefixes: 3 prefix_bytes: 7 }",
         ),
         (
@@ -314,6 +313,6 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
                 to: "p2.failed" replace: true obsolete: "a.failed" obsolete: "" }"#,
         ),
     ];
-    let others = others.map(|(word, text)| (word, text.to_owned()));
+    let others = others.map(|(word, text)| (word, text.replace("PACE", PACE)));
     assignments.into_iter().chain(others).collect()
 }

@@ -4,7 +4,8 @@ use flitcast_tests::{Folder, rows, scratch};
 
 use super::{refused, refused_each, refused_each_in, refused_in};
 
-const PROFILE: &str = r#"
+/// A profile up to its edges.
+const HEAD: &str = r#"
 version = 1
 measured = 2026-11-20T13:00:00Z
 tree = "path:3"
@@ -26,39 +27,26 @@ buffer_bytes = 4194304
 median_residual_pct = 3
 worst_residual_pct = 9
 workloads = []
-[[edge]]
-child = 1
-clock = { offset_ns = 0, uncertainty_ns = 0 }
-[edge.down]
-latency_us = [20, 19, 21]
-ns_per_byte = [0.2, 0.2, 0.2]
-burst_bytes = [0, 0, 0]
-[edge.up]
-latency_us = [20, 19, 21]
-ns_per_byte = [0.2, 0.2, 0.2]
-burst_bytes = [0, 0, 0]
-[[edge]]
-child = 2
-clock = { offset_ns = 0, uncertainty_ns = 0 }
-[edge.down]
-latency_us = [20, 19, 21]
-ns_per_byte = [0.2, 0.2, 0.2]
-burst_bytes = [0, 0, 0]
-[edge.up]
-latency_us = [20, 19, 21]
-ns_per_byte = [0.2, 0.2, 0.2]
-burst_bytes = [0, 0, 0]
 "#;
+
+/// Returns the part of a profile about the edge to P`child`.
+fn edge(child: u32) -> String {
+    let link =
+        "latency_us = [20, 19, 21]\nns_per_byte = [0.2, 0.2, 0.2]\nburst_bytes = [0, 0, 0]\n";
+    let clock = "clock = { offset_ns = 0, uncertainty_ns = 0 }";
+    format!("[[edge]]\nchild = {child}\n{clock}\n[edge.down]\n{link}[edge.up]\n{link}")
+}
 
 const GATHER: &str = "gather --tree path:3 --size 1 --profile @/profile.toml";
 
 /// Returns a profile with `from` replaced everywhere; an empty `from` leaves it good.
 fn with(from: &str, to: &str) -> Folder {
     let dir = scratch();
-    assert!(PROFILE.contains(from), "{from}");
+    let good = [HEAD, &edge(1), &edge(2)].concat();
+    assert!(good.contains(from), "{from}");
     let text = match from {
-        "" => PROFILE.to_owned(),
-        from => PROFILE.replace(from, to),
+        "" => good,
+        from => good.replace(from, to),
     };
     dir.put("profile.toml", text);
     dir
@@ -114,8 +102,7 @@ fn each_fault_is_refused_with_its_line() {
 #[test]
 fn a_missing_edge_is_named() {
     let dir = scratch();
-    let (first, _) = PROFILE.rsplit_once("[[edge]]").expect("there are two");
-    dir.put("profile.toml", first);
+    dir.put("profile.toml", [HEAD, &edge(1)].concat());
     refused_in(&dir, GATHER, &["nothing is said of the edge to P2"]);
 }
 

@@ -18,16 +18,9 @@ use flitcast_cluster::text::words::{counted, shell_word};
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");
 
-const COLUMNS: [&str; 8] = [
-    "algorithm",
-    "pass",
-    "round",
-    "predicted_us",
-    "measured_us",
-    "collisions",
-    "slip_median_us",
-    "slip_max_us",
-];
+/// The names of the columns.
+const HEADER: &str =
+    "algorithm,pass,round,predicted_us,measured_us,collisions,slip_median_us,slip_max_us\n";
 
 /// Returns the fault of a file of samples that cannot be written.
 fn fault(path: &Path, why: String) -> anyhow::Error {
@@ -74,7 +67,7 @@ impl Raw {
         };
         let (host, command) = (host(), command_line(std::env::args_os()));
         let above = format!("# commit: {COMMIT}\n# host: {host}\n# command: {command}\n");
-        let begun = raw.append(&(above + &line(COLUMNS)));
+        let begun = raw.append(&(above + HEADER));
         begun.map(|()| raw).map_err(|error| {
             // The file contains no measurements, and would block the next attempt.
             let _ = fs::remove_file(path);

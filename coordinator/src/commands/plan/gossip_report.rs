@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::{Cost, Gossip, Packet, Prices, Step, StepCost};
 use flitcast_proto::PeId;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::report::{Numbers, PlanReport, each};
@@ -33,17 +33,6 @@ pub struct GossipPlan<'a> {
     pub free_run: Option<Fraction>,
     pub bound: Fraction,
     pub gossip: &'a Gossip,
-}
-
-#[derive(Serialize)]
-struct JsonStep {
-    packets: Vec<JsonPacket>,
-}
-
-#[derive(Serialize)]
-struct JsonPacket {
-    path: Vec<u32>,
-    pieces: Vec<Numbers<3>>,
 }
 
 /// Steps of a kind, in succession.
@@ -154,24 +143,17 @@ impl GossipPlan<'_> {
     }
 
     /// Returns a step as JSON. The packets of all steps need not be in memory at once.
-    fn step(&self, step: &Step) -> JsonStep {
+    fn step(&self, step: &Step) -> Value {
         let Gossip { arena, blocks, .. } = self.gossip;
         let packet = |packet: &Packet| {
-            let pieces = blocks.pieces(packet.class, &packet.flits).map(|piece| {
-                Numbers([
-                    ("message", piece.message.0),
-                    ("offset", piece.offset),
-                    ("flits", piece.flits),
-                ])
-            });
-            JsonPacket {
-                path: packet.path(arena).iter().map(|pe| pe.0).collect(),
-                pieces: pieces.collect(),
-            }
+            let path = packet.path(arena).into_iter().map(|pe| pe.0);
+            let pieces = blocks.pieces(packet.class, &packet.flits);
+            let pieces = pieces.map(
+                |it| json!({ "message": it.message.0, "offset": it.offset, "flits": it.flits }),
+            );
+            json!({ "path": path.collect::<Vec<_>>(), "pieces": pieces.collect::<Vec<_>>() })
         };
-        JsonStep {
-            packets: step.packets.iter().map(packet).collect(),
-        }
+        json!({ "packets": step.packets.iter().map(packet).collect::<Vec<_>>() })
     }
 
     fn steps_as_text(&self) -> String {

@@ -7,9 +7,8 @@ use anyhow::ensure;
 use flitcast_plan::algorithms::plan::ControlPlan;
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
-use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::svg::scene::{MAX_PES, Scene};
@@ -197,43 +196,30 @@ where
     }
 }
 
-/// A small JSON object, its keys in this order.
-pub struct Object(pub Vec<(&'static str, Value)>);
-
-impl Serialize for Object {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 /// Returns a control item, with the index of its tree if there are several.
-pub fn control_item(tree: Option<usize>, control: &ControlPlan) -> Object {
-    let (kind, more) = match control.item {
-        Control::Token => ("token", vec![]),
-        Control::Certificate(certificate) => (
-            "certificate",
-            vec![
-                ("lag_steps", certificate.lag),
-                ("stream_flits", certificate.stream),
-            ],
-        ),
-        Control::Order { after } => ("order", vec![("after_steps", after)]),
-        Control::Wakeup { after } => ("wakeup", vec![("after_steps", after)]),
+pub fn control_item(tree: Option<usize>, control: &ControlPlan) -> Value {
+    let kind = match control.item {
+        Control::Token => "token",
+        Control::Certificate(_) => "certificate",
+        Control::Order { .. } => "order",
+        Control::Wakeup { .. } => "wakeup",
         // Follows the data, outside the plan.
-        Control::Receipt => ("receipt", vec![]),
+        Control::Receipt => "receipt",
     };
-    let mut item = Vec::with_capacity(7);
-    item.extend(tree.map(|tree| ("tree", tree.into())));
-    item.push(("step", control.step.into()));
-    item.push(("from", control.from.0.into()));
-    item.push(("to", control.to.0.into()));
-    item.push(("kind", kind.into()));
-    item.extend(more.into_iter().map(|(key, value)| (key, value.into())));
-    Object(item)
+    let mut item = tree.map_or(json!({}), |tree| json!({ "tree": tree }));
+    item["step"] = control.step.into();
+    item["from"] = control.from.0.into();
+    item["to"] = control.to.0.into();
+    item["kind"] = kind.into();
+    match control.item {
+        Control::Certificate(certificate) => {
+            item["lag_steps"] = certificate.lag.into();
+            item["stream_flits"] = certificate.stream.into();
+        }
+        Control::Order { after } | Control::Wakeup { after } => item["after_steps"] = after.into(),
+        Control::Token | Control::Receipt => {}
+    }
+    item
 }
 
 /// A small JSON object of numbers, of which there may be millions.

@@ -7,9 +7,10 @@ use flitcast_plan::cost;
 use flitcast_plan::on_links::of_hops;
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
+use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::report::{Numbers, Object, PlanReport, control_item, each, proof};
+use super::report::{Numbers, PlanReport, control_item, each, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
 use crate::render::tree::parents;
@@ -103,25 +104,25 @@ impl StaticPlan {
     }
 
     /// Returns the messages as JSON, those of a scatter or a gather with their steps.
-    fn told_messages(&self) -> impl Iterator<Item = Object> {
+    fn told_messages(&self) -> impl Iterator<Item = Value> {
         let steps = match self.operation {
             "scatter" | "gather" => self.crossings.steps(),
             _ => BTreeMap::new(),
         };
         self.messages.iter().map(move |message: &PlannedMessage| {
             let destinations = message.destinations.iter().map(|pe| pe.0);
-            let mut told = vec![
-                ("id", message.id.into()),
-                ("source", message.source.0.into()),
-                ("destinations", destinations.collect::<Vec<_>>().into()),
-                ("flits", message.flits.into()),
-            ];
+            let mut told = json!({
+                "id": message.id,
+                "source": message.source.0,
+                "destinations": destinations.collect::<Vec<_>>(),
+                "flits": message.flits,
+            });
             if let Some([first, arrival]) = steps.get(&message.id) {
-                told.push(("pe", message.id.into()));
-                told.push(("first_step", (*first).into()));
-                told.push(("arrival_step", (*arrival).into()));
+                told["pe"] = message.id.into();
+                told["first_step"] = (*first).into();
+                told["arrival_step"] = (*arrival).into();
             }
-            Object(told)
+            told
         })
     }
 

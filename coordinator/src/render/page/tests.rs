@@ -1,45 +1,11 @@
 use flitcast_proto::cost::Link;
-use flitcast_proto::ops::Collective;
-use flitcast_proto::spans::Port;
-use flitcast_proto::{MessageId, RoundId, Tree};
 
 use super::*;
+use crate::render::pictures::scene::tests::with_scene;
 use flitcast_cluster::job::fit::FitPoint;
-use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
-fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Span {
-    let peer = PeId(peer);
-    Span {
-        port,
-        peer,
-        item,
-        begin_ns,
-        end_ns,
-    }
-}
-
-/// A page of a gather from P1 and P2 below it, triggered at 1000 ns.
+/// Calls `check` with a page of a gather.
 fn page(check: impl FnOnce(&Page<'_>)) {
-    let tree = Tree::from_parents(vec![None, Some(PeId(0)), Some(PeId(1))]).unwrap();
-    let message = SpanItem::Message(MessageId(2));
-    let measured = MeasuredRound {
-        round: RoundId(2),
-        round_ns: 2500,
-        started_ns: 1000,
-        spans: vec![
-            vec![span(Port::Receive, 1, message, 3000, 3500)],
-            vec![
-                span(Port::Receive, 2, SpanItem::Certificate, 900, 1100),
-                span(Port::Send, 0, message, 2000, 3400),
-            ],
-            Vec::new(),
-        ],
-    };
-    let predicted = vec![
-        vec![span(Port::Receive, 1, message, 7, 9)],
-        Vec::new(),
-        Vec::new(),
-    ];
     let point = |bytes, ns, used| FitPoint { bytes, ns, used };
     let fit = EdgeFit {
         edge: PeId(2),
@@ -52,21 +18,14 @@ fn page(check: impl FnOnce(&Page<'_>)) {
             burst_bytes: 8.0,
         },
     };
-    check(&Page {
-        command: "flitcast gather --output '</script><b>'".to_owned(),
-        run: json!({ "operation": "gather", "tree": "<!--" }),
-        rounds_ns: &[3000, 2500, 2000],
-        scene: &Scene {
-            collective: Collective::Gather,
-            tree: &tree,
-            is_over_tree: true,
-            names: ["P0", "P1", "P2 two"].map(str::to_owned).into(),
-            bytes: &[0, 0, 10],
-            rounds: 3,
-            measured: &measured,
-            predicted: &predicted,
-        },
-        fit: &[fit],
+    with_scene(|scene| {
+        check(&Page {
+            command: "flitcast gather --output '</script><b>'".to_owned(),
+            run: json!({ "operation": "gather", "tree": "<!--" }),
+            rounds_ns: &[3000, 2500, 2000],
+            scene,
+            fit: &[fit],
+        });
     });
 }
 
@@ -91,20 +50,20 @@ fn the_data_is_as_the_contract_says() {
             "command": "flitcast gather --output '</script><b>'",
             "run": { "operation": "gather", "tree": "<!--" },
             "rounds_us": [3.0, 2.5, 2.0],
-            "shown": { "round": 2, "round_us": 2.5, "pes_with_spans_left_out": [] },
-            "rows": [0, 1, 2],
-            "names": ["P0", "P1", "P2 two"],
+            "shown": { "round": 4, "round_us": 5001.5, "pes_with_spans_left_out": [] },
+            "rows": [0, 2, 1],
+            "names": ["P0", "P1 one", "P2"],
             "is_over_tree": true,
             "palette": PALETTE,
             "message_columns": ["id", "source", "destination", "bytes"],
-            "messages": [[2, 2, 0, 10]],
+            "messages": [[1, 1, 0, 77]],
             "span_columns": ["port", "peer", "item", "begin_ns", "end_ns"],
             "measured": [
-                [[1, 1, 2, 2000, 2500]],
-                [[1, 2, "certificate", -100, 100], [0, 0, 2, 1000, 2400]],
-                [],
+                [[1, 2, 1, 2_000_000, 5_001_500]],
+                [[0, 2, 1, -1000, -1000]],
+                [[1, 0, "wakeup call", 1, 3]],
             ],
-            "predicted": [[[1, 1, 2, 7, 9]], [], []],
+            "predicted": [[[1, 2, 1, 3_000_000, 4_000_000]], [], []],
             "fit": [{
                 "edge": 2,
                 "direction": "up",

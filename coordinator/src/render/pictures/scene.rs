@@ -152,3 +152,48 @@ pub fn port_name(port: Port) -> &'static str {
         Port::Files => "files",
     }
 }
+
+#[cfg(test)]
+pub mod tests {
+    use flitcast_proto::RoundId;
+
+    use super::*;
+
+    fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Span {
+        Span {
+            port,
+            peer: PeId(peer),
+            item,
+            begin_ns,
+            end_ns,
+        }
+    }
+
+    /// Calls `check` with the fourth of nine rounds of a gather from P1, whose parent is P2, a child of P0.
+    pub fn with_scene(check: impl FnOnce(&Scene<'_>)) {
+        let tree = Tree::from_parents(vec![None, Some(PeId(2)), Some(PeId(0))]).unwrap();
+        let message = SpanItem::Message(MessageId(1));
+        let [call, moment] = [10_000_001, 9_999_000];
+        let measured = MeasuredRound {
+            round: RoundId(4),
+            round_ns: 5_001_500,
+            started_ns: 10_000_000,
+            spans: vec![
+                vec![span(Port::Receive, 2, message, 12_000_000, 15_001_500)],
+                vec![span(Port::Send, 2, message, moment, moment)],
+                vec![span(Port::Receive, 0, SpanItem::Wakeup, call, call + 2)],
+            ],
+        };
+        let arrival = span(Port::Receive, 2, message, 3_000_000, 4_000_000);
+        check(&Scene {
+            collective: Collective::Gather,
+            tree: &tree,
+            is_over_tree: true,
+            names: ["P0", "P1 one", "P2"].map(str::to_owned).into(),
+            bytes: &[0, 77, 0],
+            rounds: 9,
+            measured: &measured,
+            predicted: &[vec![arrival], Vec::new(), Vec::new()],
+        });
+    }
+}

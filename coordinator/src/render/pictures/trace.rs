@@ -128,56 +128,13 @@ fn event(
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::ops::Collective;
-    use flitcast_proto::{MessageId, RoundId, Tree};
-
+    use super::super::scene::tests::with_scene;
     use super::*;
-    use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
     #[test]
     fn the_trace_is_json_with_an_event_for_each_span() {
-        let tree = Tree::from_parents(vec![None, Some(PeId(2)), Some(PeId(0))]).unwrap();
-        let span = |port, peer, item, begin_ns, end_ns| Span {
-            port,
-            peer: PeId(peer),
-            item,
-            begin_ns,
-            end_ns,
-        };
-        let message = SpanItem::Message(MessageId(1));
-        let measured = MeasuredRound {
-            round: RoundId(4),
-            round_ns: 5_001_500,
-            started_ns: 10_000_000,
-            spans: vec![
-                vec![span(Port::Receive, 2, message, 12_000_000, 15_001_500)],
-                vec![span(Port::Send, 2, message, 9_999_000, 9_999_000)],
-                vec![span(
-                    Port::Receive,
-                    0,
-                    SpanItem::Wakeup,
-                    10_000_001,
-                    10_000_003,
-                )],
-            ],
-        };
-        let predicted = vec![
-            vec![span(Port::Receive, 2, message, 3_000_000, 4_000_000)],
-            Vec::new(),
-            Vec::new(),
-        ];
-        let scene = Scene {
-            collective: Collective::Gather,
-            tree: &tree,
-            is_over_tree: true,
-            names: ["P0", "P1 one", "P2"].map(str::to_owned).into(),
-            bytes: &[0, 77, 0],
-            rounds: 9,
-            measured: &measured,
-            predicted: &predicted,
-        };
         let mut out = Vec::new();
-        write(&scene, &mut out).unwrap();
+        with_scene(|scene| write(scene, &mut out).unwrap());
         let trace: Value = serde_json::from_slice(&out).unwrap();
         let about = &trace["otherData"];
         assert_eq!(about["measured_round"], 4);

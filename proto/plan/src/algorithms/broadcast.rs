@@ -110,53 +110,13 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use flitcast_proto::seeded::SplitMix64;
-
-    use super::super::{Algorithm, TreeRequirement};
     use super::*;
     use crate::sim;
-    use crate::tests::{crossed, flits_of, tree};
+    use crate::tests::tree;
 
     /// All broadcasts with a static schedule.
     fn listed() -> impl Iterator<Item = Algorithm> {
         Algorithm::listed(Collective::Broadcast).filter(|one| one.is_static())
-    }
-
-    /// Every flit crosses every edge in its planned step, from any root.
-    #[test]
-    fn lists_are_played_as_they_are_planned() {
-        for (seed, broadcast) in (0..75).flat_map(|seed| listed().map(move |one| (seed, one))) {
-            let mut random = SplitMix64::new(seed);
-            let (is_cube, dimensions) = (broadcast.fits() == TreeRequirement::Cubes, seed % 5);
-            let (tree, flits) = match is_cube {
-                true => (tree(&format!("path:{}", 1 << dimensions)), seed / 5 * 3),
-                false => {
-                    let spec = format!("random:{}:{seed}", 1 + random.below(12));
-                    (tree(&spec), random.below(9))
-                }
-            };
-            let source = PeId(random.below(tree.len() as u64) as u32);
-            let task = ListTask {
-                tree: &tree,
-                source,
-                flits: &[flits],
-                ports: Ports::Single,
-            };
-            let plan = broadcast.list(&task).unwrap();
-            let tree = Arc::new(tree.rerooted(source));
-            let bytes = tree.ids().map(|pe| flits * u64::from(pe != source));
-            let run = sim::run(&tree, broadcast, &bytes.collect::<Vec<_>>()).unwrap();
-            let crossed = crossed(&run, |part, flit| {
-                let flit = broadcast.flit_of_part(&tree, flits, part.index(), flit);
-                (MessageId(0), flit)
-            });
-            let case = format!("seed {seed}: {broadcast:?}");
-            let planned = BTreeSet::from_iter(flits_of(&plan.hops));
-            assert_eq!(crossed, planned, "{case}");
-            let last = run.arrival_steps.iter().max().copied();
-            assert_eq!(last, Some(plan.time_steps), "{case}");
-            assert!(!is_cube || flits == 0 || plan.time_steps <= flits + dimensions);
-        }
     }
 
     /// P1 is absent, P2 has a copy and forwards the message, P3 and all PEs below it have one.

@@ -188,14 +188,6 @@ mod tests {
     use crate::tests::of_pairs;
 
     #[test]
-    fn four_hosts_take_what_the_page_says() {
-        let flits = [[0, 3, 0, 5], [1, 0, 2, 2], [4, 4, 0, 1], [0, 0, 7, 0]];
-        let flits = flits.map(Vec::from);
-        assert_eq!(rounds(&flits).time_steps, 9);
-        assert_eq!(shifts(&flits).time_steps, 14);
-    }
-
-    #[test]
     fn rounds_take_as_long_as_the_busiest_port() {
         let mut random = SplitMix64::new(9);
         for pes in 1..24 {

@@ -29,6 +29,7 @@ fn gossip(network: &str, algorithm: &str, flits: impl Fn(usize) -> u64) -> Gossi
     Gossip::new(arena, &lengths, &algorithm).expect("it suits the network")
 }
 
+/// `tests/tests/gossip_on_network.rs` replays the plans of some further rows.
 #[test]
 fn grids_cost_what_the_table_says() {
     for (network, algorithm, flits, expected) in [
@@ -37,7 +38,6 @@ fn grids_cost_what_the_table_says() {
         ("ring:9", "circgos:3,3,1", 1, [3, 5, 12]),
         ("ring:8", "circgos:8,2,1", 2, [4, 4, 7]),
         ("ring:12", "circgos:4,3,1", 1, [4, 8, 17]),
-        ("ring:12", "circgos:4,3,2", 1, [5, 9, 14]),
         ("ring:10", "circgos:3,3,1", 1, [5, 10, 24]),
         ("ring:81", "circgos:15,5,4", 1, [16, 56, 162]),
         ("ring:243", "circgos:25,7,7", 1, [27, 146, 449]),
@@ -45,23 +45,14 @@ fn grids_cost_what_the_table_says() {
         ("ring:27", "approach2:3", 1, [5, 17, 63]),
         ("ring:27", "circgos:9,3,1", 1, [6, 14, 39]),
         ("ring:27", "circgos:9,3,2", 1, [7, 15, 31]),
-        ("mesh:9", "approach1", 1, [8, 8, 8]),
         ("mesh:9", "circgos:1,3,1", 1, [4, 8, 18]),
         ("mesh:27", "circgos:9,3,1", 1, [10, 26, 51]),
-        ("mesh:10", "circgos:3,4,3", 1, [9, 14, 23]),
-        ("torus:6x6", "torgos:3;2;1", 2, [5, 7, 27]),
         ("torus:9x9", "torgos:3;3;1", 2, [5, 9, 66]),
-        ("torus:12x12", "torgos:2;2,3;1,2", 2, [9, 24, 116]),
         ("torus:27x27", "torgos:3;9;7", 2, [15, 33, 448]),
         ("torus:27x27", "torgos:3;3,3;1,1", 2, [8, 30, 684]),
         ("torus:9x9x9", "cubgos", 3, [7, 13, 444]),
         ("torus:9x9", "approach1", 2, [8, 8, 40]),
-        ("torus:9x9", "phases:3,3,1/9,3,1", 2, [7, 9, 48]),
         ("torus:9x9", "approach2:3", 2, [6, 10, 120]),
-        ("torus:4x6", "approach1", 2, [6, 6, 15]),
-        ("mesh:4x6", "approach1", 2, [10, 10, 31]),
-        ("mesh:3x4x5", "approach1", 3, [12, 12, 89]),
-        ("mesh:9x9", "torgos:3;3;1", 2, [10, 18, 133]),
     ] {
         let found = cost(network, algorithm, flits);
         assert_eq!(found, expected, "{network} {algorithm}");
@@ -173,19 +164,6 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
                 assert_eq!(cost, walked(GossipAlgorithm::Torgos(diagonal)), "{network}");
             }
         }
-    }
-}
-
-#[test]
-fn a_free_run_takes_what_the_table_says() {
-    let lengths = |pe| [0, 0, 0, 0, 320, 40, 0, 0, 0][pe];
-    for (algorithm, expected) in [("approach1", 420), ("approach2:3", 815), ("halves", 300)] {
-        let gossip = gossip("ring:9", algorithm, lengths);
-        let free = free_run(&gossip, &prices(10, 5, 1));
-        assert_eq!(free, Some(expected), "{algorithm}");
-        let [bound, data] =
-            [prices(10, 5, 1), prices(0, 0, 1)].map(|prices| gossip.bound(&prices).whole());
-        assert_eq!((bound, data), (Some(180), Some(180)));
     }
 }
 

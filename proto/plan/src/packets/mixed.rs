@@ -252,32 +252,4 @@ mod tests {
         }
         assert!(gained > 20, "{gained}");
     }
-
-    /// Figure 6.2: three messages of one length to adjacent PEs of a path. (a) is an optimal schedule
-    /// of packets with flits of one message; in (b) the packets of the first two messages carry flits of
-    /// the third, so there are fewer of them and the schedule is faster. The paper prints no numbers.
-    #[test]
-    fn packets_that_mix_messages_are_faster_as_in_figure_6_2() {
-        let tree = tree("path:7");
-        let flits = [0, 0, 0, 0, 8, 8, 8];
-        let cost: LinkCost = "4".parse().expect("it is a set-up cost");
-        let count = |plan: &PacketPlan| plan.sequence.iter().map(|run| run.packets).sum::<u64>();
-        let apart = plan_split(&tree, &flits, cost, &Split::Count(2), None);
-        let apart = apart.expect("they have two flits");
-        assert_eq!((apart.time, apart.bound, count(&apart)), (72, 72, 6));
-        let with_third = |pe| Run {
-            also: vec![Part {
-                pe: PeId(4),
-                flits: 1,
-            }],
-            ..Run::new(PeId(pe), 4, 2)
-        };
-        let sequence = vec![with_third(6), with_third(5), Run::new(PeId(4), 4, 1)];
-        let split = Split::Sequence(sequence);
-        let figure = plan_split(&tree, &flits, cost, &split, None).expect("it is a sequence");
-        assert_eq!((figure.time, figure.bound, count(&figure)), (71, 70, 5));
-        let best = plan_mixed(&tree, &flits, cost, 0).expect("it is small");
-        assert_eq!((best.time, best.bound, count(&best)), (70, 70, 4));
-        assert_eq!(best.method, Method::Mixed);
-    }
 }

@@ -4,7 +4,6 @@
 use flitcast_proto::PeId;
 use flitcast_proto::seeded::SplitMix64;
 
-use super::certification::{self, Certified, ControlCost};
 use super::count::best_count;
 use super::mixed::time_of as replay;
 use super::model::{LinkCost, Run, messages};
@@ -97,85 +96,8 @@ fn equal_messages_on_a_path_have_one_count() {
     }
 }
 
-#[test]
-fn paths_are_planned_as_worked_out() {
-    for (lengths, beta, time, packets) in [
-        (&[2, 3, 0, 2, 1][..], "2", "19", &[1, 1, 0, 2, 1][..]),
-        (&[9, 0, 1, 0, 12], "3", "48", &[1, 0, 1, 0, 4]),
-        (
-            &[40, 7, 19, 3, 25, 0, 8],
-            "5",
-            "137",
-            &[1, 1, 1, 1, 2, 0, 1],
-        ),
-        (&[2, 2, 0, 2], "1", "10", &[1, 1, 0, 2]),
-    ] {
-        assert_eq!(on_path(lengths, beta).0, time, "{lengths:?}");
-        // Other counts may do as well.
-        let nonnull = (0..lengths.len()).rev().filter(|&place| lengths[place] > 0);
-        let runs = nonnull.flat_map(|place| {
-            let pe = PeId(place as u32 + 1);
-            even(pe, lengths[place], packets[place])
-        });
-        let tree = tree(&format!("path:{}", lengths.len() + 1));
-        let played = replay(&tree, cost(beta), &runs.collect::<Vec<_>>());
-        assert_eq!(cost(beta).exact(played).to_string(), time);
-    }
-}
-
-/// P at distance 3 gets 3 flits, Q at distance 4 on another branch 1.
-const THESIS_4_1: (&str, [u64; 7]) = ("parents:0,1,2,0,4,5,6", [0, 0, 3, 0, 0, 0, 1]);
-
-#[test]
-fn the_example_of_section_4_1_is_bettered() {
-    let (tree, flits) = (tree(THESIS_4_1.0), with_root(&THESIS_4_1.1));
-    let (p, q) = (PeId(3), PeId(7));
-    for (beta, farthest_first, thesis, best) in [
-        ("3/2", "15", "29/2", "27/2"),
-        ("2", "18", "17", "16"),
-        ("5/2", "20", "39/2", "37/2"),
-    ] {
-        let cost = cost(beta);
-        let time = |packets: &[(PeId, u64)]| {
-            let run = |&(pe, flits): &(PeId, u64)| Run::new(pe, flits, 1);
-            let runs: Vec<Run> = packets.iter().map(run).collect();
-            replay(&tree, cost, &runs)
-        };
-        let splits: [&[(PeId, u64)]; 4] = [
-            &[(q, 1), (p, 1), (p, 1), (p, 1)],
-            &[(q, 1), (p, 2), (p, 1)],
-            &[(q, 1), (p, 1), (p, 2)],
-            &[(q, 1), (p, 3)],
-        ];
-        let least = splits.iter().map(|split| time(split)).min().unwrap_or(0);
-        assert_eq!(cost.exact(least).to_string(), farthest_first);
-        assert_eq!(cost.exact(time(&[(p, 3), (q, 1)])).to_string(), thesis);
-        let plan = plan(&tree, &flits, cost, DEFAULT_NODES).expect("it is small");
-        assert_eq!(cost.exact(plan.time).to_string(), best);
-        assert_eq!(plan.bound, plan.time);
-        assert_eq!(bound(&tree, &flits, cost), plan.time);
-    }
-}
-
 fn scatter(tree: &Tree, flits: &[u64], cost: LinkCost) -> Scatter {
     Scatter::new(tree, flits, cost).expect("it is small")
-}
-
-fn bound(tree: &Tree, flits: &[u64], cost: LinkCost) -> Ticks {
-    bounds::from_the_beginning(&scatter(tree, flits, cost))
-}
-
-#[test]
-fn a_message_is_split_around_another() {
-    for (parents, lengths, beta, best) in [
-        ("parents:0,0,1,2", &[0, 0, 3, 4][..], "1", 12),
-        ("parents:0,0,1,2,3,5,5", &[0, 0, 0, 4, 1, 1, 0], "2", 17),
-    ] {
-        let (tree, flits) = (tree(parents), with_root(lengths));
-        let plan = plan(&tree, &flits, cost(beta), DEFAULT_NODES).expect("it is small");
-        assert_eq!((plan.time, plan.bound), (best, best), "{parents}");
-        assert_eq!(replay(&tree, cost(beta), &plan.sequence), best);
-    }
 }
 
 /// Ten flits for each of three leaves of two hops, beta = 5: 58 is the best. In grains of two flits a
@@ -253,59 +175,6 @@ fn long_messages_on_a_path_have_a_proven_gap() {
         bound <= time && time * 1000 <= bound * 1001,
         "{time} {bound}"
     );
-}
-
-fn certified(spec: &str, lengths: &[u64], beta: &str, cap: u64) -> Certified {
-    let (tree, flits, cost) = (tree(spec), with_root(lengths), cost(beta));
-    let plan = certification::plan(&tree, &flits, cost, ControlCost::Packet, cap);
-    plan.expect("it is small")
-}
-
-#[test]
-fn certification_promises_and_orders_as_worked_out() {
-    let path = ("path:6", &[2, 3, 0, 2, 1][..]);
-    let branches = ("parents:0,0,1,1,2,3", &[3, 4, 2, 5, 6, 7][..]);
-    for ((spec, lengths), [cap, certified, time], worked_out) in [
-        (path, [1, 30, 63], ["6 6 9 3 0", "24 18 9 9 3", "6 6 9 3 3"]),
-        (
-            path,
-            [2, 30, 64],
-            ["13 10 10 3 0", "18 14 7 7 3", "13 10 10 3 1"],
-        ),
-        (
-            branches,
-            [3, 18, 76],
-            ["6 3 4 0 0 0", "31 18 17 9 10 13", "6 34 12 0 34 8"],
-        ),
-        (
-            branches,
-            [7, 18, 68],
-            ["10 5 8 0 0 0", "25 14 13 7 8 9", "22 5 22 12 0 14"],
-        ),
-    ] {
-        let plan = self::certified(spec, lengths, "2", cap);
-        let times = [certified, time].map(Ticks::from);
-        assert_eq!([plan.certified, plan.time], times, "{spec} {cap}");
-        let numbers = |text: &str| text.split(' ').map(|it| it.parse().unwrap()).collect();
-        let [lags, streams, orders]: [Vec<Ticks>; 3] = worked_out.map(numbers);
-        let certificates = &plan.certificates[1..];
-        let promised: Vec<Ticks> = certificates.iter().map(|one| one.lag).collect();
-        assert_eq!(promised, lags, "{spec} {cap}");
-        let lengths = certificates.iter().map(|one| cost("2").certified(one));
-        assert_eq!(lengths.collect::<Vec<_>>(), streams, "{spec} {cap}");
-        let mut after = vec![0; orders.len()];
-        for stream in &plan.streams {
-            after[stream.pe.index() - 1] = stream.after;
-        }
-        assert_eq!(after, orders, "{spec} {cap}");
-    }
-    let (tree, flits) = (tree(branches.0), with_root(branches.1));
-    let best = certification::plan_best_cap(&tree, &flits, cost("2"), ControlCost::Packet);
-    let best = best.expect("it is small");
-    assert_eq!((best.cap, best.time), (7, 68));
-    assert_eq!(bound(&tree, &flits, cost("2")), 39);
-    let unsplit = certified("parents:0,1,1,2,4,5", &[1, 0, 6, 3, 1, 3], "1", MAX_FLITS);
-    assert_eq!(unsplit.time, 50);
 }
 
 #[test]

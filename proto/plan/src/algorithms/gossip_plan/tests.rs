@@ -10,28 +10,6 @@ fn by_one_port(tree: &Tree, flits: &[u64]) -> [u64; 2] {
     [plans[0].min(plans[1]), least_steps(tree, flits)]
 }
 
-/// One flit for each PE on complete binary trees, with a port for each neighbour, with one port,
-/// and by ring emulation.
-#[test]
-fn one_flit_each_takes_what_the_table_says() {
-    for (pes, expected) in [
-        (3, [2, 4, 3]),
-        (7, [6, 15, 11]),
-        (15, [14, 33, 27]),
-        (31, [30, 67, 59]),
-        (63, [62, 133, 123]),
-    ] {
-        let tree = tree(&format!("kary:2:{pes}"));
-        let flits = vec![1; pes];
-        let [single, bound] = by_one_port(&tree, &flits);
-        let multi = all_ports(&tree, &flits).time_steps;
-        let ring = ring_emulation::gossip_of_flits(&tree).time_steps;
-        assert_eq!([multi, single, ring], expected, "{pes} PEs");
-        assert_eq!(bound, single, "{pes} PEs");
-        assert_eq!(least_steps_of_all_ports(&tree, &flits), multi, "{pes} PEs");
-    }
-}
-
 /// Plans with one port take `n + ceil(n / 2) - 1` steps, which is the bound.
 #[test]
 fn paths_take_half_as_long_again() {

@@ -76,7 +76,7 @@ fn what_is_left_out_does_not_arrive() {
             assert_eq!(expected.len(), 6);
             assert_same(
                 &expected,
-                &snapshot(&dir.join(&format!("{operation}/{message}"))),
+                &snapshot(&dir.join(format!("{operation}/{message}"))),
             );
         }
     }

@@ -259,7 +259,7 @@ pub struct RoundArgs {
     pub force: bool,
     /// Let each PE send at this rate at most, on all its connections together, like 200mbit (kbit, mbit,
     /// gbit).
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub bwlimit: Option<String>,
     /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another
     /// parent, and only what is missing is sent.

@@ -64,6 +64,7 @@ fn a_limit_that_cannot_be_kept_is_refused() {
     for (more, why) in [
         ("--bwlimit 8mb", "--bwlimit: rate: `8mb`: unknown unit `mb`"),
         ("--bwlimit 0mbit", "--bwlimit: rate: "),
+        ("--bwlimit 63kbit", "--bwlimit: 63kbit is less than 64kbit"),
         (
             "--bwlimit 8mbit --link latency=1ms",
             "--bwlimit: these links are emulated",

@@ -258,7 +258,7 @@ pub struct RoundArgs {
     #[arg(long)]
     pub force: bool,
     /// Let each PE send at this rate at most, on all its connections together, like 200mbit (kbit, mbit,
-    /// gbit).
+    /// gbit), from 64kbit on.
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub bwlimit: Option<String>,
     /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another

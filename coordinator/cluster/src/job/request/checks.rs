@@ -41,6 +41,10 @@ use crate::site::settings::Settings;
 use crate::site::topology::{Topology, of_option};
 use crate::text::units::BitRate;
 
+/// The lowest limit of a PE's rate. With a lower one, a PE that waits for its next bytes to be due would
+/// seem to be dead.
+const LEAST_LIMIT: BitRate = BitRate(64_000);
+
 /// Checks a command line whose operation on a tree is `operation`.
 ///
 /// # Errors
@@ -283,7 +287,11 @@ impl Checks<'_> {
                 "--bwlimit: the trees of a cover would share it, so that one is as quick; take --cover out"
             ));
         }
-        limit.flatten()
+        let limit = limit.flatten();
+        if let Some(limit) = limit.filter(|limit| limit.0 < LEAST_LIMIT.0) {
+            self.add(anyhow!("--bwlimit: {limit} is less than {LEAST_LIMIT}"));
+        }
+        limit
     }
 
     fn timeouts(&mut self) -> Option<Timeouts> {

@@ -1,13 +1,19 @@
 //! The shapes of a request's links: those in a tree or cluster file, and the command line's for all
 //! others.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use flitcast_proto::PeId;
 
-use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::args::RoundArgs;
+use crate::options::link_spec::{self, EdgeSpec, LinkSpec};
 use crate::site::cluster_file::across_hosts;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
+use crate::text::units::BitRate;
+
+/// The lowest limit of a PE's rate. With a lower one, a PE that waits for its next bytes to be due would
+/// seem to be dead.
+const LEAST_LIMIT: BitRate = BitRate(64_000);
 
 /// Returns the shape of all links that no file describes: as typed, or else the cluster file's.
 pub fn link_over(topology: &Topology, typed: Option<LinkSpec>) -> anyhow::Result<Option<LinkSpec>> {
@@ -18,6 +24,43 @@ pub fn link_over(topology: &Topology, typed: Option<LinkSpec>) -> anyhow::Result
             bail!("--link: {fault}")
         }
         (typed, _) => Ok(typed.or(topology.settings.link)),
+    }
+}
+
+/// Returns the highest rate of each PE, if one is requested.
+///
+/// # Errors
+///
+/// Returns all errors: the rate is none or too low, links are emulated, or several trees would share it.
+pub fn rate_limit(
+    args: &RoundArgs,
+    link: Option<LinkSpec>,
+    topology: Option<&Topology>,
+) -> Result<Option<BitRate>, Vec<anyhow::Error>> {
+    let Some(asked) = args.bwlimit.as_deref() else {
+        return Ok(None);
+    };
+    let mut faults = Vec::new();
+    let limit = link_spec::rate(asked).unwrap_or_else(|why| {
+        faults.push(anyhow!("--bwlimit: {why}"));
+        None
+    });
+    if link.is_some() || topology.is_some_and(|topology| !topology.links.is_empty()) {
+        faults.push(anyhow!(
+            "--bwlimit: these links are emulated and have a rate of their own; give that instead"
+        ));
+    }
+    if args.cover {
+        faults.push(anyhow!(
+            "--bwlimit: the trees of a cover would share it, so that one is as quick; take --cover out"
+        ));
+    }
+    if let Some(limit) = limit.filter(|limit| limit.0 < LEAST_LIMIT.0) {
+        faults.push(anyhow!("--bwlimit: {limit} is less than {LEAST_LIMIT}"));
+    }
+    match faults.is_empty() {
+        true => Ok(limit),
+        false => Err(faults),
     }
 }
 

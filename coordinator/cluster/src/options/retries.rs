@@ -1,16 +1,26 @@
 //! `--retry N`: how often a round continues without a PE that fails.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 
 /// Limit of retries: a user who loses more PEs has another problem to solve.
 pub const MOST: u32 = 16;
 
-/// Reads `--retry`.
+/// Reads `--retry` beside this number of rounds; without it, there are none.
 ///
 /// # Errors
 ///
-/// Returns an error if the text is not an integer in its range.
-pub fn parse(text: &str) -> anyhow::Result<u32> {
+/// Returns an error if the text is not an integer in its range, or if several rounds are to be compared.
+pub fn of(text: Option<&str>, rounds: u64) -> anyhow::Result<u32> {
+    let retries = text.map_or(Ok(0), parse)?;
+    ensure!(
+        rounds <= 1 || retries == 0,
+        "--retry: it cannot be combined with --rounds {rounds}: a round that lost a PE runs on another \
+         tree and cannot be compared with the others"
+    );
+    Ok(retries)
+}
+
+fn parse(text: &str) -> anyhow::Result<u32> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|&number| digits && number <= MOST);
     number.ok_or_else(|| {

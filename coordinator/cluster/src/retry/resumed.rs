@@ -36,7 +36,7 @@ pub fn request(
 ) -> Result<Request, Vec<RequestError>> {
     let mut faults = Vec::new();
     let tree = &record.tree;
-    let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
+    let retries = retries::of(args.retry.as_deref(), 1);
     let retries = retries.map_err(|fault| faults.push(fault.into()));
     let timeouts = match args.timeouts.as_deref().map(timeouts::parse) {
         None => Ok(record.timeouts),

@@ -25,12 +25,12 @@ use super::trees::{described, emulates_own_links};
 use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
 use crate::job::fault::{RequestError, guard_fault, of_all, relative};
-use crate::job::links::{link_over, links, links_name};
+use crate::job::links::{link_over, links, links_name, rate_limit};
 use crate::job::parallel_trees::has_parts;
 use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::link_spec::{self, LinkSpec};
+use crate::options::link_spec::LinkSpec;
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::options::ports::Ports;
@@ -39,11 +39,6 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
 use crate::site::topology::{Topology, of_option};
-use crate::text::units::BitRate;
-
-/// The lowest limit of a PE's rate. With a lower one, a PE that waits for its next bytes to be due would
-/// seem to be dead.
-const LEAST_LIMIT: BitRate = BitRate(64_000);
 
 /// Checks a command line whose operation on a tree is `operation`.
 ///
@@ -71,7 +66,8 @@ pub fn check(
     let flits = checks.flits();
     checks.cover();
     let link = checks.link();
-    let limit = checks.limit(link);
+    let limit = rate_limit(&asked.round, link.flatten(), checks.topology.as_ref());
+    let limit = checks.keep_all(limit).flatten();
     let timeouts = checks.timeouts();
     let messages = checks.messages();
     checks.paths();
@@ -95,7 +91,8 @@ pub fn check(
     if !checks.faults.is_empty() {
         return Err(checks.faults);
     }
-    let site = checks.site((link, limit), guard);
+    let site = checks.site(link, guard);
+    let site = site.map(|site| Site { limit, ..site });
     let way = checks.way(flits, order);
     let (Some(site), Some(way), Some((payload, bytes)), Some(timeouts), Some(retries)) =
         (site, way, payload, timeouts, retries)
@@ -272,28 +269,6 @@ impl Checks<'_> {
         }
     }
 
-    /// Checks the highest rate of each PE.
-    fn limit(&mut self, link: Option<Option<LinkSpec>>) -> Option<BitRate> {
-        let asked = self.asked.round.bwlimit.as_deref()?;
-        let limit = self.keep(link_spec::rate(asked).map_err(|why| anyhow!("--bwlimit: {why}")));
-        let has_links = |topology: &Topology| !topology.links.is_empty();
-        if link.flatten().is_some() || self.topology.as_ref().is_some_and(has_links) {
-            self.add(anyhow!(
-                "--bwlimit: these links are emulated and have a rate of their own; give that instead"
-            ));
-        }
-        if self.asked.round.cover {
-            self.add(anyhow!(
-                "--bwlimit: the trees of a cover would share it, so that one is as quick; take --cover out"
-            ));
-        }
-        let limit = limit.flatten();
-        if let Some(limit) = limit.filter(|limit| limit.0 < LEAST_LIMIT.0) {
-            self.add(anyhow!("--bwlimit: {limit} is less than {LEAST_LIMIT}"));
-        }
-        limit
-    }
-
     fn timeouts(&mut self) -> Option<Timeouts> {
         let settings = self.settings();
         let timeouts = match self.asked.round.transfer.timeouts.as_deref() {
@@ -340,22 +315,12 @@ impl Checks<'_> {
 
     fn retries(&mut self) -> Option<u32> {
         let args = &self.asked.round;
-        let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
-        let retries = self.keep(retries);
-        if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
-            self.add(anyhow!(
-                "--retry: it cannot be combined with --rounds {}: a round that lost a PE runs on \
-                 another tree and cannot be compared with the others",
-                args.rounds
-            ));
-        }
-        retries
+        self.keep(retries::of(args.retry.as_deref(), args.rounds))
     }
 
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<AskedMessages>) -> Option<(Payload, Vec<u64>)> {
-        let rules = selection::rules(&self.asked.round.selection);
-        let rules = self.keep(rules)?;
+        let rules = self.keep(selection::rules(&self.asked.round.selection))?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
         // A PE under a daemon has another working folder.
@@ -516,11 +481,7 @@ impl Checks<'_> {
     }
 
     /// Returns the PEs, their tree and their links.
-    fn site(
-        &mut self,
-        (link, limit): (Option<Option<LinkSpec>>, Option<BitRate>),
-        guard: Option<Guard>,
-    ) -> Option<Site> {
+    fn site(&mut self, link: Option<Option<LinkSpec>>, guard: Option<Guard>) -> Option<Site> {
         let (args, ports) = (&self.asked.round, self.asked.ports);
         let site = Site::of(self.topology.take()?, link?, guard?);
         let has_own_links = site.own_links || emulates_own_links(args);
@@ -528,7 +489,6 @@ impl Checks<'_> {
             cluster: args.transfer.tree.cluster_file(),
             placement: self.placement.take()?,
             own_links: ports.map_or(has_own_links, |ports| ports == Ports::Multi),
-            limit,
             ..site
         })
     }

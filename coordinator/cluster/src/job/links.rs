@@ -31,7 +31,8 @@ pub fn link_over(topology: &Topology, typed: Option<LinkSpec>) -> anyhow::Result
 ///
 /// # Errors
 ///
-/// Returns all errors: the rate is none or too low, links are emulated, or several trees would share it.
+/// Returns an error for each reason: the text is not a rate, the rate is too low, links are emulated, or
+/// several trees would share the rate.
 pub fn rate_limit(
     args: &RoundArgs,
     link: Option<LinkSpec>,

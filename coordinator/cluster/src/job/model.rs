@@ -12,6 +12,7 @@ use flitcast_proto::wire::seal::SEAL_BYTES;
 use crate::files::profile::Profile;
 use crate::job::fit::EdgeFit;
 use crate::job::site::Site;
+use crate::text::units::BitRate;
 use crate::tuning::{ACKNOWLEDGED, BUFFER_BYTES};
 
 /// A measurement of a cluster's edges and clocks.
@@ -138,16 +139,19 @@ pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
         acknowledged: acknowledged(site),
         ..model(edges, hosts, ports(site), BUFFER_BYTES, shaped)
     };
-    limited(model, site)
+    limited(model, site.limit)
 }
 
-/// Applies the limit of a site's rate to a model.
-fn limited(mut model: Model, site: &Site) -> Model {
-    if let Some(limit) = site.limit {
+/// Applies a limit of each PE's rate to a model.
+fn limited(mut model: Model, limit: Option<BitRate>) -> Model {
+    if let Some(limit) = limit {
         let limit = 8e9 / limit.0 as f64;
-        for Edge { down, up } in &mut model.edges {
-            down.ns_per_byte = down.ns_per_byte.max(limit);
-            up.ns_per_byte = up.ns_per_byte.max(limit);
+        let edges = model.edges.iter_mut();
+        for link in edges.flat_map(|Edge { down, up }| [down, up]) {
+            if link.ns_per_byte < limit {
+                // What the link would carry at once comes at the limit, too.
+                (link.ns_per_byte, link.burst_bytes) = (limit, 0.0);
+            }
         }
         (model.ports, model.own_links) = (Ports::Single, false);
         model.ahead_ns = model.ahead_ns.min(AT_ONCE_NS);
@@ -169,7 +173,7 @@ pub fn model_by(profile: &Profile, site: &Site) -> Model {
         },
         false => model,
     };
-    limited(model, site)
+    limited(model, site.limit)
 }
 
 impl Profile {
@@ -179,5 +183,29 @@ impl Profile {
         let hosts = Hosts::one(self.host);
         let edges = edges_from_measurements(&self.edges, &hosts);
         model(edges, hosts, self.ports, self.buffer_bytes, shaped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_replaces_rates_and_bursts_that_are_higher() {
+        let link = |ns_per_byte, burst_bytes| Link {
+            ns_per_byte,
+            burst_bytes,
+            ..Link::default()
+        };
+        let edge = |down| Edge {
+            down,
+            up: link(2000.0, 40_000.0),
+        };
+        let edges = vec![edge(link(1.0, 40_000.0))];
+        let hosts = Hosts::one(Host::NONE);
+        let model = model(edges, hosts, Ports::PerEdge, BUFFER_BYTES, false);
+        let limited = limited(model, Some(BitRate(8_000_000)));
+        assert_eq!(limited.edges, [edge(link(1000.0, 0.0))]);
+        assert_eq!(limited.ports, Ports::Single);
     }
 }

@@ -71,7 +71,7 @@ fn a_limit_that_cannot_be_kept_is_refused() {
         ),
         (
             "--bwlimit 8mbit --cover",
-            "--bwlimit: the trees of a cover would share it",
+            "--bwlimit: the trees of a cover would share the limit",
         ),
     ] {
         let line = format!("scatter --network ring:3 --size 1KiB {more}");

@@ -134,7 +134,7 @@ fn rules_that_cannot_be_followed_are_refused() {
         ),
         (
             format!("{files} --include !x"),
-            "--include !x: it takes what matches",
+            "--include !x: a pattern of --include cannot",
         ),
         (
             format!("{files} --lines --include x"),

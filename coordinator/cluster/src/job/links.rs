@@ -48,12 +48,13 @@ pub fn rate_limit(
     });
     if link.is_some() || topology.is_some_and(|topology| !topology.links.is_empty()) {
         faults.push(anyhow!(
-            "--bwlimit: these links are emulated and have a rate of their own; give that instead"
+            "--bwlimit: these links are emulated; limit them with --link rate=RATE, or in their file"
         ));
     }
     if args.cover {
         faults.push(anyhow!(
-            "--bwlimit: the trees of a cover would share it, so that one is as quick; take --cover out"
+            "--bwlimit: the trees of a cover would share the limit, so that one tree is as quick; \
+             take --cover out"
         ));
     }
     if let Some(limit) = limit.filter(|limit| limit.0 < LEAST_LIMIT.0) {

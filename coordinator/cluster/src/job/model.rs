@@ -64,11 +64,11 @@ pub fn assumed_host() -> Host {
 }
 
 /// Returns whether the edges of a site's PEs share ports. Shaped links do, unless the user requested
-/// otherwise, and so do those of a PE with a limit of its rate, and the network card of a host with one
-/// address; processes of one machine share only its cores.
+/// otherwise, and so does the network card of a host with one address; processes of one machine share
+/// only its cores.
 pub fn ports(site: &Site) -> Ports {
     let one_card = site.placement.is_spread() && site.placement.has_any_edge();
-    match (site.is_shaped() || one_card) && !site.own_links || site.limit.is_some() {
+    match (site.is_shaped() || one_card) && !site.own_links {
         true => Ports::Single,
         false => Ports::PerEdge,
     }
@@ -142,14 +142,14 @@ pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     limited(model, site.limit)
 }
 
-/// Applies a limit of each PE's rate to a model.
+/// Applies a limit of each PE's rate to a model: its connections share the limit.
 fn limited(mut model: Model, limit: Option<BitRate>) -> Model {
     if let Some(limit) = limit {
         let limit = 8e9 / limit.0 as f64;
         let edges = model.edges.iter_mut();
         for link in edges.flat_map(|Edge { down, up }| [down, up]) {
             if link.ns_per_byte < limit {
-                // What the link would carry at once comes at the limit, too.
+                // The pacer delays the bytes that an idle link would carry at once, too.
                 (link.ns_per_byte, link.burst_bytes) = (limit, 0.0);
             }
         }

@@ -24,7 +24,7 @@ pub fn rules(args: &SelectionArgs) -> anyhow::Result<Vec<String>> {
     for pattern in &args.include {
         ensure!(
             !pattern.starts_with('!'),
-            "--include {pattern}: it takes what matches as it is; write the rest behind --exclude"
+            "--include {pattern}: a pattern of --include cannot begin with `!`; leave files out with --exclude"
         );
         rules.push(format!("!{pattern}"));
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_rule_that_matches_nothing_is_refused() {
         for (include, exclude, expected) in [
-            (&["!a"][..], &[][..], "--include !a: it takes"),
+            (&["!a"][..], &[][..], "--include !a: a pattern"),
             (&[""], &[], "--include: `` matches no file"),
             (&[], &["/"], "--exclude: `/` matches no file"),
             (&[], &["a\nb"], r"--exclude: `a\nb` matches no file"),

@@ -9,6 +9,7 @@ use flitcast_proto::wire::control::{FilePayload, Ready, Version};
 use flitcast_proto::{MessageId, PeId};
 
 use crate::payload::{self, Content, Others, Outgoing, Pattern, PayloadError};
+use crate::processors::on_processors;
 
 /// A message that a PE sends, whether it is still to be delivered, and its version, if known from
 /// earlier runs.
@@ -75,14 +76,17 @@ impl Inputs {
     /// content and the states of all.
     pub fn read(
         self,
-        tell: &dyn Fn(),
+        tell: &(dyn Fn() + Sync),
     ) -> Result<(BTreeMap<MessageId, Outgoing>, Ready), Vec<PayloadError>> {
         let contents = payload::select(&self.files, self.contents()?)?;
         let (mut all, mut faults) = (BTreeMap::new(), Vec::new());
         let mut ready = Ready::default();
-        for (sent, content) in self.sent.iter().zip(contents) {
-            let (message, owed, _) = sent;
-            let measured = match self.measure(sent, content, tell) {
+        let messages: Vec<_> = self.sent.iter().zip(contents).collect();
+        let measured = on_processors(messages, |(sent, content)| {
+            self.measure(sent, content, tell)
+        });
+        for ((message, owed, _), measured) in self.sent.iter().zip(measured) {
+            let measured = match measured {
                 Ok(outgoing) => outgoing.filter(|_| *owed),
                 // The file of a delivered message may have been removed since.
                 Err(fault) if !owed && fault.other_version().is_none() => None,
@@ -109,7 +113,7 @@ impl Inputs {
         &self,
         (message, owed, known): &Sent,
         content: Option<Content>,
-        tell: &dyn Fn(),
+        tell: &(dyn Fn() + Sync),
     ) -> Result<Option<Outgoing>, PayloadError> {
         let Some(content) = content.filter(|_| *owed || known.is_some()) else {
             return match known {

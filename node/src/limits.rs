@@ -57,9 +57,13 @@ pub const ROUND_TRIP: Duration = Duration::from_secs(1);
 pub const UNKNOWN_BYTES: usize = 4 * 1024;
 
 /// Number of descriptors that a PE needs apart from its neighbours: 16 messages that are being made
-/// durable, nine that are read, each with a file, its folder and a link on the way; a scan ten folders
-/// deep; 16 clients that scrape metrics; and a dozen others.
-pub const DESCRIPTORS: u64 = 128;
+/// durable, nine that are read, each with a file, its folder and a link on the way; four scans; 16 clients
+/// that scrape metrics; a dozen others; and [`MOST_HELD_ENTRIES`].
+pub const DESCRIPTORS: u64 = 192;
+
+/// Number of files and folders of incoming messages that are held open until they are synced: those of
+/// four messages. Others are synced when they are complete.
+pub const MOST_HELD_ENTRIES: usize = 64;
 
 /// Number of descriptors for a neighbour: its connection, and a timer if the link is shaped.
 pub const DESCRIPTORS_PER_NEIGHBOUR: u64 = 2;
@@ -89,6 +93,10 @@ pub const PROGRESS: Duration = Duration::from_millis(200);
 /// Number of bytes that are read from or written to disk at once. Two such blocks are in memory for
 /// each message that is read or written: one with the disk, one with the network.
 pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
+
+/// Maximum number of processors over which work is divided. A message that is measured has a file and two
+/// folders open.
+pub const MOST_PROCESSORS: usize = 4;
 
 /// Least length of a message in bytes that is kept if it is cut off, so that a later run can continue
 /// it. A shorter one is sent again as quickly.

@@ -101,6 +101,7 @@ impl<'a> Store<'a> {
             run: self.config.cluster,
             job: job.id,
             is_kept: job.recorded && bytes >= KEPT_MESSAGE_BYTES,
+            durability: files.durability,
         }
     }
 

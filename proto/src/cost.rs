@@ -84,8 +84,8 @@ pub struct FileCosts {
 /// longer than its sync. Shorter ones are synced together at the end of their message.
 pub const LARGE_FILE_BYTES: u64 = 1 << 20;
 
-/// Number of entries of a message that are synced one by one. A common sync waits for the data of other
-/// programs, too, which only more entries are worth.
+/// Maximum number of entries of a message that are synced one by one. A common sync waits for the data of
+/// other programs, too, which only more entries are worth.
 pub const SYNCED_ALONE: u64 = 16;
 
 /// Number of figures of [`FileCosts`].

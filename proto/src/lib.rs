@@ -10,6 +10,7 @@
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod cost;
+mod durability;
 pub mod exchange;
 mod ids;
 pub mod items;
@@ -25,5 +26,6 @@ pub mod streams;
 pub mod tree;
 pub mod wire;
 
+pub use durability::Durability;
 pub use ids::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Time};
 pub use tree::Tree;

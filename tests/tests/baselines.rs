@@ -127,7 +127,7 @@ fn a_baseline_wants_pes_that_can_all_reach_each_other() {
         "
         gather --tree kary:2:8 --algorithm binomial --size 1 | complete:N | kary:2:8
         scatter --network mesh:3x3 --algorithm adaptive --size 1 | complete:N | mesh:3x3
-        gather --network complete:4 --algorithm linear --sync serial --size 1 | --sync
+        gather --network complete:4 --algorithm linear --sync serial --size 1 | --token
         plan gather --tree star:4 --algorithm adaptive --lengths 1,1,1 | flitcast compare
     ",
     );

@@ -131,7 +131,7 @@ fn what_is_wrong_with_a_plan_is_told() {
         "plan gather --tree",
         "
         star:4 --algorithm shoulder-tap --lengths 1,1,1 | P0 | 3 children
-        star:4 --ports multi --sync serial --lengths 1,1,1 | --sync
+        star:4 --ports multi --token serial --lengths 1,1,1 | --token
         path:0 --lengths none | path:N | none
         random:100000:1 --lengths equal:9 | --summary
         star:9999 --lengths equal:1 --format svg | 9999 PEs

@@ -92,7 +92,7 @@ fn an_algorithm_with_one_port_is_refused() {
         scatter --tree path:3 --algorithm listed | --ports multi: listed uses one port at a time
         gather --tree path:3 --algorithm shoulder-tap | --ports multi: shoulder-tap uses one port at a time
         gather --network complete:4 --algorithm window | --ports multi: window uses one port at a time
-        gather --tree star:4 --sync serial | --ports multi synchronises over all links at once: leave out --sync
+        gather --tree star:4 --sync serial | --ports multi synchronises over all links at once: leave out --token
     ") {
         refused(&format!("{line} --size 1KiB --ports multi"), &[why]);
     }

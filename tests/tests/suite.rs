@@ -27,6 +27,7 @@ mod day;
 mod divided;
 mod documents;
 mod dry_run;
+mod durability;
 mod examples;
 mod exchange;
 mod exhaustive;

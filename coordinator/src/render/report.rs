@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use flitcast_plan::Algorithm;
+use flitcast_proto::Durability;
 use flitcast_proto::wire::control::Payload;
 
 use crate::render::lateness::lateness;
@@ -197,7 +198,14 @@ fn summary(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
         Payload::Files(files) => {
             let matched = on_stdout(Style::Green, "every digest matched");
             let output = files.output.display();
-            line("verified", format!("{matched}; files are in {output}"))
+            let synced = match files.durability {
+                Durability::Never => "; --sync none: the disk may not have them yet",
+                Durability::Message | Durability::File => "",
+            };
+            line(
+                "verified",
+                format!("{matched}; files are in {output}{synced}"),
+            )
         }
         Payload::Synthetic { .. } => {
             let matched = on_stdout(Style::Green, "every byte and digest matched");

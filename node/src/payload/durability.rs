@@ -1,17 +1,22 @@
 //! The time at which the entries of a folder become durable: each when it is complete, or all small
-//! ones together.
+//! ones at the end.
 //!
 //! A sync of one file waits for the journal of the file system, whatever the file's length, so 10,000
 //! syncs take seconds. One sync of the whole file system takes as long as a few of them, unless other
-//! programs have written much that the disk does not have yet.
+//! programs have written much that the disk does not have yet. So the first entries are held open, and
+//! synced one by one if no others follow.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use flitcast_proto::Durability;
 use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
-use rustix::fs::{fstatfs, syncfs};
+use rustix::fs::{fstatfs, fsync, syncfs};
+use rustix::io::Errno;
 
-use super::staging::sync_directory;
+use crate::limits::MOST_HELD_ENTRIES;
 use crate::system::memory;
 
 /// Bytes of small files that are synced together. A power cut or a full disk costs no more, and the
@@ -30,47 +35,77 @@ const KNOWN_FILE_SYSTEMS: [u64; 6] = [
     0x794C_7630,
 ];
 
+/// Number of entries that all messages of this process hold open until their end.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
 /// The unsynced small entries of a message.
 #[derive(Debug)]
 pub(super) struct Unsynced {
+    durability: Durability,
     /// The folder of the message, opened before anything was written to it: its sync reports errors of
-    /// writing since then. `None` if each entry is synced when it is complete.
+    /// writing since then. `None` if small entries are not synced at the end.
     folder: Option<OwnedFd>,
-    /// The number of entries so far.
+    /// The first entries, as long as they are all.
+    first: Vec<HeldEntry>,
+    /// Number of entries so far.
     entries: u64,
+    /// Number of bytes that were not synced so far.
     bytes: u64,
-    is_any: bool,
 }
 
 impl Unsynced {
-    /// Syncs each entry when it is complete.
-    pub fn never() -> Unsynced {
+    /// Creates the state before the first entry, with which each is synced when it is complete, or never.
+    pub fn new(durability: Durability) -> Unsynced {
         Unsynced {
+            durability,
             folder: None,
+            first: Vec::new(),
             entries: 0,
             bytes: 0,
-            is_any: false,
         }
     }
 
-    /// Syncs the small entries of a new folder together, if that is quicker where the folder is.
-    pub fn below(folder: BorrowedFd<'_>) -> Unsynced {
-        let is_known =
-            fstatfs(folder).is_ok_and(|about| KNOWN_FILE_SYSTEMS.contains(&(about.f_type as u64)));
+    /// Lets the small entries of a new folder be synced at the end, if they need not be durable before, and
+    /// if that is quicker where the folder is.
+    pub fn begin_folder(&mut self, folder: BorrowedFd<'_>) {
+        let is_known = || {
+            fstatfs(folder).is_ok_and(|about| KNOWN_FILE_SYSTEMS.contains(&(about.f_type as u64)))
+        };
         let is_ours = || memory::unwritten_bytes().is_some_and(|bytes| bytes < MAX_FOREIGN_BYTES);
-        let opened = || folder.try_clone_to_owned().ok();
-        Unsynced {
-            folder: (is_known && is_ours()).then(opened).flatten(),
-            ..Unsynced::never()
+        if self.durability == Durability::Message && is_known() && is_ours() {
+            self.folder = folder.try_clone_to_owned().ok();
         }
     }
 
     /// Handles a complete regular file: syncs it, or leaves that for later.
-    pub fn file(&mut self, file: &std::fs::File, bytes: u64) -> io::Result<()> {
-        if !self.can_wait() || bytes >= LARGE_FILE_BYTES {
-            return file.sync_all();
+    pub fn file(&mut self, file: &File, bytes: u64) -> io::Result<()> {
+        match bytes < LARGE_FILE_BYTES || self.durability == Durability::Never {
+            true => self.entry(file.as_fd(), bytes),
+            false => file.sync_all(),
         }
-        self.is_any = true;
+    }
+
+    /// Handles a complete directory.
+    pub fn directory(&mut self, directory: BorrowedFd<'_>) -> io::Result<()> {
+        self.entry(directory, 0)
+    }
+
+    fn entry(&mut self, entry: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+        if self.folder.is_none() {
+            return match self.durability {
+                Durability::Never => Ok(()),
+                _ => sync(entry),
+            };
+        }
+        self.entries += 1;
+        if self.entries <= SYNCED_ALONE {
+            match HeldEntry::of(entry) {
+                Some(held) => self.first.push(held),
+                None => sync(entry)?,
+            }
+            return Ok(());
+        }
+        self.first.clear();
         self.bytes += bytes;
         match self.bytes >= MAX_UNSYNCED_BYTES {
             true => self.sync(),
@@ -78,27 +113,46 @@ impl Unsynced {
         }
     }
 
-    /// Handles a complete directory.
-    pub fn directory(&mut self, directory: BorrowedFd<'_>) -> io::Result<()> {
-        if !self.can_wait() {
-            return sync_directory(directory);
-        }
-        self.is_any = true;
-        Ok(())
-    }
-
-    /// Counts an entry, and returns whether it may be synced later.
-    fn can_wait(&mut self) -> bool {
-        self.entries += 1;
-        self.folder.is_some() && self.entries > SYNCED_ALONE
-    }
-
     /// Returns when all entries are durable.
     pub fn sync(&mut self) -> io::Result<()> {
-        if let Some(folder) = self.folder.as_ref().filter(|_| self.is_any) {
-            syncfs(folder.as_fd())?;
+        for entry in self.first.drain(..) {
+            sync(entry.0.as_fd())?;
         }
-        (self.bytes, self.is_any) = (0, false);
+        if let Some(folder) = self.folder.as_ref().filter(|_| self.entries > SYNCED_ALONE) {
+            syncfs(folder)?;
+        }
+        self.bytes = 0;
         Ok(())
+    }
+}
+
+/// An entry that is held open.
+#[derive(Debug)]
+struct HeldEntry(OwnedFd);
+
+impl HeldEntry {
+    /// Holds an entry open; returns `None` if there are too many already.
+    fn of(entry: BorrowedFd<'_>) -> Option<HeldEntry> {
+        let held = HELD.fetch_add(1, Relaxed) < MOST_HELD_ENTRIES;
+        let opened = held.then(|| entry.try_clone_to_owned().ok()).flatten();
+        if opened.is_none() {
+            HELD.fetch_sub(1, Relaxed);
+        }
+        opened.map(HeldEntry)
+    }
+}
+
+impl Drop for HeldEntry {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Makes a file, or the names in a directory, durable.
+pub(super) fn sync(entry: BorrowedFd<'_>) -> io::Result<()> {
+    match fsync(entry) {
+        // The error of file systems that cannot sync a directory.
+        Err(Errno::INVAL) => Ok(()),
+        synced => Ok(synced?),
     }
 }

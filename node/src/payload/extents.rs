@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io;
 
-use rustix::fs::{SeekFrom, fstat, seek};
+use rustix::fs::{SeekFrom, Stat, fstat, seek};
 use rustix::io::Errno;
 
 /// Maximum number of holes listed per file, which keeps an entry far below its maximum length.
@@ -26,11 +26,16 @@ const BLOCK_BYTES: u64 = 512;
 pub(super) struct Extents(pub Vec<u64>);
 
 impl Extents {
+    /// Returns whether a file has no holes that would be listed, as far as its attributes show: nearly all
+    /// files.
+    pub fn are_none(found: &Stat) -> bool {
+        let (size, blocks) = (found.st_size as u64, found.st_blocks as u64);
+        size < MIN_HOLE_BYTES || blocks.saturating_mul(BLOCK_BYTES) >= size
+    }
+
     /// Returns the holes that the file system reports for a file of `size` bytes.
     pub fn of(file: &File, size: u64) -> io::Result<Extents> {
-        // Nearly all files have no holes, which one system call shows.
-        let blocks = fstat(file)?.st_blocks as u64;
-        if size < MIN_HOLE_BYTES || blocks.saturating_mul(BLOCK_BYTES) >= size {
+        if Extents::are_none(&fstat(file)?) {
             return Ok(Extents::default());
         }
         let mut longest = BinaryHeap::with_capacity(MAX_HOLES + 1);

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use rustix::fs::syncfs;
 
+use super::durability::sync;
 use super::hidden::WORK_PREFIX;
-use super::staging::sync_directory;
 use super::target::above;
 
 /// Creates a folder and its missing parents, and returns when their names are durable.
@@ -39,7 +39,7 @@ pub fn create_durable(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Ok(syncfs(File::open(folder)?)?)
         }
-        opened => sync_directory(opened?.as_fd()),
+        opened => sync(opened?.as_fd()),
     }
 }
 

@@ -18,6 +18,7 @@ use super::pattern::Pattern;
 use super::refusal::shown;
 use super::scan::examine;
 use super::selection::Selection;
+use crate::processors::on_processors;
 
 /// Returns the contents of the messages that the root scatters, by destination: the entries of the
 /// input, or its files dealt if `spread` is set.
@@ -86,14 +87,12 @@ pub fn whole_input(input: PathBuf) -> Result<Content, PayloadError> {
 
 /// Measures the messages; on failure returns the errors of all of them.
 pub fn measure_all(contents: &[Option<Content>]) -> Result<Vec<Measured>, Vec<PayloadError>> {
-    let mut faults = Vec::new();
-    let mut all = vec![Measured::default(); contents.len()];
-    for (message, content) in all.iter_mut().zip(contents) {
-        let measured = content.as_ref().map(|it| it.measure_telling(&|| {}));
-        match measured {
-            Some(Ok(measured)) => *message = measured,
-            Some(Err(fault)) => faults.push(fault),
-            None => {}
+    let (mut all, mut faults) = (Vec::new(), Vec::new());
+    let measure = |content: &Option<Content>| content.as_ref().map(|it| it.measure_telling(&|| {}));
+    for measured in on_processors(contents.iter().collect(), measure) {
+        match measured.unwrap_or_else(|| Ok(Measured::default())) {
+            Ok(measured) => all.push(measured),
+            Err(fault) => faults.push(fault),
         }
     }
     whole(all, faults)

@@ -326,7 +326,7 @@ mod tests {
         fs::write(at(&record_name(11)), "")?;
         // A record on another host may need the proof of this receipt.
         fs::write(at("p5"), "")?;
-        let proof = Receipt::of(&at("p5"), 14).write(&at("p5"), 1, &[7; 16]);
+        let proof = Receipt::of(&at("p5"), 14).write(&at("p5"), 1, &[7; 16], true);
         proof.expect("it can be written");
         sweep_output(dir.path(), true, &sweep_of(false, false)).expect("all is removable");
         let records = [record_name(10), record_name(11)];

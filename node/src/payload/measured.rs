@@ -30,9 +30,15 @@ impl Content {
         while let Some(found) = walk.next() {
             let mut found = found?;
             if found.entry.is_file() {
-                // Opening a file is the only check of permissions that holds on all file systems.
-                let file = walk.open(&mut found)?;
-                looked_at.take(&file, &found.entry);
+                let is_sampled = looked_at.is_next();
+                if is_sampled || !found.is_plain {
+                    // This checks that other users' files can be read.
+                    let file = walk.open(&mut found)?;
+                    if is_sampled {
+                        looked_at.look(&file, &found.entry);
+                    }
+                }
+                looked_at.count(&found.entry);
             }
             entries += 1;
             let of_entry = found.state();
@@ -88,14 +94,22 @@ impl Sample {
     /// Number of first files that are all examined.
     const FIRST: u64 = 64;
 
-    fn take(&mut self, file: &File, entry: &Entry) {
+    /// Returns whether the next file is examined.
+    fn is_next(&self) -> bool {
         let every = (self.files / Self::FIRST).next_power_of_two();
-        if self.files.is_multiple_of(every) {
-            for (at, bytes) in entry.data() {
-                self.looked_at += bytes;
-                self.cold += cold_bytes(file, at, bytes);
-            }
+        self.files.is_multiple_of(every)
+    }
+
+    /// Examines a file.
+    fn look(&mut self, file: &File, entry: &Entry) {
+        for (at, bytes) in entry.data() {
+            self.looked_at += bytes;
+            self.cold += cold_bytes(file, at, bytes);
         }
+    }
+
+    /// Counts a file.
+    fn count(&mut self, entry: &Entry) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(entry.content_bytes());
     }

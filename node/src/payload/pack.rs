@@ -173,6 +173,7 @@ impl Packer {
                 source,
                 inode,
                 part,
+                ..
             } = found;
             let (first, file_bytes) = part.unwrap_or((0, entry.size()));
             let mut body = SourceFile {

@@ -109,13 +109,14 @@ impl Receipt {
     }
 
     /// Writes the receipt of the complete message of `bytes` bytes at `staged`, which is about to
-    /// become visible. The receipt is durable on return; its name is synced with the rename that
-    /// follows.
+    /// become visible. If it `is_durable`, it is so on return, but for its name, which is synced with the
+    /// rename that follows.
     pub(super) fn write(
         &self,
         staged: &Path,
         bytes: u64,
         digest: &Digest,
+        is_durable: bool,
     ) -> Result<(), PayloadError> {
         self.remove()?;
         let write = || {
@@ -126,7 +127,10 @@ impl Receipt {
                 .mode(0o600)
                 .open(&self.path)?;
             file.write_all(text.as_bytes())?;
-            file.sync_all()
+            match is_durable {
+                true => file.sync_all(),
+                false => Ok(()),
+            }
         };
         write().map_err(PayloadError::io("write the receipt", &self.path))
     }
@@ -180,7 +184,7 @@ mod tests {
     const DELIVERED: DestinationState = DestinationState::Delivered(DIGEST);
 
     fn write(receipt: &Receipt, staged: &Path) {
-        let written = receipt.write(staged, 5, &DIGEST);
+        let written = receipt.write(staged, 5, &DIGEST, true);
         written.expect("it can be written");
     }
 

@@ -8,9 +8,10 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::fs::{fstat, openat, readlinkat, statat};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::content::Content;
@@ -22,6 +23,7 @@ use super::hidden::HiddenName;
 use super::inode::Inode;
 use super::refusal::Refusal;
 use super::selection::{Choice, Selection};
+use crate::system::process::user;
 
 /// An entry of a message to be sent.
 #[derive(Debug)]
@@ -31,6 +33,9 @@ pub(super) struct FoundEntry {
     pub source: PathBuf,
     /// The inode; a blank one for the root of a dealt message.
     pub inode: Inode,
+    /// Whether the entry is a file that this process can read, as its owner, and that has no holes: to
+    /// measure it, it need not be opened.
+    pub is_plain: bool,
     /// The position of the first byte in the file, and the bytes of the whole file, if the entry is a
     /// part of it.
     pub part: Option<(u64, u64)>,
@@ -178,6 +183,7 @@ impl Walk {
                 true => inode,
                 false => Inode::of(&found),
             },
+            is_plain: false,
             part: None,
         })
     }
@@ -195,6 +201,7 @@ impl Walk {
                 entry: Entry::dealt_root(),
                 source: base,
                 inode: Inode::default(),
+                is_plain: false,
                 part: None,
             });
         }
@@ -218,7 +225,9 @@ impl Walk {
             _ => Arc::new(open_regular(CWD, &found.source, &found.source)?),
         };
         // A part of a file is sent without holes.
-        if let (EntryKind::File { size, extents }, None) = (&mut found.entry.kind, found.part) {
+        if let (EntryKind::File { size, extents }, None) = (&mut found.entry.kind, found.part)
+            && !found.is_plain
+        {
             let asked = Extents::of(&file, *size);
             *extents = asked.map_err(PayloadError::io("read", &found.source))?;
         }
@@ -348,6 +357,12 @@ fn part_of(source: PathBuf, at: u64, bytes: u64) -> Result<FoundEntry, PayloadEr
     }
 }
 
+/// Returns whether this process owns the file, and its owner may read it.
+fn is_read_by_owner(found: &Stat) -> bool {
+    static USER: LazyLock<u32> = LazyLock::new(user);
+    found.st_uid == *USER && Mode::from_raw_mode(found.st_mode).contains(Mode::RUSR)
+}
+
 /// Examines the entry `name` of a directory.
 fn look(
     directory: BorrowedFd<'_>,
@@ -377,11 +392,13 @@ fn look(
         _ => return Err(refused(Refusal::Special("a device"))),
     };
     let (entry, inode) = (Entry::of(&found, path, kind), Inode::of(&found));
+    let is_plain = entry.is_file() && Extents::are_none(&found) && is_read_by_owner(&found);
     match entry.check() {
         Ok(()) => Ok(FoundEntry {
             entry,
             source,
             inode,
+            is_plain,
             part: None,
         }),
         Err(why) => Err(refused(why)),

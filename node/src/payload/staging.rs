@@ -6,10 +6,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use flitcast_proto::Durability;
 use flitcast_proto::wire::flit::Digest;
-use rustix::fs::{CWD, RenameFlags, fsync, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::durability::sync;
 use super::error::PayloadError;
 use super::heads::Heads;
 use super::hidden::{heads_name, partial_name};
@@ -128,13 +130,14 @@ impl Staging {
     }
 
     /// Moves the message, of `bytes` bytes with this digest, to its destination, and returns when
-    /// that is durable. An existing entry is replaced if this job has delivered it, or if the target
+    /// that is durable, if it is to be. An existing entry is replaced if this job has delivered it, or if the target
     /// requests that.
     pub fn publish(mut self, bytes: u64, digest: &Digest) -> Result<(), PayloadError> {
         self.forgo();
         let is_delivered = |state| matches!(state, DestinationState::Delivered(_));
         let gives_way = self.target.replace || is_delivered(self.receipt.look()?);
-        self.receipt.write(&self.path, bytes, digest)?;
+        let is_durable = self.target.durability != Durability::Never;
+        self.receipt.write(&self.path, bytes, digest, is_durable)?;
         let moved = match gives_way {
             true => self.exchange(),
             false => self.move_to_free(),
@@ -149,8 +152,11 @@ impl Staging {
                 _ => PayloadError::io("move the finished message to", self.destination())(error),
             });
         }
+        if !is_durable {
+            return Ok(());
+        }
         File::open(&self.parent)
-            .and_then(|parent| sync_directory(parent.as_fd()))
+            .and_then(|parent| sync(parent.as_fd()))
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
@@ -223,15 +229,6 @@ impl Drop for Staging {
         if let Err(error) = remove(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "leftover could not be removed");
         }
-    }
-}
-
-/// Makes the names in a directory durable.
-pub(super) fn sync_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
-    match fsync(directory) {
-        // The error of file systems that cannot sync a directory.
-        Err(Errno::INVAL) => Ok(()),
-        synced => Ok(synced?),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use flitcast_proto::Durability;
+
 /// The place of an incoming message, and the rules for what is there.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
@@ -16,6 +18,8 @@ pub struct Target {
     pub job: u64,
     /// Whether an incomplete message is kept, so that a later run of the job can continue it.
     pub is_kept: bool,
+    /// When the message is durable.
+    pub durability: Durability,
 }
 
 /// Returns the folder that an entry is in; `None` for the root.

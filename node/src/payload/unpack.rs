@@ -87,6 +87,7 @@ impl Unpacker {
     /// Creates the writer of a message. No file is created before its first bytes. Fails if the
     /// target has no name or no parent directory, or if its place is taken and not to be replaced.
     pub fn create(target: Target, pulse: Arc<ActivityMonitor>) -> Result<Self, PayloadError> {
+        let unsynced = Unsynced::new(target.durability);
         let staging = Staging::beside(target)?;
         // Also checked at commit; an error here costs no round.
         staging.check()?;
@@ -94,7 +95,7 @@ impl Unpacker {
             staging,
             pulse,
             existing: Existing::Nothing,
-            unsynced: Unsynced::never(),
+            unsynced,
             broken: false,
             hash: Box::default(),
             bytes: 0,
@@ -275,7 +276,7 @@ impl Unpacker {
                 let cursor = Cursor::open(&staged).map_err(create())?;
                 self.staging.claim(cursor.here()).map_err(create())?;
                 if self.existing != Existing::Measured {
-                    self.unsynced = Unsynced::below(cursor.here());
+                    self.unsynced.begin_folder(cursor.here());
                 }
                 self.root = Root::Directory(Unfinished {
                     cursor,

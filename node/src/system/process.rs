@@ -34,6 +34,11 @@ pub fn processor() -> Option<String> {
     Some(line.unwrap_or_default().to_owned())
 }
 
+/// Returns the number of the user that owns the files which this process creates.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Returns the number of cores that this process may use.
 pub fn cores() -> Option<u32> {
     let cores = std::thread::available_parallelism().ok()?;

@@ -242,6 +242,7 @@ pub fn target(destination: &Path) -> Target {
         run: NONCE,
         job: UNDERTAKING,
         is_kept: false,
+        ..Target::default()
     }
 }
 

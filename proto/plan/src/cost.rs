@@ -2,7 +2,7 @@
 //! that prediction, schedules and shaped links share.
 
 pub use flitcast_proto::cost::*;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{Durability, PeId, Tree};
 
 /// Time for a process to check its connections and to yield the core once.
 const LOOK_NS: f64 = 1_200.0;
@@ -185,6 +185,8 @@ pub struct Files {
     pub opened_ahead: usize,
     /// Number of messages that a PE makes visible while later ones arrive.
     pub commits_under_way: usize,
+    /// When messages are durable.
+    pub durability: Durability,
 }
 
 impl Model {

@@ -736,6 +736,9 @@ pub struct FilePayload {
     /// that is distributed.
     #[prost(string, repeated, tag = "11")]
     pub rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// When what arrives is durable.
+    #[prost(enumeration = "Durability", tag = "12")]
+    pub durability: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
@@ -1532,6 +1535,38 @@ impl Role {
             "ROLE_COMBINING" => Some(Self::Combining),
             "ROLE_FLIT_BY_FLIT" => Some(Self::FlitByFlit),
             "ROLE_STATIC_SCHEDULE" => Some(Self::StaticSchedule),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Durability {
+    /// When the message becomes visible.
+    Message = 0,
+    /// Each file when it is complete.
+    File = 1,
+    /// When the kernel writes it.
+    Never = 2,
+}
+impl Durability {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Message => "DURABILITY_MESSAGE",
+            Self::File => "DURABILITY_FILE",
+            Self::Never => "DURABILITY_NEVER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DURABILITY_MESSAGE" => Some(Self::Message),
+            "DURABILITY_FILE" => Some(Self::File),
+            "DURABILITY_NEVER" => Some(Self::Never),
             _ => None,
         }
     }

@@ -105,6 +105,7 @@ fn deliver(message: &[u8], piece: usize, destination: &Path) -> Result<(), Strin
             run: 7,
             job: 7,
             is_kept: false,
+            ..payload::Target::default()
         };
         let mut unpacker = Unpacker::create(target, Arc::default())?;
         for bytes in message.chunks(piece) {

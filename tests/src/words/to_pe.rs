@@ -13,7 +13,7 @@ use flitcast_proto::wire::control::{
     Assignment, FilePayload, Job, Lane, Payload, Peer, PlaceResults, Prefix, Prepare, Run,
     Timeouts, ToPe, Version, Welcome,
 };
-use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
+use flitcast_proto::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree};
 
 use super::parts::pace;
 
@@ -105,6 +105,7 @@ fn files() -> Payload {
         block_bytes: 1 << 40,
         parts: 3,
         rules: vec!["*.tmp".to_owned(), "!keep.tmp".to_owned()],
+        durability: Durability::File,
     })
 }
 
@@ -124,7 +125,8 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
 /// The text of a payload made of files.
 pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
     names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
-    lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp" }"#;
+    lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp"
+    durability: DURABILITY_FILE }"#;
 
 /// The text of the times on the links of a PE.
 const PACE: &str = "pace { pacing: PACING_TURNS control_ns: 5

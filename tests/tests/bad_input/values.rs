@@ -92,7 +92,7 @@ fn algorithms_that_do_not_fit() {
         "
         gather --size 1 --tree star:4 --algorithm shoulder-tap | shoulder-tap | star:4 | P0 has 3 children
         gather --size 1 --tree kary:2:4 --algorithm shoulder-tap | paths only | P0 has 2 children
-        gather --size 1 --tree path:4 --algorithm shoulder-tap --sync serial | --sync | certification
+        gather --size 1 --tree path:4 --algorithm shoulder-tap --token serial | --token | certification
         gather --tree path:3 --size 1 --algorithm quick | --algorithm | quick
         scatter --tree path:3 --size 1 --algorithm certification | --algorithm
     ",

@@ -118,3 +118,46 @@ fn row_13_a_message_of_many_files_may_take_longer_than_each_of_them() {
     assert!(synced.len() >= 60, "{synced:?}");
     assert_same_below(&input, &output);
 }
+
+/// A power cut costs what is not synced; what is synced too often costs time.
+#[test]
+#[ignore = "needs strace"]
+fn row_13_files_are_synced_when_the_user_wants_it() {
+    let _beside = beside();
+    let dir = scratch();
+    for number in 0..30 {
+        fill(&dir.join(format!("many/p1/{number}file")), 10);
+    }
+    fill(&dir.join("few/p1/file"), 10);
+    let count = |paths: &[PathBuf], part: &str| {
+        let is_it = |path: &&PathBuf| path.to_string_lossy().ends_with(part);
+        paths.iter().filter(is_it).count()
+    };
+    // Syncs of files one by one, of the message at once, and of the folder that has its name. Files are
+    // synced one by one as well while the disk has much to write of other programs.
+    for (input, sync, expected) in [
+        ("many", "message", &[[0, 1, 1], [30, 0, 1]][..]),
+        ("few", "message", &[[1, 0, 1]]),
+        ("many", "file", &[[30, 0, 1]]),
+        ("many", "none", &[[0, 0, 0]]),
+        ("few", "none", &[[0, 0, 0]]),
+    ] {
+        let (output, log) = (format!("{input}-{sync}-out"), dir.join("log"));
+        // Made before, so that only the message's name is synced in it.
+        fs::create_dir(dir.join(&output)).expect("it is new");
+        let files = format!("--input @/{input} --output @/{output} --sync {sync}");
+        let line = dir
+            .words(&format!("scatter --tree path:2 {files}"))
+            .join(" ");
+        traced(&line, 0, &log).finish().ok();
+        assert_same_below(&dir.join(input), &dir.join(&output));
+        let (each, together) = (synced(&log, "fsync"), synced(&log, "syncfs"));
+        let found = [
+            count(&each, "file"),
+            count(&together, ".partial"),
+            count(&each, &output),
+        ];
+        let is_so = expected.contains(&found);
+        assert!(is_so, "{input}, {sync}: {found:?}, {each:?}, {together:?}");
+    }
+}

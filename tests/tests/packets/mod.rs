@@ -208,7 +208,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets sequence:3 | sequence:PExFLITS
         scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,1x2 | the packets for P1 have 2 flits together, its message has 1
         scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,9x1 | a packet for P9
-        gather --tree path:4 --lengths 0,0,9 --setup 1 --algorithm shoulder-tap --packets cap:2 --sync serial | leave out --sync | --algorithm shoulder-tap | cap:C belongs to
+        gather --tree path:4 --lengths 0,0,9 --setup 1 --algorithm shoulder-tap --packets cap:2 --sync serial | leave out --token | --algorithm shoulder-tap | cap:C belongs to
         gather --tree path:4 --lengths 0,0,9 --setup 1 --algorithm certification --packets 3 --search 4 | leave out --search | auto or cap:C
         scatter --tree path:4 --lengths 0,0,999999999999999999 --setup 1 | the limit is 281474976710656
         scatter --tree path:3 --lengths 0,9999999 --setup 0 --format json | 9999999 packets | --summary

@@ -16,6 +16,7 @@ use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
 use crate::options::selection::SelectionArgs;
+use crate::options::sync::{SyncArg, TokenArg};
 use crate::options::tree::TreeArgs;
 use crate::options::values::{broadcast_help, gossip_help, values_of};
 
@@ -67,7 +68,7 @@ pub struct GatherArgs {
     pub algorithm: Option<String>,
     /// How certification synchronises [default: pipelined, or over all links at once with --ports multi].
     #[arg(long, value_enum)]
-    pub sync: Option<SyncArg>,
+    pub token: Option<TokenArg>,
     /// How orders to transmit are obeyed [default: the profile's, else turns with --cluster
     /// and scheduled on this machine].
     #[arg(long, value_enum)]
@@ -182,15 +183,6 @@ impl From<PacingArg> for Pacing {
     }
 }
 
-/// How certification synchronises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SyncArg {
-    /// One child after the other, as the paper words it.
-    Serial,
-    /// All in twice the tree's broadcast time.
-    Pipelined,
-}
-
 /// Arguments of all commands that move messages: the tree, the messages, the links.
 #[derive(Clone, Debug, Args)]
 pub struct TransferArgs {
@@ -257,6 +249,10 @@ pub struct RoundArgs {
     /// Accept files in the output: those that arrive again are replaced.
     #[arg(long)]
     pub force: bool,
+    /// When arrived files survive a power cut: with their message, which then becomes visible (message);
+    /// each when it is complete (file); some time after the round (none) [default: message].
+    #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]
+    pub sync: Option<SyncArg>,
     /// Let each PE send at this rate at most, on all its connections together, like 200mbit (kbit, mbit,
     /// gbit), from 64kbit on.
     #[arg(long, value_name = "RATE", hide_short_help = true)]

@@ -19,6 +19,7 @@ pub mod ports;
 pub mod prices;
 pub mod retries;
 pub mod selection;
+pub mod sync;
 pub mod timeouts;
 pub mod tree;
 pub mod values;

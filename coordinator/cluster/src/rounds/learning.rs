@@ -1,6 +1,7 @@
 //! Observations from rounds about the costs of processes and files. `host_costs` contains the
 //! estimation and the cache.
 
+use flitcast_node::on_processors;
 use flitcast_plan::calibration::cost_estimate::Observation;
 use flitcast_plan::cost::{COSTS, Hosts, Model};
 use flitcast_plan::predict::predict;
@@ -114,11 +115,13 @@ pub fn learn(request: &Request, outcome: &Outcome) {
             deviation,
             ..lesson.clone()
         };
-        let predict = |learned: &[f64; COSTS], _: usize| {
-            would_take(&hosts.map(|other, host| match other == place {
-                true => host.with_costs(*learned).in_median_of(lesson.rounds),
-                false => host,
-            }))
+        let predict = |points: &[[f64; COSTS]], _: usize| {
+            on_processors(points.to_vec(), |costs| {
+                would_take(&hosts.map(|other, host| match other == place {
+                    true => host.with_costs(costs).in_median_of(lesson.rounds),
+                    false => host,
+                }))
+            })
         };
         host_costs::learn(key, &lesson, encrypted, &predict);
     }

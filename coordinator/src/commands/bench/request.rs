@@ -51,6 +51,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         input: None,
         output: None,
         selection: SelectionArgs::default(),
+        sync: None,
         bwlimit: None,
         force: false,
         retry: None,
@@ -85,7 +86,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
             order: None,
             round,
             algorithm: Some(name),
-            sync: None,
+            token: None,
             ports: None,
         }),
         Collective::Scatter => Request::scatter(ScatterArgs {

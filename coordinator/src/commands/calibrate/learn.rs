@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use flitcast_node::on_processors;
 use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
 use flitcast_plan::cost::{COSTS, Host, Hosts};
 
@@ -45,7 +46,10 @@ pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Cost
         iterations: (iterations as usize).clamp(1, prior.iterations),
         ..prior
     };
-    start.after(&lessons, &prior, &predict)
+    let predict_all = |points: &[[f64; COSTS]], index: usize| {
+        on_processors(points.to_vec(), |costs| predict(&costs, index))
+    };
+    start.after(&lessons, &prior, &predict_all)
 }
 
 /// Predicts the rounds of a run with the costs of `host`, without the first round.

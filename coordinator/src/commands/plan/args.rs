@@ -14,12 +14,12 @@ use flitcast_cluster::algorithms::plan_limits::MAX_FLITS;
 use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
 use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
 use flitcast_cluster::job::on_links::LinkArgs;
-use flitcast_cluster::options::args::SyncArg;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::format::{Format, Formats};
 use flitcast_cluster::options::order::GivenOrder;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::prices::PriceArgs;
+use flitcast_cluster::options::sync::TokenArg;
 use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::options::values::{
     AUTO, joined, planned_names, values_of, values_of_planned_scatter,
@@ -183,8 +183,8 @@ pub struct PlanGatherArgs {
     #[arg(long, value_parser = values_of(Collective::Gather))]
     pub algorithm: Option<String>,
     /// How certification synchronises [default: pipelined].
-    #[arg(long, value_enum)]
-    pub sync: Option<SyncArg>,
+    #[arg(long, alias = "sync", value_enum)]
+    pub token: Option<TokenArg>,
     /// The order in which P0 takes the messages: given:1,3,2 (every nonnull message once, by its PE).
     /// It must be that of a walk down the tree: a PE before the PEs below it, and those of a subtree
     /// one after the other [default: each as early as it can come].

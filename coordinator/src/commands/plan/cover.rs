@@ -163,7 +163,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
 pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Faults> {
     check(&[
         (args.algorithm.is_some(), "--algorithm"),
-        (args.sync.is_some(), "--sync"),
+        (args.token.is_some(), "--token"),
         (args.order.is_some(), "--order"),
         (args.plan.print.simulate, "--simulate"),
     ])?;

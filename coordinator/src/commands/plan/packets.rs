@@ -73,7 +73,7 @@ pub fn gather(
         &args.plan,
         args.ports,
         &[
-            (args.sync.is_some(), "--sync"),
+            (args.token.is_some(), "--token"),
             (args.order.is_some(), "--order"),
             (certifies && args.packets.search.is_some(), "--search"),
             (!certifies && args.control.is_some(), control),

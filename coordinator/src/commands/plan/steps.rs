@@ -13,9 +13,9 @@ use super::asked::{AskedPlan, check_order, order_of};
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;
-use flitcast_cluster::options::args::SyncArg;
 use flitcast_cluster::options::order::{GivenOrder, gather_fault};
 use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::sync::TokenArg;
 use flitcast_cluster::options::tree::SpanningArg;
 
 /// A plan with its names.
@@ -60,8 +60,8 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
     };
     let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, spanning)?;
     let operation = match args.ports {
-        Ports::Single => gather_operation(&tree, &name, args.algorithm.as_deref(), args.sync)?,
-        Ports::Multi => multi_port(args.algorithm.as_deref(), args.sync)?,
+        Ports::Single => gather_operation(&tree, &name, args.algorithm.as_deref(), args.token)?,
+        Ports::Multi => multi_port(args.algorithm.as_deref(), args.token)?,
     };
     let single_port = Algorithm::CERTIFICATION_PIPELINED;
     if let Some(algorithm) = &args.algorithm
@@ -110,16 +110,16 @@ fn in_order(
     planned.map_err(|fault| anyhow!("--order: {}", gather_fault(fault)))
 }
 
-fn multi_port(algorithm: Option<&str>, sync: Option<SyncArg>) -> anyhow::Result<Algorithm> {
+fn multi_port(algorithm: Option<&str>, token: Option<TokenArg>) -> anyhow::Result<Algorithm> {
     let parallel = Algorithm::CERTIFICATION_PARALLEL;
     let other = algorithm.filter(|algorithm| {
         let asked =
             operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());
         asked.is_some_and(|asked| asked.name() != parallel.name())
     });
-    let unfit = match (other, sync) {
+    let unfit = match (other, token) {
         (Some(other), _) => format!("--algorithm {other}"),
-        (None, Some(_)) => "--sync".to_owned(),
+        (None, Some(_)) => "--token".to_owned(),
         (None, None) => return Ok(parallel),
     };
     bail!("--ports multi runs certification's synchronisation in parallel: leave out {unfit}")

@@ -73,9 +73,9 @@ pub struct Observation {
     pub rounds: u64,
 }
 
-/// Predicts the times of a lesson, in nanoseconds, from costs and the lesson's index: as many times
-/// as the lesson has, or `None` if there is no prediction.
-pub type Predict<'a, const N: usize> = dyn Fn(&[f64; N], usize) -> Option<Vec<f64>> + 'a;
+/// Predicts the times of a lesson, in nanoseconds, for each of several sets of costs, from these and the
+/// lesson's index: as many times as the lesson has, or `None` if there is no prediction.
+pub type Predict<'a, const N: usize> = dyn Fn(&[[f64; N]], usize) -> Vec<Option<Vec<f64>>> + 'a;
 
 impl<const N: usize> CostEstimate<N> {
     /// Returns the assumed costs.
@@ -223,10 +223,22 @@ impl<const N: usize> Problem<'_, N> {
         })
     }
 
-    fn predicted(&self, at: &[f64; N], lesson: usize) -> Option<Vec<f64>> {
-        let times = (self.predict)(&at.map(f64::exp), lesson)?;
-        let matches = times.len() == self.lessons[lesson].times_ns.len();
-        matches.then(|| times.iter().map(|ns| ns.max(1.0).ln()).collect())
+    /// Returns the logarithms of a lesson's times at a point, and at each point behind it: the costs of
+    /// `at`, and those with one of them increased.
+    fn predicted(&self, at: &[f64; N], lesson: usize) -> Vec<Option<Vec<f64>>> {
+        let increased = (0..N).map(|i| {
+            let mut there = *at;
+            there[i] += SLOPE;
+            there.map(f64::exp)
+        });
+        let points: Vec<[f64; N]> = [at.map(f64::exp)].into_iter().chain(increased).collect();
+        let wanted = self.lessons[lesson].times_ns.len();
+        let logarithms = |times: Option<Vec<f64>>| {
+            let times = times.filter(|times| times.len() == wanted)?;
+            Some(times.iter().map(|ns| ns.max(1.0).ln()).collect())
+        };
+        let all = (self.predict)(&points, lesson).into_iter();
+        all.map(logarithms).collect()
     }
 
     /// Linearises the problem; returns `None` if no lesson has a prediction.
@@ -240,15 +252,11 @@ impl<const N: usize> Problem<'_, N> {
         };
         let mut told = false;
         for (index, lesson) in self.lessons.iter().enumerate() {
-            let Some(predicted) = self.predicted(at, index) else {
+            let all = self.predicted(at, index);
+            let Some((Some(predicted), increased)) = all.split_first() else {
                 continue;
             };
             told = true;
-            let slopes: [Option<Vec<f64>>; N] = std::array::from_fn(|i| {
-                let mut there = *at;
-                there[i] += SLOPE;
-                self.predicted(&there, index)
-            });
             for (place, &expected) in predicted.iter().enumerate() {
                 let off = (lesson.times_ns[place].max(1.0).ln() - expected) / lesson.deviation;
                 // Beyond Huber's constant, the badness grows linearly with the residual.
@@ -258,7 +266,8 @@ impl<const N: usize> Problem<'_, N> {
                     false => off * off / 2.0,
                 };
                 let slope: [f64; N] = std::array::from_fn(|i| {
-                    let there = slopes[i].as_ref().map_or(expected, |there| there[place]);
+                    let there = increased.get(i).and_then(Option::as_ref);
+                    let there = there.map_or(expected, |there| there[place]);
                     (there - expected) / SLOPE / lesson.deviation
                 });
                 for i in 0..N {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::PeSchedule;
-use flitcast_proto::{MessageId, PeId, Tree};
+use flitcast_proto::{Durability, MessageId, PeId, Tree};
 
 use crate::cost::{FileCosts, Files, MadeOf};
 
@@ -252,13 +252,13 @@ impl<'a> FileThreads<'a> {
         if last {
             desk.commits += 1;
             let (disk, costs) = self.costs(at);
-            // The receipt, and the directory that shows the message; before them, the first entries of many,
-            // and the others together.
+            // The receipt, and the directory that shows the message; before them, many entries together.
             let (syncs, synced) = match self.is_synced_at_end(message) {
+                _ if self.files.durability == Durability::Never => (0.0, 0.0),
                 true => {
                     let last = self.desks[at.index()].writing_of(message).filled as f64;
                     let bytes = (self.dirty[disk] + last).min(message.bytes as f64);
-                    (SYNCED_ALONE as f64 + 3.0, bytes)
+                    (3.0, bytes)
                 }
                 false => (2.0, 0.0),
             };
@@ -280,7 +280,8 @@ impl<'a> FileThreads<'a> {
     /// Returns whether the files of a message are synced together at its end.
     fn is_synced_at_end(&self, message: Message) -> bool {
         let entries = self.made_of(message).entries;
-        entries > SYNCED_ALONE && message.bytes / entries < LARGE_FILE_BYTES
+        let is_short = || message.bytes / entries < LARGE_FILE_BYTES;
+        self.files.durability == Durability::Message && entries > SYNCED_ALONE && is_short()
     }
 
     /// Passes the filled block to the thread, with the steps that follow it.
@@ -304,7 +305,7 @@ impl<'a> FileThreads<'a> {
         let beyond = self.dirty[disk] - costs.memory_bytes;
         let (syncs, synced) = match () {
             // A sync covers all data that the files that end here have left in memory.
-            () if ends > 0.0 && !at_end => {
+            () if ends > 0.0 && !at_end && self.files.durability != Durability::Never => {
                 let end = after.min(ended(after) * entry_bytes);
                 (ends, end - ended(before) * entry_bytes)
             }
@@ -312,17 +313,16 @@ impl<'a> FileThreads<'a> {
             () => (0.0, 0.0),
         };
         self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
-        // Files are created and synced one after the other.
-        let parts = ends.clamp(1.0, MOST_STEPS);
+        // Files are created and synced one after the other; without a sync between, in one step.
+        let is_synced = syncs + synced > 0.0;
+        let parts = ends.clamp(1.0, if is_synced { MOST_STEPS } else { 1.0 });
         let sync = self.sync(disk, costs, syncs / parts, synced / parts);
         // The first block is passed behind the task that creates the message.
         let tasks = if before > 0.0 { 1.0 } else { 2.0 };
         let mut steps = VecDeque::from([Step::Core(costs.thread_ns * tasks)]);
         for _ in 0..parts as u64 {
             steps.push_back(Step::Core(core / parts));
-            if syncs + synced > 0.0 {
-                steps.push_back(sync);
-            }
+            steps.extend(is_synced.then_some(sync));
         }
         steps.extend(then);
         let chore = FileTask { at, steps, goal };

@@ -24,7 +24,7 @@ use crate::cost::{Edge, FileCosts, Link};
 use crate::exchange::Exchange;
 use crate::items::Address;
 use crate::ops::{Collective, PeSchedule};
-use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
+use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
 pub use pong::{Doing, Pong};
@@ -358,6 +358,8 @@ pub struct FilePayload {
     /// Rules in the form of gitignore that choose among the files of each message, or with `spread` of
     /// `input`. If the first one begins with `!`, only what such a rule takes is sent.
     pub rules: Vec<String>,
+    /// When what arrives is durable.
+    pub durability: Durability,
 }
 
 impl FilePayload {

@@ -10,9 +10,9 @@ use super::task::check_work;
 use super::{Assignment, FilePayload, Job, Lane, Payload, Peer, Prepare, ToPe};
 use crate::cost::{Edge, Link};
 use crate::tree::{MAX_PES, TreeError};
-use crate::wire::codec::{Wire, messages, missing, non_empty, record, required};
+use crate::wire::codec::{Wire, codes, messages, missing, non_empty, record, required};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, check_length, pb};
-use crate::{DeliveryId, PeId, Tree, shape};
+use crate::{DeliveryId, Durability, PeId, Tree, shape};
 
 messages! {
     ToPe, "a PE's message from the coordinator",
@@ -134,7 +134,12 @@ impl Wire for Payload {
     }
 }
 
-record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules } }
+record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability } }
+
+codes! {
+    Durability { Message, File, Never },
+    code => Err(WireError::malformed(format!("{code} is not a durability")))
+}
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {

@@ -2,6 +2,7 @@
 //! cache directory: one for each boot of a host, each of its file systems, and its load, since a sync
 //! beside busy programs takes many times as long. Every round with files corrects them.
 
+use flitcast_node::on_processors;
 use flitcast_node::system::process::cores;
 use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
 use flitcast_plan::cost::{Files, Host};
@@ -260,18 +261,22 @@ impl CachedFiles {
     pub fn after(
         &self,
         lesson: Observation,
-        predict: &dyn Fn(&Factors) -> Option<Vec<f64>>,
+        predict: &(dyn Fn(&Factors) -> Option<Vec<f64>> + Sync),
     ) -> CachedFiles {
-        let predict = |costs: &[f64; FACTORS], _: usize| predict(&Factors::from_array(costs));
+        let predict_all = |points: &[[f64; FACTORS]], _: usize| {
+            on_processors(points.to_vec(), |costs| {
+                predict(&Factors::from_array(&costs))
+            })
+        };
         let mut known = self.known();
-        let last_off = off(&lesson, predict(&known.costs, 0));
+        let last_off = off(&lesson, predict(&self.factors()));
         // One round that is far off may have been disturbed, a second one means that the disk has changed.
         if last_off.abs().min(self.last_off.abs()) > FILES_FAR_OFF
             && last_off.is_sign_positive() == self.last_off.is_sign_positive()
         {
             known.covariance = CostEstimate::assumed(&PRIOR).covariance;
         }
-        let learned = known.after(&[lesson], &PRIOR, &predict);
+        let learned = known.after(&[lesson], &PRIOR, &predict_all);
         CachedFiles {
             factors: Kept::new(&learned, Some(&self.factors), now_s()),
             last_off,

@@ -9,7 +9,7 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::{FilePayload, Payload};
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{Durability, PeId, Tree};
 
 use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
@@ -53,6 +53,8 @@ pub struct FilesAt<'a> {
     pub division: Option<Division>,
     /// Rules that choose among the files.
     pub rules: &'a [String],
+    /// When what arrives is durable.
+    pub durability: Durability,
     /// Whether existing files in the output are replaced.
     pub replace: bool,
     /// Whether the files are on other hosts, and are not checked here.
@@ -97,6 +99,7 @@ impl AskedMessages {
                 input,
                 args.input.is_some(),
             ),
+            ("--sync", args.sync.is_some(), input, args.input.is_some()),
             ("--force", args.force, output, args.output.is_some()),
         ] {
             if is_given && !is_there {
@@ -201,6 +204,7 @@ impl AskedMessages {
                     block_bytes: files.division.map_or(0, |division| division.block_bytes),
                     parts: files.division.map_or(0, |division| division.parts),
                     rules: files.rules.to_vec(),
+                    durability: files.durability,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

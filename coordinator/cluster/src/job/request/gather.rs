@@ -8,9 +8,9 @@ use flitcast_proto::Tree;
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
 use crate::algorithms::unfit::NotApplicable;
-use crate::options::args::SyncArg;
 use crate::options::baseline::Baseline;
 use crate::options::ports::Ports;
+use crate::options::sync::TokenArg;
 use crate::options::values::AUTO;
 use crate::site::topology::Topology;
 
@@ -25,20 +25,20 @@ pub fn gather_operation(
     tree: &Tree,
     name: &impl std::fmt::Display,
     algorithm: Option<&str>,
-    sync: Option<SyncArg>,
+    token: Option<TokenArg>,
 ) -> anyhow::Result<Algorithm> {
     let mut offered = Algorithm::offered(GATHER.collective());
     let on_paths = offered.find(|one| one.fits() == TreeRequirement::Paths);
-    let by_tree = match tree.is_path() && sync.is_none() {
+    let by_tree = match tree.is_path() && token.is_none() {
         true => on_paths.unwrap_or(GATHER),
         false => GATHER,
     };
     let algorithm = algorithm.unwrap_or(by_tree.name());
     let is_certification = algorithm == GATHER.name();
-    let operation = match sync {
-        Some(SyncArg::Serial) if is_certification => Algorithm::CERTIFICATION_SERIAL,
+    let operation = match token {
+        Some(TokenArg::Serial) if is_certification => Algorithm::CERTIFICATION_SERIAL,
         _ if is_certification => GATHER,
-        Some(_) => bail!("--sync belongs to --algorithm certification"),
+        Some(_) => bail!("--token belongs to --algorithm certification"),
         None => operation_by(GATHER.collective().name(), algorithm).unwrap_or(GATHER),
     };
     match Baseline::named(algorithm) {
@@ -54,22 +54,22 @@ pub fn gather_by_ports(
     (topology, has_own_links): (&Topology, bool),
     ports: Option<Ports>,
     algorithm: Option<&str>,
-    sync: Option<SyncArg>,
+    token: Option<TokenArg>,
 ) -> anyhow::Result<Algorithm> {
     let is_any = |name: &str| name == AUTO || name == GATHER.name();
     let other = algorithm.filter(|name| !is_any(name));
     if ports != Some(Ports::Multi) {
-        let one_port = gather_operation(&topology.tree, &topology.name, algorithm, sync)?;
+        let one_port = gather_operation(&topology.tree, &topology.name, algorithm, token)?;
         let has_own_links = || has_own_links || topology.places().has_own_links(&topology.tree);
-        let is_open = ports.is_none() && sync.is_none() && other.is_none();
+        let is_open = ports.is_none() && token.is_none() && other.is_none();
         return Ok(match is_open && one_port == GATHER && has_own_links() {
             true => GATHER_BY_PORTS,
             false => one_port,
         });
     }
-    match (sync, other) {
+    match (token, other) {
         (Some(_), _) => {
-            bail!("--ports multi synchronises over all links at once: leave out --sync")
+            bail!("--ports multi synchronises over all links at once: leave out --token")
         }
         (None, None) => Ok(GATHER_BY_PORTS),
         (None, Some(named)) => {

@@ -4,8 +4,9 @@
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::algorithms::candidates::{self, Candidate};
-use crate::options::args::{RoundArgs, SyncArg};
+use crate::options::args::RoundArgs;
 use crate::options::names::typed;
+use crate::options::sync::TokenArg;
 
 /// The extent to which a command line leaves its algorithm and its tree open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,13 +71,13 @@ impl OpenChoices {
     pub fn keep(
         mut self,
         algorithm: Option<&str>,
-        sync: Option<SyncArg>,
+        token: Option<TokenArg>,
         pacing: Option<Pacing>,
     ) -> OpenChoices {
         let is_named = |candidate: &Candidate| Some(candidate.operation.name()) == algorithm;
         // A name that matches none of them leaves all open.
         let names_any = self.candidates.iter().any(is_named);
-        let sync = sync.map(|sync| typed(&sync));
+        let sync = token.map(|token| typed(&token));
         self.candidates.retain(|candidate| {
             let has_sync = sync.is_none() || candidate.operation.sync() == sync.as_deref();
             let has_pacing = pacing.is_none() || candidate.pacing == pacing;

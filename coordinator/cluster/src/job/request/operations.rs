@@ -22,6 +22,7 @@ use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::division::Division;
 use crate::options::ports::Ports;
+use crate::options::sync::SyncArg;
 use crate::options::tree::SpanningArg;
 use crate::options::values::AUTO;
 use crate::site::topology::Topology;
@@ -80,7 +81,9 @@ impl Request {
 
     /// Checks the command line of `flitcast gather`.
     pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
-        let (round, sync, ports) = (args.round, args.sync, args.ports);
+        let (mut round, ports) = (args.round, args.ports);
+        let token = args.token.or(round.sync.and_then(SyncArg::token));
+        round.sync = round.sync.filter(|sync| sync.token().is_none());
         let algorithm = args.algorithm.as_deref();
         let pacing = args.pacing.map(Pacing::from);
         let baseline = algorithm.and_then(Baseline::named);
@@ -99,7 +102,7 @@ impl Request {
                 ways.candidates = candidates::of_all_ports(GATHER.collective().name());
             }
             ways.any_pacing = pacing.is_some();
-            ways.keep(algorithm, sync, pacing)
+            ways.keep(algorithm, token, pacing)
         });
         let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
         let other = baseline.map(Baseline::name).or(is_auto.then_some(AUTO));
@@ -120,7 +123,7 @@ impl Request {
             (Some(_), Some(_)) => {
                 bail!("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")
             }
-            _ => gather_by_ports((topology, emulated), ports, algorithm, sync),
+            _ => gather_by_ports((topology, emulated), ports, algorithm, token),
         })?;
         if request.choice.is_none() {
             request.way.pacing = pacing;

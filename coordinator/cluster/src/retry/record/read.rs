@@ -11,7 +11,7 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::{FilePayload, Version};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
-use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
+use flitcast_proto::{DeliveryId, DeliveryName, Durability, PeId, Tree};
 
 use super::content::{Record, RecordedSite, VERSION, parse_version};
 use crate::algorithms::candidates::{self, check_fits};
@@ -21,6 +21,7 @@ use crate::files::user_file::PositionedError;
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
+use crate::options::sync::durability_named;
 use crate::options::timeouts;
 use crate::site::cluster_file::host_list;
 use crate::site::slurm::Slurm;
@@ -84,6 +85,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             .find("rules", |field| {
                 field.texts_where("a list of rules", |_| true)
             })
+            .unwrap_or_default(),
+        durability: top
+            .find("durable", |field| field.parse_keyed(durability))
             .unwrap_or_default(),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
@@ -183,6 +187,15 @@ fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
 
 fn parse_value<T: FromStr<Err: Display>>(text: &str) -> Result<T, [String; 1]> {
     text.parse().map_err(|fault: T::Err| [fault.to_string()])
+}
+
+fn durability(text: &str) -> Result<Durability, [String; 1]> {
+    let unknown = || {
+        [format!(
+            "`{text}` is none of \"message\", \"file\" and \"none\""
+        )]
+    };
+    durability_named(text).ok_or_else(unknown)
 }
 
 fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {

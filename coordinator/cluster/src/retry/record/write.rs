@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_proto::ops::Layout;
-use flitcast_proto::{DeliveryId, DeliveryName, PeId};
+use flitcast_proto::{DeliveryId, DeliveryName, Durability, PeId};
 
 use super::content::{Record, VERSION, version_text};
 use crate::algorithms::method::Method;
@@ -11,6 +11,7 @@ use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::names::pacing_name;
 use crate::options::order::MessageOrder;
+use crate::options::sync::durability_name;
 use crate::options::timeouts;
 use crate::text::deliveries;
 use crate::text::words::names;
@@ -37,6 +38,8 @@ impl Record {
         let pes = (!pes.is_empty()).then(|| format!("[{}]", names(&pes)));
         let rules: Vec<String> = files.rules.iter().map(|rule| quoted(rule)).collect();
         let rules = (!rules.is_empty()).then(|| format!("[{}]", names(&rules)));
+        let durable = (files.durability != Durability::default())
+            .then(|| quoted(durability_name(files.durability)));
         let order = (way.order != MessageOrder::Tail).then(|| quoted(&way.order.to_string()));
         let packets = way.packets.map(|packets| quoted(&packets.to_string()));
         let flag = |key, is_set: bool| optional_line(key, is_set.then_some(true), "");
@@ -77,6 +80,7 @@ impl Record {
             ),
             optional_line("parts", Some(files.parts).filter(|it| *it > 0), ""),
             optional_line("rules", rules, ""),
+            optional_line("durable", durable, ""),
             flag("replace", files.replace),
             flag("apart", files.apart),
         ];

@@ -26,9 +26,9 @@ impl Driver<'_> {
         model: &mut Model,
         load: FileLoad,
     ) -> Result<Option<KnownFiles>, StopReason> {
-        if !matches!(self.request.messages.payload, Payload::Files(_)) {
+        let Payload::Files(asked) = &self.request.messages.payload else {
             return Ok(None);
-        }
+        };
         let tree = &self.request.site.tree;
         let file_system = |pe: PeId| FileSystem {
             is_busy: load.is_busy(),
@@ -53,6 +53,7 @@ impl Driver<'_> {
             block_bytes: DISK_BLOCK_BYTES as u64,
             opened_ahead: OPENED_AHEAD,
             commits_under_way: COMMITS_UNDER_WAY,
+            durability: asked.durability,
         };
         model.files = Some(files.clone());
         let mut writers = tree.pes().filter(|pe| self.writes(*pe));

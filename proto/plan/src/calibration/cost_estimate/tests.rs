@@ -42,6 +42,18 @@ fn times_of(costs: &[f64; COSTS], round: usize) -> Option<Vec<f64>> {
     Some(vec![last, last / 2.0 + wake])
 }
 
+/// Returns a prediction of lessons that all take the same times.
+fn each(
+    times: impl Fn(&[f64; COSTS]) -> Option<Vec<f64>>,
+) -> impl Fn(&[[f64; COSTS]], usize) -> Vec<Option<Vec<f64>>> {
+    move |points, _| points.iter().map(&times).collect()
+}
+
+/// Predicts lessons whose index is that of their round.
+fn each_of(points: &[[f64; COSTS]], round: usize) -> Vec<Option<Vec<f64>>> {
+    each(|costs| times_of(costs, round))(points, round)
+}
+
 fn observation(times_ns: Vec<f64>, deviation: f64, rounds: u64) -> Observation {
     Observation {
         times_ns,
@@ -78,7 +90,7 @@ fn assert_predicts(learned: &CostEstimate<COSTS>, within: f64) {
 fn a_few_lessons_at_once_tell_what_rounds_take() {
     for (wild, count, within) in [(&[][..], 6, 0.08), (&[4, 7, 15], 24, 0.15)] {
         let all = lessons(wild, count);
-        let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &times_of);
+        let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &each_of);
         assert_predicts(&learned, within);
         assert_eq!(learned.rounds, 5 * count as u64);
         assert!(learned.is_sound());
@@ -89,7 +101,7 @@ fn a_few_lessons_at_once_tell_what_rounds_take() {
 fn a_lesson_at_a_time_comes_to_the_same() {
     let mut learned = CostEstimate::assumed(&PRIOR);
     for (round, lesson) in lessons(&[], 30).into_iter().enumerate() {
-        let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+        let predict = each(move |costs| times_of(costs, round));
         learned = learned.after(&[lesson], &PRIOR, &predict);
         assert!(learned.is_sound(), "{learned:?}");
     }
@@ -98,7 +110,7 @@ fn a_lesson_at_a_time_comes_to_the_same() {
 
 #[test]
 fn what_no_lesson_tells_of_stays_and_stays_unsure() {
-    let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6] * 3.0]);
+    let predict = each(|costs| Some(vec![costs[6] * 3.0]));
     let lesson = observation(vec![90e3], 0.05, 1);
     let before = CostEstimate::assumed(&PRIOR);
     let learned = before.after(&[lesson], &PRIOR, &predict);
@@ -113,7 +125,7 @@ fn what_no_lesson_tells_of_stays_and_stays_unsure() {
 
 #[test]
 fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
-    let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6]]);
+    let predict = each(|costs| Some(vec![costs[6]]));
     let lesson = observation(vec![1e15], 0.01, 1);
     let mut learned = CostEstimate::assumed(&PRIOR);
     for _ in 0..50 {
@@ -126,9 +138,9 @@ fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
 #[test]
 fn without_a_prediction_nothing_is_learned() {
     let learned = CostEstimate::assumed(&PRIOR);
-    let none = |_: &[f64; COSTS], _: usize| None;
+    let none = each(|_| None);
     assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &none), learned);
-    let short = |_: &[f64; COSTS], _: usize| Some(vec![1.0]);
+    let short = each(|_| Some(vec![1.0]));
     assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &short), learned);
     let mut broken = learned;
     broken.covariance[2][2] = f64::NAN;
@@ -148,7 +160,7 @@ fn after_rounds(mut learned: CostEstimate<COSTS>, factors: &[f64]) -> CostEstima
     for (round, factor) in factors.iter().enumerate() {
         let times = times_of(&TRUTH, round).expect("each has a prediction");
         let lesson = observation(times.iter().map(|ns| ns * factor).collect(), 0.25, 1);
-        let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+        let predict = each(move |costs| times_of(costs, round));
         learned = learned.after(&[lesson], &ALIKE, &predict);
     }
     learned
@@ -158,7 +170,7 @@ fn after_rounds(mut learned: CostEstimate<COSTS>, factors: &[f64]) -> CostEstima
 fn one_kind_of_rounds_tells_of_a_faster_processor() {
     let prior = CostEstimate::assumed(&ALIKE);
     let faster = prior.costs.map(|cost| cost / 3.0);
-    let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, 1);
+    let predict = each(|costs| times_of(costs, 1));
     let lesson = observation(times_of(&faster, 1).expect("each has a prediction"), 0.1, 9);
     let learned = prior.after(&[lesson], &ALIKE, &predict);
     for (i, (is, truth)) in learned.costs.iter().zip(faster).enumerate() {
@@ -169,7 +181,7 @@ fn one_kind_of_rounds_tells_of_a_faster_processor() {
 
 #[test]
 fn a_loaded_sitting_does_not_outlast_quiet_ones() {
-    let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+    let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &each_of);
     let mut earlier = vec![usual.costs];
     let quiet = after_rounds(usual.in_new_sitting(&[], &ALIKE), &[1.0; 6]);
     earlier.push(quiet.costs);
@@ -189,6 +201,6 @@ fn an_odd_first_sitting_is_forgotten_within_three_rounds() {
 
 #[test]
 fn a_disturbed_round_moves_a_known_machine_little() {
-    let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+    let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &each_of);
     assert_predicts(&after_rounds(usual, &[1.0, 6.0]), 0.25);
 }

@@ -35,6 +35,7 @@ fn files(disks: Vec<FileCosts>, made_of: MadeOf, pes: usize) -> Files {
         block_bytes: BLOCK,
         opened_ahead: 8,
         commits_under_way: 16,
+        durability: Durability::Message,
     }
 }
 

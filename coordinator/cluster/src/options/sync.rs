@@ -1,0 +1,76 @@
+//! The values of `--sync`, which says when files are durable, and of `--token`, which says how
+//! certification synchronises.
+
+use anyhow::bail;
+use clap::ValueEnum;
+use flitcast_proto::Durability;
+
+/// How certification synchronises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TokenArg {
+    /// One child after the other, as the paper words it.
+    Serial,
+    /// All in twice the tree's broadcast time.
+    Pipelined,
+}
+
+/// When arrived files are durable; `serial` and `pipelined` are earlier words for those of `--token`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SyncArg {
+    /// When their message becomes visible.
+    Message,
+    /// Each when it is complete.
+    File,
+    /// When the kernel writes them.
+    None,
+    /// `--token serial`.
+    #[value(hide = true)]
+    Serial,
+    /// `--token pipelined`.
+    #[value(hide = true)]
+    Pipelined,
+}
+
+impl SyncArg {
+    /// Returns the value of `--token` that is meant.
+    pub fn token(self) -> Option<TokenArg> {
+        match self {
+            SyncArg::Serial => Some(TokenArg::Serial),
+            SyncArg::Pipelined => Some(TokenArg::Pipelined),
+            SyncArg::Message | SyncArg::File | SyncArg::None => None,
+        }
+    }
+
+    /// Returns when files are durable.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a word that is not about files.
+    pub fn durability(self) -> anyhow::Result<Durability> {
+        match self {
+            SyncArg::Message => Ok(Durability::Message),
+            SyncArg::File => Ok(Durability::File),
+            SyncArg::None => Ok(Durability::Never),
+            SyncArg::Serial | SyncArg::Pipelined => bail!(
+                "--sync: `serial` and `pipelined` belong to gather --algorithm certification, as --token; \
+                 use message, file or none"
+            ),
+        }
+    }
+}
+
+/// Returns the durability with this name.
+pub fn durability_named(name: &str) -> Option<Durability> {
+    let all = [Durability::Message, Durability::File, Durability::Never];
+    all.into_iter()
+        .find(|durability| durability_name(*durability) == name)
+}
+
+/// Returns the name of a durability.
+pub fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Message => "message",
+        Durability::File => "file",
+        Durability::Never => "none",
+    }
+}

@@ -1,0 +1,72 @@
+//! The time at which files are durable, `--sync`. `fault_table::slow` records what is synced.
+
+use flitcast_tests::files::{assert_same_below, fill, record, wait_for_partial};
+use flitcast_tests::{resume, run, scratch};
+
+#[test]
+fn files_arrive_whatever_is_synced() {
+    let dir = scratch();
+    // More than are synced one by one, a long one, and a message that is a file.
+    for file in 0..20 {
+        fill(&dir.join(format!("in/p1/d/{file}")), 1000 * file);
+    }
+    fill(&dir.join("in/p1/long"), 3 << 20);
+    fill(&dir.join("in/p2"), 100);
+    for sync in ["message", "file", "none"] {
+        for line in ["scatter --tree path:3", "gather --tree star:3"] {
+            let output = format!("{sync}-{}", &line[..6]);
+            let files = format!("--input @/in --output @/{output} --sync {sync}");
+            let finished = dir.run(&format!("{line} {files}")).ok();
+            assert_same_below(&dir.join("in"), &dir.join(&output));
+            let is_told = finished
+                .stdout
+                .contains("; --sync none: the disk may not have them yet");
+            assert_eq!(is_told, sync == "none", "{}", finished.stdout);
+        }
+    }
+}
+
+/// The record of a failed round has the word.
+#[test]
+fn a_resumed_round_syncs_as_the_failed_one() {
+    let dir = scratch();
+    fill(&dir.join("in/p1"), 1 << 20);
+    let line = "scatter --tree path:2 --bwlimit 8mbit --sync none --input @/in --output @/out";
+    let running = dir.start(line);
+    wait_for_partial(&dir.join("out"));
+    running.interrupt();
+    let text = std::fs::read_to_string(record(&dir.join("out"))).expect("it is there");
+    assert!(text.contains("\ndurable = \"none\"\n"), "{text}");
+    let resumed = resume(&record(&dir.join("out")), "").ok();
+    resumed.prints(&["--sync none"]);
+    assert_same_below(&dir.join("in"), &dir.join("out"));
+}
+
+/// `serial` and `pipelined` were words of `--sync` before `--token`.
+#[test]
+fn words_of_certification_are_for_certification() {
+    let gather = "gather --tree star:3 --size 1 --algorithm certification";
+    for word in ["serial", "pipelined"] {
+        for option in ["sync", "token"] {
+            let line = format!("{gather} --{option} {word} --format json");
+            let report = run(line.split(' ')).report();
+            assert_eq!(report.value("/sync"), word, "{line}");
+        }
+    }
+    for (line, why) in [
+        (
+            "scatter --tree star:3 --input . --output out --sync serial",
+            "--sync: `serial` and `pipelined` belong to gather",
+        ),
+        (
+            "gather --tree star:3 --size 1 --sync none",
+            "--sync goes with --input, which is not there",
+        ),
+        (
+            "scatter --tree star:3 --size 1 --sync often",
+            "[possible values: message, file, none]",
+        ),
+    ] {
+        run(line.split(' ')).fails(2, &[why]);
+    }
+}

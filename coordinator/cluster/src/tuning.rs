@@ -134,13 +134,6 @@ pub const SURE_RATE: f64 = 0.2;
 /// measured ones are measured completely.
 pub const MEASURED_APART: Duration = Duration::from_secs(1);
 
-/// Approximate time for all complete measurements on one machine.
-pub const MEASURED_HERE: Duration = Duration::from_millis(100);
-
-/// Number of edges of a kind that are measured on one machine. All are sockets of one kernel, and
-/// the median of three is not affected by one disturbance.
-pub const SAMPLED_EDGES: usize = 3;
-
 /// Maximum number of points of a direction in a chart, which a page shows without delay.
 pub const SHOWN_POINTS: usize = 300;
 

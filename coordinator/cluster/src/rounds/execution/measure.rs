@@ -14,7 +14,7 @@ use super::driver::{Driver, StopReason, or_joined_from};
 use crate::job::fit::{EdgeFit, FitPoint};
 use crate::job::model::{InferredEdge, Measurement};
 use crate::rounds::controller::{ControllerEvent, FailureCause};
-use crate::tuning::{MEASURED_APART, MEASURED_HERE, SAMPLED_EDGES, SHOWN_POINTS, SURE_RATE};
+use crate::tuning::{MEASURED_APART, SHOWN_POINTS, SURE_RATE};
 
 /// The edges that are being measured, and those that were.
 #[derive(Default)]
@@ -132,8 +132,8 @@ impl Driver<'_> {
         Ok(measured)
     }
 
-    /// Returns the measured edge to which an edge is assumed to be equal: on one machine in all
-    /// respects, once a few of its kind are measured; over a network except for its latencies, once
+    /// Returns the measured edge to which an edge is assumed to be equal: on one machine, where all edges
+    /// are sockets of one kernel, in all respects; over a network except for its latencies, once
     /// measurements have taken long enough.
     fn spared(
         &self,
@@ -143,13 +143,7 @@ impl Driver<'_> {
         elapsed: Duration,
     ) -> Option<InferredEdge> {
         let is_here = !self.request.site.placement.is_spread() && self.shares_parents_clock(pe);
-        let enough = match is_here {
-            true => MEASURED_HERE,
-            false => MEASURED_APART,
-        };
-        let kind = |other: &&PeId| self.is_of_a_kind(pe, **other);
-        let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLED_EDGES;
-        if !has_samples && elapsed < enough {
+        if !is_here && elapsed < MEASURED_APART {
             return None;
         }
         let other = self.alike(pe, &survey.known, edges)?;

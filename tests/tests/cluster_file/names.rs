@@ -114,12 +114,15 @@ fn options_take_names() {
         &["--order: `nobody` is not a PE: write 3, P3, or its name"],
     );
     for line in [
-        "plan scatter --lengths equal:1",
-        "plan broadcast --size 1",
-        "compare broadcast --size 1",
+        "plan scatter --lengths equal:1 --from LEAF",
+        "plan scatter --lengths equal:1 --order given:LEAF,P1,3",
+        "plan scatter --lengths equal:1 --setup 1 --order given:3,LEAF,P1",
+        "plan gather --lengths equal:1 --order given:3,1,LEAF",
+        "plan broadcast --size 1 --from LEAF",
+        "compare broadcast --size 1 --from LEAF",
     ] {
-        let [by_name, by_number] =
-            ["leaf", "2"].map(|pe| cluster.run(&format!("{line} --from {pe}")).ok().stdout);
+        let by = |pe: &str| cluster.run(&line.replace("LEAF", pe)).ok().stdout;
+        let [by_name, by_number] = ["leaf", "2"].map(by);
         assert_eq!(by_name, by_number);
     }
 }

@@ -107,6 +107,24 @@ fn only_what_is_included_arrives() {
     assert_same(&expected, &snapshot(&dir.join("wild/p1/p1")));
 }
 
+#[test]
+fn a_pattern_that_matches_nothing_is_named_in_a_warning() {
+    let dir = scratch();
+    filled(&dir, &["in/p1", "in/p2"]);
+    fill(&dir.join("in/p1/one.log"), 10);
+    for operation in ["scatter", "scatter --spread", "gather", "broadcast"] {
+        let line = format!("{operation} --tree star:3 --input @/in --include");
+        let done = dir.run(&format!(
+            "{line} *.lgo --include /no/ --exclude b* --output @/none --force"
+        ));
+        let warning = "warning: --include: no file matches `*.lgo`, `/no/`\n";
+        assert_eq!(done.ok().stderr, warning, "{operation}");
+        // It is enough that one of the messages has a file.
+        let done = dir.run(&format!("{line} *.log --output @/some --force"));
+        assert_eq!(done.ok().stderr, "", "{operation}");
+    }
+}
+
 /// An entry that cannot be sent does not matter if it is left out.
 #[test]
 fn a_folder_that_is_left_out_is_not_read() {

@@ -3,7 +3,7 @@
 use flitcast_tests::files::{assert_same_below, fill, names, record, wait_for_partial};
 use flitcast_tests::{Report, reported, resume, run, start};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ClusterFile, PER_EDGE};
 
@@ -114,14 +114,33 @@ fn options_take_names() {
         &["--order: `nobody` is not a PE: write 3, P3, or its name"],
     );
     for line in [
-        "plan scatter --lengths equal:1",
-        "plan broadcast --size 1",
-        "compare broadcast --size 1",
+        "plan scatter --lengths equal:1 --from LEAF",
+        "plan scatter --lengths equal:1 --order given:LEAF,P1,3",
+        "plan scatter --lengths equal:1 --setup 1 --order given:3,LEAF,P1",
+        "plan gather --lengths equal:1 --order given:3,1,LEAF",
+        "plan broadcast --size 1 --from LEAF",
+        "compare broadcast --size 1 --from LEAF",
     ] {
-        let [by_name, by_number] =
-            ["leaf", "2"].map(|pe| cluster.run(&format!("{line} --from {pe}")).ok().stdout);
+        let by = |pe: &str| cluster.run(&line.replace("LEAF", pe)).ok().stdout;
+        let [by_name, by_number] = ["leaf", "2"].map(by);
         assert_eq!(by_name, by_number);
     }
+}
+
+#[test]
+fn log_lines_have_names() {
+    let cluster = ClusterFile::of(PER_EDGE);
+    let done = cluster.run("gather --size 1KiB -vv").ok();
+    done.says(&["pe{pe=P1 relay}", "pe{pe=P2 leaf}"]);
+    let done = cluster.run("gather --size 1KiB -vv --log-format json").ok();
+    let mut names: Vec<Value> = Vec::new();
+    for line in done.stderr.lines() {
+        let line: Value = serde_json::from_str(line).expect("it is an object");
+        if line["span"]["pe"] == "P3" {
+            names.push(line["span"]["pe_name"].clone());
+        }
+    }
+    assert!(!names.is_empty() && names.iter().all(|name| name == "beside"));
 }
 
 #[test]

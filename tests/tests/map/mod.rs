@@ -5,6 +5,7 @@ mod elsewhere;
 mod ends;
 mod failures;
 mod joblog;
+mod moving;
 mod queue;
 mod results;
 

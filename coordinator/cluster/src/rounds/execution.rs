@@ -16,7 +16,8 @@ use std::time::Duration;
 use driver::{Driver, StopReason};
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::cost::Model;
-use flitcast_proto::wire::control::Report;
+use flitcast_proto::wire::control::{Payload, Report};
+use inventory::Found;
 use tokio_util::sync::CancellationToken;
 
 use crate::job::model::Measurement;
@@ -34,6 +35,7 @@ use crate::rounds::outcome::{Failure, Recorder};
 use crate::rounds::recording::Recording;
 use crate::rounds::rounds_result::{MeasuredRound, RoundsResult};
 use crate::system::machine::BusyThreads;
+use crate::text::stderr;
 
 /// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled. `launch_waits` is
 /// the share of the time of launching in which threads of other programs waited for disks.
@@ -78,6 +80,7 @@ impl Driver<'_> {
         launch_waits: f64,
     ) -> Result<RoundsResult, StopReason> {
         let found = self.assign().await?;
+        self.warn_if_no_file_matches(&found);
         let mut others = BusyThreads::default();
         others.count();
         if let Some(record) = recorder(&self.known) {
@@ -168,6 +171,24 @@ impl Driver<'_> {
             reports.push(round);
         }
         Ok((reports, recording.median_round()))
+    }
+
+    /// Warns if the patterns of `--include` match no file of any message. Later runs of a job send what
+    /// is missing.
+    fn warn_if_no_file_matches(&self, found: &Found) {
+        let messages = &self.request.messages;
+        let Payload::Files(files) = &messages.payload else {
+            return;
+        };
+        // These rules come first.
+        let patterns = files.rules.iter().map_while(|rule| rule.strip_prefix('!'));
+        let patterns: Vec<String> = patterns.map(|it| format!("`{it}`")).collect();
+        // The folder of a message is an entry.
+        let is_empty = found.made_of.iter().all(|of| of.entries <= 1);
+        if is_empty && messages.versions.is_empty() && !patterns.is_empty() {
+            let patterns = patterns.join(", ");
+            stderr::warning(format_args!("--include: no file matches {patterns}"));
+        }
     }
 
     /// Checks that a given order names all messages, whose lengths PEs on other hosts have reported.

@@ -271,10 +271,12 @@ async fn launch<T>(
 /// Removes what runs that have ended left half written in the output of a request, and what the run
 /// with this id left, unless the output is on other hosts. Nothing else may use an exclusive output.
 pub fn sweep(request: &Request, run: u64, is_exclusive: bool) -> anyhow::Result<()> {
-    let Some(output) = request.messages.payload.output() else {
+    let payload = &request.messages.payload;
+    let Some(output) = payload.output() else {
         return Ok(());
     };
-    if request.site.placement.is_elsewhere() || request.is_dry_run() {
+    let is_elsewhere = request.site.placement.is_elsewhere() || payload.is_apart();
+    if is_elsewhere || request.is_dry_run() {
         return Ok(());
     }
     let how = Sweep {

@@ -7,6 +7,7 @@ use flitcast_node::system::process::ignores;
 use flitcast_node::system::processes::stop_with_descendants;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Exit statuses of commands that a signal ended are above it, as shells have them.
 const SIGNALLED: u8 = 128;
@@ -51,6 +52,17 @@ impl Interrupts {
             tokio::spawn(stop_with_job(listen(kind)?));
         }
         Ok(Interrupts { waiting })
+    }
+
+    /// Creates the interrupts of a run beside others, which ends when a token is cancelled.
+    pub fn of(given_up: CancellationToken) -> Interrupts {
+        let (sender, waiting) = mpsc::channel(1);
+        tokio::spawn(async move {
+            given_up.cancelled().await;
+            // The run may be over.
+            let _ = sender.try_send(Interruption(SignalKind::terminate()));
+        });
+        Interrupts { waiting }
     }
 
     /// Waits for the next signal.

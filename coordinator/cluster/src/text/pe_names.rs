@@ -1,4 +1,5 @@
-//! Names of PEs in messages: `P2 was killed` becomes `P2 gamma was killed` where P2 is called `gamma`.
+//! Names of PEs in messages and log lines: `P2 was killed` becomes `P2 gamma was killed` where P2 is called
+//! `gamma`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,41 +13,65 @@ pub fn set(names: Vec<String>) {
 
 /// Returns a message with the name of each PE behind its number.
 pub fn with_names(text: &str) -> String {
-    insert(text, &NAMES.lock().unwrap_or_else(PoisonError::into_inner))
+    insert(text, of_message)
 }
 
-/// Puts names behind the numbers that stand as words of their own, and not in paths or quotes. A name that
-/// is there already is not repeated.
-fn insert(text: &str, names: &[String]) -> String {
-    let mut out = String::new();
-    let mut rest = text;
+/// Returns a log line with the name of each PE behind the field `pe`.
+pub fn in_log_line(line: &str) -> String {
+    insert(line, of_field)
+}
+
+fn insert(text: &str, name: Insertion) -> String {
+    insert_names(
+        text,
+        &NAMES.lock().unwrap_or_else(PoisonError::into_inner),
+        name,
+    )
+}
+
+/// The text with a name that is put behind a number, if any, between what comes before and behind it.
+type Insertion = fn(before: &str, behind: &str, name: &str) -> Option<String>;
+
+/// Puts names behind numbers. A name that is the number is left out.
+fn insert_names(text: &str, names: &[String], insertion: Insertion) -> String {
+    let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('P') {
         let (before, token) = rest.split_at(at);
         out.push_str(before);
         let digits = token[1..].bytes().take_while(u8::is_ascii_digit).count();
         let (token, behind) = token.split_at(1 + digits);
-        out.push_str(token);
-        rest = behind;
-        let is_begin = before
-            .chars()
-            .next_back()
-            .map_or(out.len() == token.len(), |last| {
-                last.is_whitespace() || "(,;:".contains(last)
-            });
         let name = token[1..].parse().ok().and_then(|pe: usize| names.get(pe));
-        // A name that only repeats the number says nothing.
-        let says_more = |name: &&String| !name.eq_ignore_ascii_case(token);
-        let name = name.filter(says_more);
-        if let Some(name) = name.filter(|_| is_begin && is_word_end(behind))
-            && behind
-                .strip_prefix(' ')
-                .is_none_or(|next| !next.starts_with(&**name))
-        {
-            out.push(' ');
-            out.push_str(name);
-        }
+        let name = name.filter(|name| !name.eq_ignore_ascii_case(token));
+        let inserted = name.and_then(|name| insertion(&out, behind, name));
+        out.push_str(token);
+        out.push_str(&inserted.unwrap_or_default());
+        rest = behind;
     }
     out + rest
+}
+
+/// Returns the name behind a number that is a word, and not in a path or quotes, unless it is there already.
+fn of_message(before: &str, behind: &str, name: &str) -> Option<String> {
+    let last = before.chars().next_back();
+    let is_begin = last.is_none_or(|last| last.is_whitespace() || "(,;:".contains(last));
+    (is_begin && is_word_end(behind) && !is_there(behind, name)).then(|| format!(" {name}"))
+}
+
+fn is_there(behind: &str, name: &str) -> bool {
+    let next = behind.strip_prefix(' ');
+    next.is_some_and(|next| next.starts_with(name))
+}
+
+/// Returns the name behind a value of the field `pe`: `pe=P2 gamma`; in JSON in a further field,
+/// `"pe":"P2","pe_name":"gamma"`.
+fn of_field(before: &str, behind: &str, name: &str) -> Option<String> {
+    // The second is that of a terminal with colours.
+    if before.ends_with("pe=") || before.ends_with("pe\x1b[0m\x1b[2m=\x1b[0m") {
+        return (!is_there(behind, name)).then(|| format!(" {name}"));
+    }
+    let is_json = before.ends_with(r#""pe":""#) && behind.starts_with('"');
+    let name = is_json.then(|| serde_json::Value::from(name).to_string())?;
+    Some(format!(r#"","pe_name":{}"#, &name[..name.len() - 1]))
 }
 
 fn is_word_end(behind: &str) -> bool {
@@ -72,7 +97,7 @@ mod tests {
             ("where: P1 beta, process 7", "where: P1 beta, process 7"),
             ("one\nP1", "one\nP1 beta"),
         ] {
-            assert_eq!(insert(text, &names), expected);
+            assert_eq!(insert_names(text, &names, of_message), expected);
         }
         for same in [
             "P1..P2",
@@ -81,10 +106,36 @@ mod tests {
             "XP1 P3 P P12 P-1 P1x",
             "--from=P1",
         ] {
-            assert_eq!(insert(same, &names), same);
+            assert_eq!(insert_names(same, &names, of_message), same);
         }
-        assert_eq!(insert("P1 is gone", &[]), "P1 is gone");
+        let gone = "P1 is gone";
+        assert_eq!(insert_names(gone, &[], of_message), gone);
         let numbers = ["p0", "p1"].map(str::to_owned);
-        assert_eq!(insert("P1 is gone", &numbers), "P1 is gone");
+        assert_eq!(insert_names(gone, &numbers, of_message), gone);
+    }
+
+    #[test]
+    fn names_stand_behind_the_fields_of_log_lines() {
+        let names = ["root", "a \"b\""].map(str::to_owned);
+        for (line, expected) in [
+            (
+                "joined pe=P1 address=::1",
+                "joined pe=P1 a \"b\" address=::1",
+            ),
+            (
+                "pe{pe=P0}: assigned to P1",
+                "pe{pe=P0 root}: assigned to P1",
+            ),
+            (
+                "pe\x1b[0m\x1b[2m=\x1b[0mP0",
+                "pe\x1b[0m\x1b[2m=\x1b[0mP0 root",
+            ),
+            (
+                r#"{"span":{"pe":"P1","name":"pe"},"a":"P0"}"#,
+                r#"{"span":{"pe":"P1","pe_name":"a \"b\"","name":"pe"},"a":"P0"}"#,
+            ),
+        ] {
+            assert_eq!(insert_names(line, &names, of_field), expected);
+        }
     }
 }

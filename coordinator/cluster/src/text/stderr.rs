@@ -16,7 +16,7 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::text::pe_names::with_names;
+use crate::text::pe_names::{in_log_line, with_names};
 use crate::text::printable::{in_one_line, printable};
 use crate::text::screen::{Style, on_stderr};
 
@@ -103,9 +103,10 @@ pub fn note(text: impl Display) {
 
 /// Passes on a line that a PE or its command has written on stderr.
 pub fn line_of(pe: PeId, line: &str) {
+    let line = in_log_line(line);
     match is_json() {
         // A log line of a PE is a JSON object already.
-        true if line.starts_with('{') && line.ends_with('}') => put(line.to_owned(), false),
+        true if line.starts_with('{') && line.ends_with('}') => put(line, false),
         true => tracing::info!(target: MESSAGES, %pe, "{line}"),
         false => put(format!("{pe}| {}", in_one_line(line)), false),
     }
@@ -215,7 +216,8 @@ impl<'a> MakeWriter<'a> for LogLines {
 
 impl Write for LogLine {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        queue().put(text.to_vec(), self.is_message);
+        let line = in_log_line(&String::from_utf8_lossy(text));
+        queue().put(line.into_bytes(), self.is_message);
         Ok(text.len())
     }
 

@@ -8,6 +8,7 @@ mod at_root;
 mod command;
 mod halt;
 mod joblog;
+mod moving;
 mod queue;
 mod report;
 mod results;

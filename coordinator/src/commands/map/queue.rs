@@ -1,5 +1,6 @@
-//! The queue of shards while a cluster runs: each PE runs the command on its own shards first, and then,
-//! if all PEs share the working folder, on those of the PE with most bytes left.
+//! The queue of shards while a cluster runs: each PE runs the command on its own shards first, and then
+//! on those of the PE with most bytes left, or of one that died. They are in a working folder that all PEs
+//! share, or are moved.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 
 use super::halt::Halt;
 use super::joblog::JobLog;
+use super::moving::Mover;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::launch::cluster::{Cluster, Heard};
 use flitcast_cluster::observe::console::Console;
@@ -113,6 +115,7 @@ pub struct Queue<'a> {
     /// Number of commands that have succeeded.
     done: usize,
     log: Option<&'a mut JobLog>,
+    mover: &'a mut Mover,
     /// When the last command on each shard has begun.
     began: BTreeMap<usize, SystemTime>,
     /// Whether no further command begins.
@@ -127,27 +130,27 @@ impl<'a> Queue<'a> {
         order: &'a Order,
         tasks: &'a mut [ShardTask],
         log: Option<&'a mut JobLog>,
+        mover: &'a mut Mover,
     ) -> Queue<'a> {
-        let mut waiting: BTreeMap<PeId, Waiting> = BTreeMap::new();
-        let due = |(_, task): &(usize, &ShardTask)| task.is_due(order.retries);
-        for (index, task) in tasks.iter().enumerate().filter(due) {
-            let of_home = waiting.entry(task.home).or_default();
-            of_home.tasks.push_back(index);
-            of_home.bytes += task.shard_bytes;
-        }
-        let done = tasks.iter().filter(|task| task.is_done()).count();
-        Queue {
-            done,
+        let mut queue = Queue {
+            done: tasks.iter().filter(|task| task.is_done()).count(),
             log,
+            mover,
             began: BTreeMap::new(),
             cluster,
             console,
             order,
             tasks,
-            waiting,
+            waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             is_halted: false,
+        };
+        for index in 0..queue.tasks.len() {
+            if queue.tasks[index].is_due(order.retries) {
+                queue.of_home(index).push_back(index);
+            }
         }
+        queue
     }
 
     /// Runs all due tasks, until each has ended, or no PE is left that can run it. Returns whether
@@ -158,18 +161,16 @@ impl<'a> Queue<'a> {
         self.show();
         loop {
             self.fill().await;
-            if self.running.is_empty() {
+            self.begin_move();
+            if self.running.is_empty() && !self.awaits_move() {
                 return self.is_halted;
             }
-            match self.cluster.hear(Instant::now() + LOOK).await {
-                Some((pe, heard)) => self.take(pe, heard),
-                None => {
-                    let dead = self.running.keys().copied();
-                    let dead: Vec<PeId> = dead.filter(|pe| !self.cluster.is_alive(*pe)).collect();
-                    for pe in dead {
-                        self.lose(pe, "is gone");
-                    }
-                }
+            tokio::select! {
+                heard = self.cluster.hear(Instant::now() + LOOK) => match heard {
+                    Some((pe, heard)) => self.take(pe, heard),
+                    None => self.lose_dead(),
+                },
+                (index, to, moved) = self.mover.ended() => self.moved(index, to, moved),
             }
             if self.is_halted && matches!(self.order.halt, Halt::Now(_)) {
                 let running: Vec<PeId> = self.running.keys().copied().collect();
@@ -181,6 +182,15 @@ impl<'a> Queue<'a> {
                 }
                 return true;
             }
+        }
+    }
+
+    /// Handles the deaths of PEs with running commands.
+    fn lose_dead(&mut self) {
+        let dead = self.running.keys().copied();
+        let dead: Vec<PeId> = dead.filter(|pe| !self.cluster.is_alive(*pe)).collect();
+        for pe in dead {
+            self.lose(pe, "is gone");
         }
     }
 
@@ -217,13 +227,71 @@ impl<'a> Queue<'a> {
             true => pe,
             false => richest()?,
         };
-        let of_home = self.waiting.get_mut(&home)?;
-        let index = of_home.tasks.pop_front()?;
-        of_home.bytes -= self.tasks[index].shard_bytes;
-        if of_home.tasks.is_empty() {
-            self.waiting.remove(&home);
-        }
+        let index = *self.waiting.get(&home)?.tasks.front()?;
+        self.take_out(index);
         Some(index)
+    }
+
+    /// Removes a task from those that wait; returns whether it was one.
+    fn take_out(&mut self, index: usize) -> bool {
+        let task = &self.tasks[index];
+        let Some(of_home) = self.waiting.get_mut(&task.home) else {
+            return false;
+        };
+        let Some(place) = of_home.tasks.iter().position(|other| *other == index) else {
+            return false;
+        };
+        of_home.tasks.remove(place);
+        of_home.bytes -= task.shard_bytes;
+        if of_home.tasks.is_empty() {
+            self.waiting.remove(&task.home);
+        }
+        true
+    }
+
+    /// Begins to move a shard to the PE with fewest commands, if it has none to begin: the last one of a
+    /// dead PE, or else of the PE with most bytes left. Until it has arrived it is still that PE's.
+    fn begin_move(&mut self) {
+        let running = |pe: &PeId| self.running.get(pe).map_or(0, BTreeMap::len);
+        let is_free = |pe: &PeId| {
+            let is_idle = self.cluster.is_alive(*pe) && running(pe) < self.order.jobs;
+            is_idle && !self.waiting.contains_key(pe) && self.mover.is_free_for(*pe)
+        };
+        let to = self.cluster.pes().filter(is_free).min_by_key(running);
+        let is_dead = |pe: &PeId| !self.cluster.is_alive(*pe);
+        let homes = self.waiting.iter().filter(|_| !self.is_halted);
+        let home = homes.max_by_key(|(pe, of)| (is_dead(pe), of.bytes));
+        if let (Some(to), Some(&index)) = (to, home.and_then(|(_, of)| of.tasks.back())) {
+            self.mover.begin(index, &self.tasks[index].name, to);
+        }
+    }
+
+    /// Returns whether a shard without a living PE may soon be at another one.
+    fn awaits_move(&self) -> bool {
+        let to = self.mover.moves_to().filter(|_| !self.is_halted);
+        !self.waiting.is_empty() && to.is_some_and(|to| self.cluster.is_alive(to))
+    }
+
+    /// Handles the end of a move.
+    fn moved(&mut self, index: usize, to: PeId, moved: Result<(), String>) {
+        if let Err(why) = moved {
+            let shard = self.tasks[index].shown();
+            let note = format!("{shard} cannot be moved to {to}: {why}");
+            return self.console.note(&note);
+        }
+        // Otherwise the command has begun at the PE that had the shard.
+        if self.cluster.is_alive(to) && self.take_out(index) {
+            self.tasks[index].home = to;
+            self.of_home(index).push_back(index);
+        }
+    }
+
+    /// Returns the queue of the PE that has the shard of a task, which is added to it.
+    fn of_home(&mut self, index: usize) -> &mut VecDeque<usize> {
+        let task = &self.tasks[index];
+        let of_home = self.waiting.entry(task.home).or_default();
+        of_home.bytes += task.shard_bytes;
+        &mut of_home.tasks
     }
 
     async fn start(&mut self, pe: PeId, index: usize) {
@@ -298,9 +366,7 @@ impl<'a> Queue<'a> {
                     self.console.note(&format!(
                         "{subject}: {why}; running it again ({again} of {retries})"
                     ));
-                    let of_home = self.waiting.entry(task.home).or_default();
-                    of_home.tasks.push_front(index);
-                    of_home.bytes += task.shard_bytes;
+                    self.of_home(index).push_front(index);
                 }
                 false => self.is_halted = self.is_halted || self.has_failed_enough(),
             }

@@ -7,6 +7,7 @@ use flitcast_proto::PeId;
 use tokio_util::sync::CancellationToken;
 
 use super::joblog::JobLog;
+use super::moving::Mover;
 use super::queue::{Order, Queue};
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::Request;
@@ -48,11 +49,15 @@ pub async fn run(
             false => due.iter().copied().collect(),
         };
         let done = async |cluster: &mut Cluster, console: &Console, _, ends: &CancellationToken| {
-            let queue = Queue::new(cluster, console, order, tasks, joblog.as_mut());
+            let are_movable = !order.is_shared && tasks.iter().all(|task| task.is_named);
+            let mut mover = Mover::new(request, are_movable, logs);
+            let log = joblog.as_mut();
+            let queue = Queue::new(cluster, console, order, tasks, log, &mut mover);
             tokio::select! {
                 halted = queue.work_off() => is_halted = halted,
                 () = ends.cancelled() => {}
             }
+            mover.stop().await;
             Ok(())
         };
         match on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await? {

@@ -16,7 +16,7 @@ use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
 use flitcast_cluster::job::on_links::LinkArgs;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::format::{Format, Formats};
-use flitcast_cluster::options::order::GivenOrder;
+use flitcast_cluster::options::order::GIVEN;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::sync::TokenArg;
@@ -145,7 +145,7 @@ pub struct PlanScatterArgs {
     #[command(flatten)]
     pub plan: PlanRoundArgs,
     /// The order in which P0 sends: fdf (farthest destination first), nearest-first,
-    /// given:5,4 (every nonnull message once), or search[:NODES], the best found over the rates of
+    /// given:5,4 (every nonnull message once, by PE or name), or search[:NODES], the best found over the rates of
     /// links that a file gives, or with --setup in packets, after at most this many nodes (200000)
     /// [default: fdf; with --setup search].
     #[arg(long, value_name = "ORDER")]
@@ -185,11 +185,11 @@ pub struct PlanGatherArgs {
     /// How certification synchronises [default: pipelined].
     #[arg(long, alias = "sync", value_enum)]
     pub token: Option<TokenArg>,
-    /// The order in which P0 takes the messages: given:1,3,2 (every nonnull message once, by its PE).
+    /// The order in which P0 takes the messages: given:1,3,2 (every nonnull message once, by PE or name).
     /// It must be that of a walk down the tree: a PE before the PEs below it, and those of a subtree
     /// one after the other [default: each as early as it can come].
     #[arg(long, value_name = "ORDER")]
-    pub order: Option<GivenOrder>,
+    pub order: Option<String>,
     /// Number of ports of a PE; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
@@ -285,7 +285,8 @@ fn exchange_help() -> String {
 pub enum Order {
     FarthestFirst,
     NearestFirst,
-    Given(GivenOrder),
+    /// The order of PEs that are named in this text.
+    Given(String),
     /// The best order found in at most this number of nodes.
     Search(u64),
 }
@@ -306,11 +307,11 @@ impl FromStr for Order {
                 format!("`{text}`: search:NODES has a number of nodes, at most {MOST_NODES}")
             });
         }
-        match text.starts_with("given:") {
-            true => text.parse().map(Order::Given),
+        match text.starts_with(GIVEN) {
+            true => Ok(Order::Given(text.to_owned())),
             false => Err(format!(
                 "`{text}` is not an order: write fdf, nearest-first, given:5,4 with the PEs' \
-                 numbers, or search[:NODES]"
+                 numbers or names, or search[:NODES]"
             )),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use flitcast_plan::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 
@@ -10,6 +10,7 @@ use super::args::{Order, PlanRoundArgs};
 use super::report::PlanReport;
 use crate::faults::Faults;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
+use flitcast_cluster::options::order::GivenOrder;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::site::topology::Topology;
@@ -20,19 +21,47 @@ pub struct AskedPlan {
     pub tree: Arc<Tree>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
+    /// The names of all PEs, by index; empty if they have none.
+    names: Vec<String>,
 }
 
 impl AskedPlan {
     /// Returns the tree and the lengths, or all errors in both.
     pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Faults> {
         let (topology, lengths) = topology_and_lengths(args, spanning)?;
+        let names = topology.places().names();
         let tree = Arc::new(topology.tree);
         let flits = deal_flits(&lengths, &tree)?;
         Ok(AskedPlan {
             name: topology.name,
             tree,
             flits,
+            names,
         })
+    }
+
+    /// Returns the destinations of the nonnull messages in this order, and its name.
+    pub fn in_order(&self, order: &Order) -> anyhow::Result<(Vec<PeId>, &'static str)> {
+        let (tree, farthest) = (&self.tree, farthest_first(&self.tree, &self.flits));
+        match order {
+            // A search is planned elsewhere (`ordered`), on its own links.
+            Order::FarthestFirst | Order::Search(_) => Ok((farthest, "fdf")),
+            Order::NearestFirst => {
+                let mut nearest = farthest;
+                nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
+                Ok((nearest, "nearest-first"))
+            }
+            Order::Given(text) => Ok((self.in_given_order(text)?, "given")),
+        }
+    }
+
+    /// Returns the PEs of the nonnull messages in a given order, or all errors in it.
+    pub fn in_given_order(&self, text: &str) -> anyhow::Result<Vec<PeId>> {
+        let given = GivenOrder::parse(text, &self.names);
+        let given = given.map_err(|fault| anyhow!("--order: {fault}"))?;
+        let faults = given.faults(&self.tree, Some(&self.flits));
+        ensure!(faults.is_empty(), "--order: {}", faults.join("; "));
+        Ok(given.pes().to_vec())
     }
 
     /// Adds the size of the tree and of the messages to a report.
@@ -51,32 +80,4 @@ pub fn topology_and_lengths(
     let topology = faults.take(args.tree.topology(spanning).map_err(Faults::all));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     topology.zip(lengths).ok_or(faults)
-}
-
-/// Returns the destinations of the nonnull messages in this order, and its name.
-pub fn order_of(
-    tree: &Tree,
-    flits: &[u64],
-    order: &Order,
-) -> anyhow::Result<(Vec<PeId>, &'static str)> {
-    let farthest = farthest_first(tree, flits);
-    match order {
-        // A search is planned elsewhere (`ordered`), on its own links.
-        Order::FarthestFirst | Order::Search(_) => Ok((farthest, "fdf")),
-        Order::NearestFirst => {
-            let mut nearest = farthest;
-            nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
-            Ok((nearest, "nearest-first"))
-        }
-        Order::Given(given) => {
-            check_order(&given.faults(tree, Some(flits)))?;
-            Ok((given.pes().to_vec(), "given"))
-        }
-    }
-}
-
-/// Returns all errors in an order as one.
-pub fn check_order(faults: &[String]) -> anyhow::Result<()> {
-    ensure!(faults.is_empty(), "--order: {}", faults.join("; "));
-    Ok(())
 }

@@ -14,7 +14,7 @@ use flitcast_plan::packets::{self, Method, Split};
 use flitcast_proto::PeId;
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::asked::{AskedPlan, order_of};
+use super::asked::AskedPlan;
 use super::error::unfit;
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_certified::CertifiedPlan;
@@ -50,7 +50,7 @@ pub fn scatter(
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let order = match &args.order {
         None | Some(Order::Search(_)) => None,
-        Some(order) => Some(order_of(&asked.tree, &asked.flits, order)?),
+        Some(order) => Some(asked.in_order(order)?),
     };
     let nodes = match args.order {
         Some(Order::Search(nodes)) => Some(nodes),

@@ -9,11 +9,11 @@ use flitcast_plan::algorithms::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
-use super::asked::{AskedPlan, check_order, order_of};
+use super::asked::AskedPlan;
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;
-use flitcast_cluster::options::order::{GivenOrder, gather_fault};
+use flitcast_cluster::options::order::gather_fault;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::sync::TokenArg;
 use flitcast_cluster::options::tree::SpanningArg;
@@ -37,14 +37,15 @@ pub struct Planned {
 
 /// Plans a scatter from P0.
 pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, Faults> {
-    let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
+    let asked = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
     let order = args.order.as_ref().unwrap_or(&Order::FarthestFirst);
-    let (order, algorithm) = order_of(&tree, &flits, order)?;
+    let (order, algorithm) = asked.in_order(order)?;
+    let AskedPlan { tree, flits, .. } = asked;
     Ok(Planned {
         plan: plan_scatter(&tree, &flits, &order),
         order,
         flits,
-        tree_name: name,
+        tree_name: asked.name,
         algorithm,
         sync: None,
         single_port_steps: None,
@@ -58,7 +59,12 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
         Ports::Single => SpanningArg::Broadcast,
         Ports::Multi => SpanningArg::Bfs,
     };
-    let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, spanning)?;
+    let asked = AskedPlan::of(&args.plan, spanning)?;
+    let order = args.order.as_ref().map(|text| asked.in_given_order(text));
+    let order = order.transpose()?;
+    let AskedPlan {
+        name, tree, flits, ..
+    } = asked;
     let operation = match args.ports {
         Ports::Single => gather_operation(&tree, &name, args.algorithm.as_deref(), args.token)?,
         Ports::Multi => multi_port(args.algorithm.as_deref(), args.token)?,
@@ -71,7 +77,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
         let why = "has no schedule to plan: see `flitcast compare`";
         return Err(anyhow!("--algorithm {algorithm} {why}").into());
     }
-    let planned = |operation| match &args.order {
+    let planned = |operation| match &order {
         Some(order) => in_order(&tree, operation, &flits, order),
         None => Ok(plan(&tree, operation, &flits)),
     };
@@ -83,12 +89,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
         (args.ports == Ports::Multi).then(|| steps_of_gather_on_a_tree(&tree, &flits));
     Ok(Planned {
         plan: planned(operation)?,
-        order: args
-            .order
-            .iter()
-            .flat_map(GivenOrder::pes)
-            .copied()
-            .collect(),
+        order: order.unwrap_or_default(),
         flits,
         tree_name: name,
         algorithm: operation.name(),
@@ -103,10 +104,9 @@ fn in_order(
     tree: &Arc<Tree>,
     operation: Algorithm,
     flits: &[u64],
-    order: &GivenOrder,
+    order: &[PeId],
 ) -> anyhow::Result<Plan> {
-    check_order(&order.faults(tree, Some(flits)))?;
-    let planned = plan_gather(tree, operation, flits, order.pes());
+    let planned = plan_gather(tree, operation, flits, order);
     planned.map_err(|fault| anyhow!("--order: {}", gather_fault(fault)))
 }
 

@@ -35,7 +35,7 @@ use flitcast_cluster::site::running_cluster::pes::{self, Pes};
 use flitcast_cluster::site::running_cluster::{CALL, claim, lock};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::process;
-use flitcast_cluster::text::stderr;
+use flitcast_cluster::text::{pe_names, stderr};
 
 /// Pause after the first end of a PE. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -116,6 +116,7 @@ async fn keep_all(
     let mut calls =
         signal(SignalKind::from_raw(CALL.as_raw())).context("cannot listen to signals")?;
     let placement = topology.places();
+    pe_names::set(placement.names());
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes: Vec<PeId> = topology.tree.pes().collect();
     let hosts = Hosts::of(&placement, &topology.tree, &pes, &program)?;

@@ -1,0 +1,140 @@
+//! PEs with separate files: shards that wait behind a slow command, or at a PE that died, are sent to
+//! another PE.
+
+use flitcast_tests::processes::until;
+use flitcast_tests::{Running, hosts, start};
+use rustix::process::Signal;
+
+use super::Place;
+
+/// Returns a place with the shards `a` and `c`, which P1 gets, `b` and `d`, which P2 gets, and a cluster
+/// whose PEs may be on different hosts; P2 is started by a shell with this script, in which `@` is the
+/// folder of the place.
+#[track_caller]
+fn place(script: &str) -> Place {
+    let place = Place::new(&[]);
+    for shard in ["a", "b", "c/file", "d"] {
+        place.put(&format!("in put/{shard}"), "x");
+    }
+    let script = script.replace("@/", &place.dir.shown(""));
+    let below = |run: &str| format!("parent = 'a'\nrun = [{run}]");
+    let second = below(&format!("'sh', '-c', '{script}'"));
+    place.put("cluster", &hosts(&["", &below("'env'"), &second]));
+    place
+}
+
+/// The script that starts a PE.
+const STARTING: &str = "exec \"$0\" \"$@\"";
+
+/// Returns a script that starts a PE, but does something else for the first time that there is a flag.
+fn starting_again(other: &str) -> String {
+    format!("[ -e @/flag ] && mkdir @/again && {other}; {STARTING}")
+}
+
+/// Starts `map` with these options and a script in which `@` is the folder of the place.
+#[track_caller]
+fn map(place: &Place, options: &str, script: &str) -> Running {
+    let line =
+        "map --input @/in --output @/results --work @/work --joblog @/log --cluster @/cluster";
+    let mut words = place.dir.words(&format!("{line} {options} -- sh -c"));
+    // A line has no path with a space.
+    words[2].push_str(" put");
+    words.push(script.replace("@/", &place.dir.shown("")));
+    start(words)
+}
+
+/// Returns the shards that have lines in the log, with the PE and the exit status.
+#[track_caller]
+fn log(place: &Place) -> Vec<[String; 3]> {
+    let log = place.dir.read("log");
+    let line = |line: &str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        [cells[9], cells[1], cells[6]].map(str::to_owned)
+    };
+    let mut lines: Vec<_> = log.lines().skip(1).map(line).collect();
+    lines.sort();
+    lines
+}
+
+/// The shard `a` waits for `c`, which waits behind it.
+#[test]
+fn a_shard_behind_a_slow_command_is_run_by_an_idle_pe() {
+    let place = place(STARTING);
+    let script = "case {} in a) until [ -e @/flag ]; do sleep 0.01; done;; c) touch @/flag;; esac
+        cat file 2>/dev/null || cat; echo $FLITCAST_PE > pe";
+    map(&place, "--time-limit 50s", script).finish().ok();
+    place.assert_results(&["a", "b", "c", "d"], &["cluster", "flag", "log", "work"]);
+    let ran = [("a", "P1"), ("b", "P2"), ("c", "P2"), ("d", "P2")];
+    assert_eq!(log(&place), ran.map(|(shard, pe)| [shard, pe, "0"]));
+    for (shard, pe) in ran {
+        assert_eq!(place.result(&format!("{shard}/stdout")), "x");
+        assert_eq!(
+            place.result(&format!("{shard}/pe")),
+            format!("{}\n", &pe[1..])
+        );
+    }
+}
+
+#[test]
+fn the_shards_of_a_pe_that_died_are_run_by_another() {
+    let script =
+        "[ {} != a ] || [ -e @/marker ] || { touch @/marker; sleep 1000; }; echo $FLITCAST_PE";
+    for retry in ["0", "1"] {
+        let place = place(STARTING);
+        let running = map(&place, &format!("--retry {retry}"), script);
+        until("the command runs on a", || place.path("marker").exists());
+        running.pe(1).signal(Signal::KILL);
+        let ended = running.finish();
+        let mut ran = vec![
+            ["a", "P1", "-1"],
+            ["b", "P2", "0"],
+            ["c", "P2", "0"],
+            ["d", "P2", "0"],
+        ];
+        if retry == "0" {
+            ended.fails(1, &["error: a at P1 b: was killed by signal 9 (SIGKILL)"]);
+            assert_eq!(log(&place), ran);
+            // Only what has failed is run again.
+            map(&place, "--resume", script).finish().ok();
+            ran.insert(1, ["a", "P1", "0"]);
+        } else {
+            ended.ok();
+            ran.insert(1, ["a", "P2", "0"]);
+        }
+        assert_eq!(log(&place), ran);
+        for [shard, pe, _] in &ran[1..] {
+            assert_eq!(
+                place.result(&format!("{shard}/stdout")),
+                format!("{}\n", &pe[1..])
+            );
+        }
+    }
+}
+
+/// The shard `a` waits until P2 has been started again, to move `c` there, which does not succeed.
+#[test]
+fn a_shard_that_does_not_arrive_is_run_where_it_is() {
+    let script = "case {} in a) until [ -e @/go ]; do sleep 0.01; done;; d) touch @/flag;; esac";
+    let exits = ("exit 3", Some("c cannot be moved to P2 c: "));
+    for (again, note) in [exits, ("exec sleep 1000", None)] {
+        let place = place(&starting_again(again));
+        let mut running = map(&place, "--time-limit 50s", script);
+        until("the move has begun", || place.path("again").exists());
+        note.map(|note| running.wait_for(&[note]));
+        place.put("go", "");
+        running.finish().ok();
+        let ran = [("a", "P1"), ("b", "P2"), ("c", "P1"), ("d", "P2")];
+        assert_eq!(log(&place), ran.map(|(shard, pe)| [shard, pe, "0"]));
+    }
+}
+
+#[test]
+fn a_signal_ends_a_move_and_leaves_nothing() {
+    let place = place(&starting_again("exec sleep 1000"));
+    let script = "case {} in a) sleep 1000;; d) touch @/flag;; esac";
+    let running = map(&place, "", script);
+    until("the move has begun", || place.path("again").exists());
+    running.signal(Signal::INT);
+    let ended = running.finish().with_code(130);
+    ended.says(&["interrupted: every process was stopped"]);
+}

@@ -94,6 +94,19 @@ pub const PROGRESS: Duration = Duration::from_millis(200);
 /// each message that is read or written: one with the disk, one with the network.
 pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
 
+/// The number for a long message, with which threads wait for each other a quarter as often.
+pub const LONG_BLOCK_BYTES: usize = 1024 * 1024;
+
+/// Least length of a long message in bytes.
+pub const LONG_MESSAGE_BYTES: u64 = 16 << 20;
+
+/// Maximum number of messages of a process with long blocks, so that these take 8 MiB at most.
+pub const MOST_LONG_BLOCKS: usize = 4;
+
+/// Number of bytes of a file after which the disk begins to write them, so that the sync at the end has
+/// less to wait for.
+pub const WRITE_BACK_BYTES: u64 = 8 << 20;
+
 /// Maximum number of processors over which work is divided. A message that is measured has a file and two
 /// folders open.
 pub const MOST_PROCESSORS: usize = 4;

@@ -77,10 +77,15 @@ impl<'a> Store<'a> {
         let continued = self.continued.lock().ok();
         let continued = continued.and_then(|mut all| all.remove(&message.id));
         Sink::Files(match continued {
-            Some(unpacker) => FileSink::resume(unpacker),
+            Some(unpacker) => FileSink::resume(unpacker, message.bytes),
             None => {
                 let target = self.target(files, message.id, message.bytes);
-                FileSink::create(target, self.folder.clone(), self.pulse.clone())
+                FileSink::create(
+                    target,
+                    message.bytes,
+                    self.folder.clone(),
+                    self.pulse.clone(),
+                )
             }
         })
     }

@@ -8,15 +8,16 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use flitcast_proto::Durability;
 use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
-use rustix::fs::{fstatfs, fsync, syncfs};
+use rustix::fs::{Advice, fadvise, fstatfs, fsync, syncfs};
 use rustix::io::Errno;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::limits::MOST_HELD_ENTRIES;
+use crate::limits::{MOST_HELD_ENTRIES, WRITE_BACK_BYTES};
 use crate::system::memory;
 
 /// Bytes of small files that are synced together. A power cut or a full disk costs no more, and the
@@ -35,8 +36,8 @@ const KNOWN_FILE_SYSTEMS: [u64; 6] = [
     0x794C_7630,
 ];
 
-/// Number of entries that all messages of this process hold open until their end.
-static HELD: AtomicUsize = AtomicUsize::new(0);
+/// The entries that all messages of this process may hold open until their end.
+static HELD: Semaphore = Semaphore::const_new(MOST_HELD_ENTRIES);
 
 /// The unsynced small entries of a message.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Unsynced {
     /// writing since then. `None` if small entries are not synced at the end.
     folder: Option<OwnedFd>,
     /// The first entries, as long as they are all.
-    first: Vec<HeldEntry>,
+    first: Vec<(OwnedFd, SemaphorePermit<'static>)>,
     /// Number of entries so far.
     entries: u64,
     /// Number of bytes that were not synced so far.
@@ -77,6 +78,18 @@ impl Unsynced {
         }
     }
 
+    /// Handles further content of a file up to the byte `end`, of which the disk has begun to write the bytes
+    /// before `begun`.
+    pub fn content(&self, file: &File, begun: &mut u64, end: u64) {
+        let more = end - *begun;
+        if more >= WRITE_BACK_BYTES && self.durability != Durability::Never {
+            // The kernel writes pages that are not needed, and removes them only when that is done. If it does
+            // not, the sync takes longer.
+            let _ = fadvise(file, *begun, NonZeroU64::new(more), Advice::DontNeed);
+            *begun = end;
+        }
+    }
+
     /// Handles a complete regular file: syncs it, or leaves that for later.
     pub fn file(&mut self, file: &File, bytes: u64) -> io::Result<()> {
         match bytes < LARGE_FILE_BYTES || self.durability == Durability::Never {
@@ -99,11 +112,14 @@ impl Unsynced {
         }
         self.entries += 1;
         if self.entries <= SYNCED_ALONE {
-            match HeldEntry::of(entry) {
-                Some(held) => self.first.push(held),
-                None => sync(entry)?,
-            }
-            return Ok(());
+            let held = HELD.try_acquire().ok().zip(entry.try_clone_to_owned().ok());
+            return match held {
+                Some((permit, entry)) => {
+                    self.first.push((entry, permit));
+                    Ok(())
+                }
+                None => sync(entry),
+            };
         }
         self.first.clear();
         self.bytes += bytes;
@@ -115,36 +131,14 @@ impl Unsynced {
 
     /// Returns when all entries are durable.
     pub fn sync(&mut self) -> io::Result<()> {
-        for entry in self.first.drain(..) {
-            sync(entry.0.as_fd())?;
+        for (entry, _permit) in self.first.drain(..) {
+            sync(entry.as_fd())?;
         }
         if let Some(folder) = self.folder.as_ref().filter(|_| self.entries > SYNCED_ALONE) {
             syncfs(folder)?;
         }
         self.bytes = 0;
         Ok(())
-    }
-}
-
-/// An entry that is held open.
-#[derive(Debug)]
-struct HeldEntry(OwnedFd);
-
-impl HeldEntry {
-    /// Holds an entry open; returns `None` if there are too many already.
-    fn of(entry: BorrowedFd<'_>) -> Option<HeldEntry> {
-        let held = HELD.fetch_add(1, Relaxed) < MOST_HELD_ENTRIES;
-        let opened = held.then(|| entry.try_clone_to_owned().ok()).flatten();
-        if opened.is_none() {
-            HELD.fetch_sub(1, Relaxed);
-        }
-        opened.map(HeldEntry)
-    }
-}
-
-impl Drop for HeldEntry {
-    fn drop(&mut self) {
-        HELD.fetch_sub(1, Relaxed);
     }
 }
 

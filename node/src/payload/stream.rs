@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryName, PeId};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::others::destination;
@@ -16,7 +17,7 @@ use super::synthetic::Synthetic;
 use super::{Outgoing, Packer, PayloadError, Target, Unpacker, create_durable};
 use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
-use crate::limits::DISK_BLOCK_BYTES;
+use crate::limits::{DISK_BLOCK_BYTES, LONG_BLOCK_BYTES, LONG_MESSAGE_BYTES, MOST_LONG_BLOCKS};
 use crate::system::clock;
 
 /// Source of the bytes of an outgoing message.
@@ -53,6 +54,45 @@ impl Source {
     }
 }
 
+/// The messages of this process that may have long blocks.
+static LONG_BLOCKS: Semaphore = Semaphore::const_new(MOST_LONG_BLOCKS);
+
+/// The number of bytes of a message that are read or written at once.
+struct BlockLength {
+    bytes: usize,
+    /// Whether the message is long enough for long blocks.
+    is_long: bool,
+    permit: Option<SemaphorePermit<'static>>,
+}
+
+impl BlockLength {
+    /// Returns the length for the first block of a message of this length.
+    fn of(message_bytes: u64) -> BlockLength {
+        BlockLength {
+            bytes: DISK_BLOCK_BYTES,
+            is_long: message_bytes >= LONG_MESSAGE_BYTES,
+            permit: None,
+        }
+    }
+
+    /// Returns the length for a further block.
+    fn next(&mut self) -> usize {
+        if self.is_long && self.permit.is_none() {
+            self.permit = LONG_BLOCKS.try_acquire().ok();
+            self.bytes = match &self.permit {
+                Some(_) => LONG_BLOCK_BYTES,
+                None => DISK_BLOCK_BYTES,
+            };
+        }
+        self.bytes
+    }
+}
+
+/// Returns the greatest length of a block that has whole flits only.
+fn in_flits(block_bytes: usize, flit_bytes: usize) -> usize {
+    (block_bytes / flit_bytes).max(1) * flit_bytes
+}
+
 /// The task that reads a block.
 type Reading = JoinHandle<Read>;
 type Read = Result<(Packer, Vec<u8>), PayloadError>;
@@ -68,15 +108,17 @@ pub struct FileSource {
     /// The first block, if [`FileSource::opened`] has waited for it.
     first: Option<Read>,
     left: u64,
+    length: BlockLength,
+    flit_bytes: usize,
 }
 
 impl FileSource {
     /// Starts to read a message behind its first `skipped` bytes, in blocks of whole flits.
     pub fn open(message: Outgoing, flit_bytes: u32, skipped: u64) -> FileSource {
         let bytes = message.measured.bytes.saturating_sub(skipped);
-        // A block has whole flits, so no flit spans two blocks.
-        let flit = flit_bytes as usize;
-        let block = (DISK_BLOCK_BYTES / flit).max(1) * flit;
+        // No flit spans two blocks.
+        let (flit_bytes, length) = (flit_bytes as usize, BlockLength::of(bytes));
+        let block = in_flits(length.bytes, flit_bytes);
         let reading = spawn_blocking(move || {
             let mut packer = Packer::of(&message)?;
             packer.skip(skipped)?;
@@ -89,6 +131,8 @@ impl FileSource {
             reading,
             first: None,
             left: bytes,
+            length,
+            flit_bytes,
         }
     }
 
@@ -105,10 +149,11 @@ impl FileSource {
                 Some(first) => first?,
                 None => waited(&mut self.reading, waited_ns).await?,
             };
-            let spare = std::mem::replace(&mut self.block, full);
+            let mut spare = std::mem::replace(&mut self.block, full);
             self.used = 0;
             self.left = self.left.saturating_sub(self.block.len() as u64);
             if self.left > 0 {
+                spare.resize(in_flits(self.length.next(), self.flit_bytes), 0);
                 let last = self.left <= spare.len() as u64;
                 self.reading = spawn_blocking(move || read_block(packer, spare, last));
             }
@@ -169,13 +214,19 @@ type Writing = JoinHandle<Result<(Unpacker, Vec<u8>), PayloadError>>;
 /// A message that is written to files, one block behind.
 pub struct FileSink {
     block: Vec<u8>,
+    length: BlockLength,
     writing: Writing,
 }
 
 impl FileSink {
-    /// Starts to stage a message with [`Unpacker::create`], and creates the folder of its
+    /// Starts to stage a message of `bytes` bytes with [`Unpacker::create`], and creates the folder of its
     /// destination.
-    pub fn create(target: Target, folder: OutputFolder, pulse: Arc<ActivityMonitor>) -> FileSink {
+    pub fn create(
+        target: Target,
+        bytes: u64,
+        folder: OutputFolder,
+        pulse: Arc<ActivityMonitor>,
+    ) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = target.destination.parent() {
                 let made = folder.make(output);
@@ -185,20 +236,23 @@ impl FileSink {
         });
         FileSink {
             block: Vec::new(),
+            length: BlockLength::of(bytes),
             writing,
         }
     }
 
-    /// Continues a message of which a prefix is staged.
-    pub fn resume(unpacker: Unpacker) -> FileSink {
+    /// Continues a message of `bytes` bytes of which a prefix is staged.
+    pub fn resume(unpacker: Unpacker, bytes: u64) -> FileSink {
         FileSink {
             block: Vec::new(),
+            length: BlockLength::of(bytes),
             writing: spawn_blocking(move || Ok((unpacker, Vec::new()))),
         }
     }
 
     async fn write(&mut self, bytes: &[u8], waited_ns: &mut u64) -> Result<(), PayloadError> {
-        if self.block.len() + bytes.len() > DISK_BLOCK_BYTES && !self.block.is_empty() {
+        if self.block.len() + bytes.len() > self.length.bytes && !self.block.is_empty() {
+            self.length.next();
             let (mut unpacker, empty) = waited(&mut self.writing, waited_ns).await?;
             let mut full = std::mem::replace(&mut self.block, empty);
             self.writing = spawn_blocking(move || {

@@ -186,6 +186,9 @@ impl Unpacker {
         let (content, rest) = bytes.split_at(most);
         let written = body.file.write(content);
         written.map_err(|error| self.io("write", &body.entry.path, error))?;
+        let end = body.file.bytes();
+        self.unsynced
+            .content(body.file.file(), &mut body.written_back, end);
         self.go_on(body)?;
         Ok(rest)
     }

@@ -170,6 +170,15 @@ pub struct Model {
     pub files: Option<Files>,
 }
 
+/// The blocks of long messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongBlocks {
+    /// Least length of such a message in bytes.
+    pub message_bytes: u64,
+    /// Bytes that are read or written at once.
+    pub block_bytes: u64,
+}
+
 /// The files of all messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
@@ -181,6 +190,8 @@ pub struct Files {
     pub made_of: Vec<MadeOf>,
     /// Bytes that are read or written at once.
     pub block_bytes: u64,
+    /// The same for long messages.
+    pub long: LongBlocks,
     /// Number of messages of a PE that are opened before their turn.
     pub opened_ahead: usize,
     /// Number of messages that a PE makes visible while later ones arrive.

@@ -6,6 +6,8 @@ use super::super::holes::NewFile;
 pub(super) struct StagedFile {
     pub(super) file: NewFile,
     pub(super) entry: Entry,
+    /// End of the content that the disk has begun to write.
+    pub(super) written_back: u64,
     /// End of the current part of data, and the parts behind it.
     pub(super) end: u64,
     pub(super) rest: Box<dyn Iterator<Item = (u64, u64)> + Send>,
@@ -16,6 +18,7 @@ impl StagedFile {
     pub(super) fn of(file: NewFile, entry: Entry) -> StagedFile {
         StagedFile {
             file,
+            written_back: 0,
             end: 0,
             rest: Box::new(entry.data()),
             entry,

@@ -123,7 +123,7 @@ pub(super) struct FileThreads<'a> {
     files: &'a Files,
     /// For each message, parts included, the files that it is made of.
     made_of: BTreeMap<MessageId, MadeOf>,
-    block: u64,
+    piece: u64,
     desks: Vec<PeFileQueues>,
     /// For each disk, when it is free, and the bytes that are only in memory.
     free: Vec<f64>,
@@ -161,14 +161,15 @@ impl<'a> FileThreads<'a> {
         let mut desks = FileThreads {
             files,
             made_of: sent.collect(),
-            block: files.block_bytes.max(piece),
+            piece,
             desks: schedules.iter().map(desk).collect(),
             free: vec![0.0; files.disks.len()],
             dirty: vec![0.0; files.disks.len()],
             begun: Vec::new(),
         };
         for desk in &mut desks.desks {
-            while desk.opened.len() < files.opened_ahead && desk.open(desks.block).is_some() {}
+            let first = files.block_bytes.max(piece);
+            while desk.opened.len() < files.opened_ahead && desk.open(first).is_some() {}
         }
         desks
     }
@@ -217,7 +218,7 @@ impl<'a> FileThreads<'a> {
             return;
         };
         let whole = reading.message.bytes;
-        let bytes = (whole - reading.read).min(self.block) as f64;
+        let bytes = (whole - reading.read).min(block_of(self.files, self.piece, whole)) as f64;
         let part = bytes / whole as f64;
         let entries = made_of.entries as f64 * part;
         let cold = made_of.cold_bytes as f64 * part;
@@ -240,7 +241,8 @@ impl<'a> FileThreads<'a> {
         let desk = &mut self.desks[at.index()];
         let is_late = last && desk.commits >= self.files.commits_under_way;
         let writing = desk.writing_of(message);
-        let full = writing.filled > 0 && writing.filled + bytes > self.block;
+        let block = block_of(self.files, self.piece, message.bytes);
+        let full = writing.filled > 0 && writing.filled + bytes > block;
         if (full && writing.busy) || is_late {
             return false;
         }
@@ -350,13 +352,14 @@ impl<'a> FileThreads<'a> {
 
     /// Handles the end of a chore of `at`.
     pub fn done(&mut self, at: PeId, goal: TaskCompletion) {
-        let block = self.block;
+        let (files, piece) = (self.files, self.piece);
         let desk = &mut self.desks[at.index()];
         match goal {
             TaskCompletion::Read(of) => {
                 let reading = desk.opened.iter_mut().find(|r| r.message.id == of);
                 if let Some(reading) = reading {
-                    reading.read = (reading.read + block).min(reading.message.bytes);
+                    let whole = reading.message.bytes;
+                    reading.read = (reading.read + block_of(files, piece, whole)).min(whole);
                 }
             }
             TaskCompletion::Written(of) => {
@@ -371,6 +374,14 @@ impl<'a> FileThreads<'a> {
             }
             TaskCompletion::Visible(_) => desk.commits -= 1,
         }
+    }
+}
+
+/// Returns the bytes of a message of this length that are read or written at once: at least a piece.
+fn block_of(files: &Files, piece: u64, message_bytes: u64) -> u64 {
+    match message_bytes >= files.long.message_bytes {
+        true => files.long.block_bytes.max(piece),
+        false => files.block_bytes.max(piece),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use flitcast_node::limits::{COMMITS_UNDER_WAY, DISK_BLOCK_BYTES, OPENED_AHEAD};
-use flitcast_plan::cost::{Files, Model};
+use flitcast_node::limits::{LONG_BLOCK_BYTES, LONG_MESSAGE_BYTES};
+use flitcast_plan::cost::{Files, LongBlocks, Model};
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Direction;
 use flitcast_proto::wire::control::{FromPe, Payload};
@@ -51,6 +52,10 @@ impl Driver<'_> {
             disk_of,
             made_of: found.made_of.clone(),
             block_bytes: DISK_BLOCK_BYTES as u64,
+            long: LongBlocks {
+                message_bytes: LONG_MESSAGE_BYTES,
+                block_bytes: LONG_BLOCK_BYTES as u64,
+            },
             opened_ahead: OPENED_AHEAD,
             commits_under_way: COMMITS_UNDER_WAY,
             durability: asked.durability,

@@ -2,7 +2,7 @@ use flitcast_proto::schedule::pace::Pacing;
 
 use super::*;
 use crate::algorithms::Algorithm;
-use crate::cost::{FILE_COSTS, MadeOf, Model};
+use crate::cost::{FILE_COSTS, LongBlocks, MadeOf, Model};
 use crate::predict::Prediction;
 use crate::tests::{self, lengths, tree};
 use crate::timing::Timing;
@@ -33,6 +33,10 @@ fn files(disks: Vec<FileCosts>, made_of: MadeOf, pes: usize) -> Files {
         disks,
         made_of: vec![made_of; pes],
         block_bytes: BLOCK,
+        long: LongBlocks {
+            message_bytes: u64::MAX,
+            block_bytes: BLOCK,
+        },
         opened_ahead: 8,
         commits_under_way: 16,
         durability: Durability::Message,

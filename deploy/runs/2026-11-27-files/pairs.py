@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Files moved on one machine, disk to disk, by several programs: pairs.py FOLDER OUT.csv FLITCAST [--rounds 3] [--only NAME,..]
+"""Files moved on one machine, disk to disk, by several programs: pairs.py FOLDER OUT.csv FLITCAST [--rounds 5] [--only NAME,..]
 
-Each round moves each workload with each program. All but `flitcast --sync none` end with the data on
-the disk. Every output is new and is compared with the input. Many small outputs stay until the end: some file systems
-create files slowly after many were removed. Prints medians: seconds, relative to `cp`, processor
+Each round moves each workload with each program, in another order. All but `flitcast --sync none` end
+with the data on the disk. Every output is new and is compared with the input. Many small outputs stay until the end:
+some file systems create files slowly after many were removed. Prints medians: seconds, relative to `cp`, processor
 time of all processes, memory of the largest process, and the time that Flitcast predicted.
 """
 import argparse, csv, json, os, random, resource, shutil, statistics, subprocess, time
@@ -12,7 +12,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("folder")
 parser.add_argument("out")
 parser.add_argument("flitcast")
-parser.add_argument("--rounds", type=int, default=3)
+parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--only")
 args = parser.parse_args()
 work = os.path.abspath(os.path.join(args.folder, f"files-{os.getpid()}"))
@@ -94,7 +94,9 @@ with open(args.out, "w", newline="") as out:
         source = f"{work}/{load}"
         make(source)
         for number in range(args.rounds):
-            for way in ["flitcast", "flitcast --sync none", *SHELL]:
+            # Some of what a program frees is freed while the next one runs.
+            ways = ["flitcast", "flitcast --sync none", *SHELL]
+            for way in ways[number % len(ways):] + ways[:number % len(ways)]:
                 target = f"{work}/{load}-{number}-{way.replace(' ', '')}"
                 words = command(way, load, source, target)
                 if not words:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random kills and stops over all operations: what is left, and whether it can be continued.
 
-    kills.py FLITCAST [--runs 200] [--seed 1] [--only 17] [--jobs 1] [--csv runs.csv]
+    kills.py FLITCAST [--runs 200] [--seed 1] [--only 17] [--jobs 1] [--sync WHEN] [--csv runs.csv]
 
 Each run begins an operation on small files over slow links, sends a signal to one of its processes,
 looks at what is left, and then continues to the end. The number of a run and the seed say all that
@@ -135,6 +135,8 @@ class Place:
             words.append("--insecure")
         if case.guard == "TLS":
             words += ["--credentials", os.path.join(self.args.shared, "ca")]
+        if self.args.sync and case.operation != "map":
+            words += ["--sync", self.args.sync]
         if case.operation == "map":
             words += ["--", "sh", "-c", MAP_COMMAND]
         return words
@@ -378,6 +380,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, nargs="*")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--sync")
     parser.add_argument("--csv")
     parser.add_argument("--keep", action="store_true", help="leave the folders of all runs")
     args = parser.parse_args()

@@ -190,7 +190,7 @@ pub struct Files {
     pub made_of: Vec<MadeOf>,
     /// Bytes that are read or written at once.
     pub block_bytes: u64,
-    /// The same for long messages.
+    /// The blocks of long messages.
     pub long: LongBlocks,
     /// Number of messages of a PE that are opened before their turn.
     pub opened_ahead: usize,

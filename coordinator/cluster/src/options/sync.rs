@@ -40,22 +40,22 @@ impl SyncArg {
             SyncArg::Message | SyncArg::File | SyncArg::None => None,
         }
     }
+}
 
-    /// Returns when files are durable.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for a word that is not about files.
-    pub fn durability(self) -> anyhow::Result<Durability> {
-        match self {
-            SyncArg::Message => Ok(Durability::Message),
-            SyncArg::File => Ok(Durability::File),
-            SyncArg::None => Ok(Durability::Never),
-            SyncArg::Serial | SyncArg::Pipelined => bail!(
-                "--sync: `serial` and `pipelined` belong to gather --algorithm certification, as --token; \
-                 use message, file or none"
-            ),
-        }
+/// Returns when files are durable.
+///
+/// # Errors
+///
+/// Returns an error for a word that is not about files.
+pub fn durability(sync: Option<SyncArg>) -> anyhow::Result<Durability> {
+    match sync {
+        None | Some(SyncArg::Message) => Ok(Durability::Message),
+        Some(SyncArg::File) => Ok(Durability::File),
+        Some(SyncArg::None) => Ok(Durability::Never),
+        Some(SyncArg::Serial | SyncArg::Pipelined) => bail!(
+            "--sync: `serial` and `pipelined` belong to gather --algorithm certification, as --token; \
+             use message, file or none"
+        ),
     }
 }
 

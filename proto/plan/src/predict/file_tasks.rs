@@ -9,19 +9,19 @@ use super::files::{Step, TaskCompletion};
 use super::prediction_state::{Event, PredictionState};
 
 impl PredictionState<'_> {
-    /// Returns whether the next bytes that a PE sends are read; if not, the end of a chore wakes
+    /// Returns whether the next bytes that a PE sends are read; if not, the end of a task wakes
     /// it.
     pub(super) fn is_read(&mut self, now: u64, at: PeId, message: Message, offset: u64) -> bool {
-        let Some(desks) = &mut self.desks else {
+        let Some(file_threads) = &mut self.file_threads else {
             return true;
         };
         let starts_here = message.source == at;
-        let is_read = !starts_here || desks.is_read(at, message, offset);
-        self.begin_chores(now);
+        let is_read = !starts_here || file_threads.is_read(at, message, offset);
+        self.begin_tasks(now);
         self.stations[at.index()].goes_on(now, is_read)
     }
 
-    /// Returns whether a PE can store the bytes that it has received; if not, the end of a chore
+    /// Returns whether a PE can store the bytes that it has received; if not, the end of a task
     /// makes it try again.
     pub(super) fn is_taken(
         &mut self,
@@ -30,53 +30,53 @@ impl PredictionState<'_> {
         message: Message,
         [offset, bytes]: [u64; 2],
     ) -> bool {
-        let Some(desks) = &mut self.desks else {
+        let Some(file_threads) = &mut self.file_threads else {
             return true;
         };
         let is_last = offset + bytes == message.bytes;
-        let is_taken = desks.take(at, message, bytes, is_last);
-        self.begin_chores(now);
+        let is_taken = file_threads.take(at, message, bytes, is_last);
+        self.begin_tasks(now);
         self.stations[at.index()].goes_on(now, is_taken)
     }
 
-    /// Starts the threads of new chores.
-    fn begin_chores(&mut self, now: u64) {
-        let desks = self.desks.as_mut();
-        let begun = desks.map(|desks| std::mem::take(&mut desks.begun));
-        for chore in begun.into_iter().flatten() {
-            let wake = self.model.hosts.of(chore.at).wake_ns.round() as u64;
-            self.chores.push(chore);
-            self.cause(now.saturating_add(wake), Event::Step(self.chores.len() - 1));
+    /// Starts the threads of new tasks.
+    fn begin_tasks(&mut self, now: u64) {
+        let file_threads = self.file_threads.as_mut();
+        let begun = file_threads.map(|file_threads| std::mem::take(&mut file_threads.begun));
+        for task in begun.into_iter().flatten() {
+            let wake = self.model.hosts.of(task.at).wake_ns.round() as u64;
+            self.tasks.push(task);
+            self.cause(now.saturating_add(wake), Event::Step(self.tasks.len() - 1));
         }
     }
 
-    /// Continues a chore: its thread works for a while if it has a core, waits for a disk, or is
+    /// Continues a task: its thread works for a while if it has a core, waits for a disk, or is
     /// done.
     pub(super) fn step(&mut self, now: u64, index: usize) {
         let thread = self.stations.len() + index;
-        let chore = &mut self.chores[index];
-        while matches!(chore.steps.front(), Some(Step::Core(work)) if *work < 1.0) {
-            chore.steps.pop_front();
+        let task = &mut self.tasks[index];
+        while matches!(task.steps.front(), Some(Step::Core(work)) if *work < 1.0) {
+            task.steps.pop_front();
         }
-        let (at, goal) = (chore.at, chore.goal);
-        if let Some(Step::Core(_)) = chore.steps.front() {
+        let (at, goal) = (task.at, task.goal);
+        if let Some(Step::Core(_)) = task.steps.front() {
             if self.takes_core(now, thread) {
                 self.work_on(now, index);
             }
             return;
         }
-        let next = chore.steps.pop_front();
+        let next = task.steps.pop_front();
         self.give_up_core(now, thread);
-        let Some(desks) = &mut self.desks else {
+        let Some(file_threads) = &mut self.file_threads else {
             return;
         };
         if let Some(Step::Disk { disk, busy, wait }) = next {
-            let done = desks.serve(now, disk, busy, wait);
+            let done = file_threads.serve(now, disk, busy, wait);
             self.cause(done, Event::Step(index));
             return;
         }
-        desks.done(at, goal);
-        self.begin_chores(now);
+        file_threads.done(at, goal);
+        self.begin_tasks(now);
         let station = &mut self.stations[at.index()];
         if let TaskCompletion::Visible(message) = goal {
             station.round.handle_committed(Time(now), message, None);
@@ -86,7 +86,7 @@ impl PredictionState<'_> {
 
     /// Lets a thread with a core work until its step is over or it may have to yield.
     pub(super) fn work_on(&mut self, now: u64, index: usize) {
-        if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
+        if let Some(Step::Core(work)) = self.tasks[index].steps.front_mut() {
             // Very long work is divided into a limited number of stretches.
             let stretch = work.min((SLICE_NS as f64).max(*work / 16.0));
             *work -= stretch;

@@ -43,7 +43,7 @@ pub(super) struct FileTask {
     pub goal: TaskCompletion,
 }
 
-/// The result of a complete chore.
+/// The result of a complete task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TaskCompletion {
     /// The next block of M_i is read.
@@ -83,7 +83,7 @@ struct PeFileQueues {
     opened: VecDeque<Reading>,
     /// Incoming messages: several if they arrive in parts.
     writing: Vec<Writing>,
-    /// Chores that begin when the block before them is written.
+    /// Tasks that begin when the block before them is written.
     behind: Vec<FileTask>,
     commits: usize,
 }
@@ -124,11 +124,11 @@ pub(super) struct FileThreads<'a> {
     /// For each message, parts included, the files that it is made of.
     made_of: BTreeMap<MessageId, MadeOf>,
     piece: u64,
-    desks: Vec<PeFileQueues>,
+    queues: Vec<PeFileQueues>,
     /// For each disk, when it is free, and the bytes that are only in memory.
     free: Vec<f64>,
     dirty: Vec<f64>,
-    /// Chores to be started.
+    /// Tasks to be started.
     pub begun: Vec<FileTask>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> FileThreads<'a> {
         schedules: &[PeSchedule],
         piece: u64,
     ) -> FileThreads<'a> {
-        let desk = |schedule: &PeSchedule| PeFileQueues {
+        let queues_of = |schedule: &PeSchedule| PeFileQueues {
             unopened: schedule.sends.iter().copied().collect(),
             ..PeFileQueues::default()
         };
@@ -158,20 +158,20 @@ impl<'a> FileThreads<'a> {
             let sent = schedule.sends.iter();
             sent.filter_map(move |message| made_of(message, schedule))
         });
-        let mut desks = FileThreads {
+        let mut threads = FileThreads {
             files,
             made_of: sent.collect(),
             piece,
-            desks: schedules.iter().map(desk).collect(),
+            queues: schedules.iter().map(queues_of).collect(),
             free: vec![0.0; files.disks.len()],
             dirty: vec![0.0; files.disks.len()],
             begun: Vec::new(),
         };
-        for desk in &mut desks.desks {
+        for queues in &mut threads.queues {
             let first = files.block_bytes.max(piece);
-            while desk.opened.len() < files.opened_ahead && desk.open(first).is_some() {}
+            while queues.opened.len() < files.opened_ahead && queues.open(first).is_some() {}
         }
-        desks
+        threads
     }
 
     fn costs(&self, at: PeId) -> (usize, &'a FileCosts) {
@@ -180,13 +180,13 @@ impl<'a> FileThreads<'a> {
     }
 
     /// Returns whether the bytes of a message of `at` from `offset` are ready to be sent; if not,
-    /// the end of a chore in progress wakes the PE.
+    /// the end of a task in progress wakes the PE.
     pub fn is_read(&mut self, at: PeId, message: Message, offset: u64) -> bool {
-        let desk = &mut self.desks[at.index()];
+        let queues = &mut self.queues[at.index()];
         let is_it = |reading: &Reading| reading.message == message;
         let is_left = |reading: &Reading| reading.taken < reading.message.bytes;
-        desk.opened.retain(|it| is_it(it) || is_left(it));
-        let Some(reading) = desk.opened.iter_mut().find(|reading| is_it(reading)) else {
+        queues.opened.retain(|it| is_it(it) || is_left(it));
+        let Some(reading) = queues.opened.iter_mut().find(|reading| is_it(reading)) else {
             return true;
         };
         if offset < reading.taken {
@@ -202,7 +202,7 @@ impl<'a> FileThreads<'a> {
         if reading.read < message.bytes {
             self.read(at, message.id);
         }
-        if first && let Some(next) = self.desks[at.index()].open(0) {
+        if first && let Some(next) = self.queues[at.index()].open(0) {
             self.read(at, next);
         }
         true
@@ -212,9 +212,9 @@ impl<'a> FileThreads<'a> {
     fn read(&mut self, at: PeId, of: MessageId) {
         let (disk, costs) = self.costs(at);
         let made_of = self.made_of.get(&of).copied().unwrap_or_default();
-        let desk = &mut self.desks[at.index()];
+        let queues = &mut self.queues[at.index()];
         let is_it = |reading: &&mut Reading| reading.message.id == of;
-        let Some(reading) = desk.opened.iter_mut().find(is_it) else {
+        let Some(reading) = queues.opened.iter_mut().find(is_it) else {
             return;
         };
         let whole = reading.message.bytes;
@@ -238,9 +238,9 @@ impl<'a> FileThreads<'a> {
     /// Accepts `bytes` bytes of a message for `at`, unless these have to wait: for the previous
     /// block to be written, or, with the last bytes, for another message to be durable.
     pub fn take(&mut self, at: PeId, message: Message, bytes: u64, last: bool) -> bool {
-        let desk = &mut self.desks[at.index()];
-        let is_late = last && desk.commits >= self.files.commits_under_way;
-        let writing = desk.writing_of(message);
+        let queues = &mut self.queues[at.index()];
+        let is_late = last && queues.commits >= self.files.commits_under_way;
+        let writing = queues.writing_of(message);
         let block = block_of(self.files, self.piece, message.bytes);
         let full = writing.filled > 0 && writing.filled + bytes > block;
         if (full && writing.busy) || is_late {
@@ -249,16 +249,16 @@ impl<'a> FileThreads<'a> {
         if full {
             self.write(at, message, TaskCompletion::Written(message.id), Vec::new());
         }
-        let desk = &mut self.desks[at.index()];
-        desk.writing_of(message).filled += bytes;
+        let queues = &mut self.queues[at.index()];
+        queues.writing_of(message).filled += bytes;
         if last {
-            desk.commits += 1;
+            queues.commits += 1;
             let (disk, costs) = self.costs(at);
             // The receipt, and the directory that shows the message; before them, many entries together.
             let (syncs, synced) = match self.is_synced_at_end(message) {
                 _ if self.files.durability == Durability::Never => (0.0, 0.0),
                 true => {
-                    let last = self.desks[at.index()].writing_of(message).filled as f64;
+                    let last = self.queues[at.index()].writing_of(message).filled as f64;
                     let bytes = (self.dirty[disk] + last).min(message.bytes as f64);
                     (3.0, bytes)
                 }
@@ -268,7 +268,7 @@ impl<'a> FileThreads<'a> {
             let sync = self.sync(disk, costs, syncs, synced);
             let commit = vec![Step::Core(costs.commit_ns), sync];
             self.write(at, message, TaskCompletion::Visible(message), commit);
-            let writing = &mut self.desks[at.index()].writing;
+            let writing = &mut self.queues[at.index()].writing;
             writing.retain(|writing| writing.message != message);
         }
         true
@@ -291,7 +291,7 @@ impl<'a> FileThreads<'a> {
         let (disk, costs) = self.costs(at);
         let entries = self.made_of(message).entries;
         let at_end = self.is_synced_at_end(message);
-        let writing = self.desks[at.index()].writing_of(message);
+        let writing = self.queues[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
         let entry_bytes = whole / entries.max(1) as f64;
         let (before, bytes) = (writing.given as f64, writing.filled as f64);
@@ -327,10 +327,10 @@ impl<'a> FileThreads<'a> {
             steps.extend(is_synced.then_some(sync));
         }
         steps.extend(then);
-        let chore = FileTask { at, steps, goal };
+        let task = FileTask { at, steps, goal };
         match waits {
-            true => self.desks[at.index()].behind.push(chore),
-            false => self.begun.push(chore),
+            true => self.queues[at.index()].behind.push(task),
+            false => self.begun.push(task),
         }
     }
 
@@ -350,29 +350,30 @@ impl<'a> FileThreads<'a> {
         (*free + wait).round() as u64
     }
 
-    /// Handles the end of a chore of `at`.
+    /// Handles the end of a task of `at`.
     pub fn done(&mut self, at: PeId, goal: TaskCompletion) {
         let (files, piece) = (self.files, self.piece);
-        let desk = &mut self.desks[at.index()];
+        let queues = &mut self.queues[at.index()];
         match goal {
             TaskCompletion::Read(of) => {
-                let reading = desk.opened.iter_mut().find(|r| r.message.id == of);
+                let reading = queues.opened.iter_mut().find(|r| r.message.id == of);
                 if let Some(reading) = reading {
                     let whole = reading.message.bytes;
                     reading.read = (reading.read + block_of(files, piece, whole)).min(whole);
                 }
             }
             TaskCompletion::Written(of) => {
-                let is_next = |chore: &FileTask| matches!(chore.goal, TaskCompletion::Visible(m) if m.id == of);
-                if let Some(next) = desk.behind.iter().position(is_next) {
-                    self.begun.push(desk.behind.swap_remove(next));
+                let is_next =
+                    |task: &FileTask| matches!(task.goal, TaskCompletion::Visible(m) if m.id == of);
+                if let Some(next) = queues.behind.iter().position(is_next) {
+                    self.begun.push(queues.behind.swap_remove(next));
                 } else {
-                    let writing = desk.writing.iter_mut();
+                    let writing = queues.writing.iter_mut();
                     let of_it = writing.filter(|writing| writing.message.id == of);
                     of_it.for_each(|writing| writing.busy = false);
                 }
             }
-            TaskCompletion::Visible(_) => desk.commits -= 1,
+            TaskCompletion::Visible(_) => queues.commits -= 1,
         }
     }
 }

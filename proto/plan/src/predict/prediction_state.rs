@@ -46,8 +46,8 @@ pub(super) struct PredictionState<'a> {
     /// Number of PEs on each machine.
     pub(super) residents: Vec<usize>,
     /// File work, if messages are made of files.
-    pub(super) desks: Option<FileThreads<'a>>,
-    pub(super) chores: Vec<FileTask>,
+    pub(super) file_threads: Option<FileThreads<'a>>,
+    pub(super) tasks: Vec<FileTask>,
     /// Events by time, then in the order in which they were caused.
     pub(super) events: BTreeMap<(u64, u64), Event>,
     pub(super) caused: u64,
@@ -75,7 +75,7 @@ impl<'a> PredictionState<'a> {
             match event {
                 Event::Look(at) => state.look(now, at)?,
                 Event::Done(at) => state.done(now, at)?,
-                Event::Step(chore) => state.step(now, chore),
+                Event::Step(task) => state.step(now, task),
                 Event::Turn(thread) => state.take_turn(now, thread),
             }
         }
@@ -122,8 +122,8 @@ impl<'a> PredictionState<'a> {
             neighbours: neighbours.collect(),
             cores: machines.map(Cores::new).collect(),
             residents,
-            desks: files.map(|files| FileThreads::new(files, tree, schedules, piece)),
-            chores: Vec::new(),
+            file_threads: files.map(|files| FileThreads::new(files, tree, schedules, piece)),
+            tasks: Vec::new(),
             events: BTreeMap::new(),
             caused: 0,
             #[cfg(test)]
@@ -277,7 +277,7 @@ impl<'a> PredictionState<'a> {
                 } if !self.is_taken(now, at, message, [offset, payload.len() as u64]) => {
                     return Ok(Next::Stays);
                 }
-                Action::Commit { message } if self.desks.is_none() => {
+                Action::Commit { message } if self.file_threads.is_none() => {
                     let round = &mut self.stations[at.index()].round;
                     round.handle_delivered(Time(now), message);
                 }

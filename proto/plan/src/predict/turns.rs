@@ -9,7 +9,7 @@ impl PredictionState<'_> {
     /// Returns the cores of the machine on which a thread runs.
     fn cores_of(&mut self, thread: Thread) -> &mut Cores {
         let at = match thread.checked_sub(self.stations.len()) {
-            Some(chore) => self.chores[chore].at,
+            Some(task) => self.tasks[task].at,
             None => PeId(thread as u32),
         };
         &mut self.cores[self.model.hosts.machine_of(at)]

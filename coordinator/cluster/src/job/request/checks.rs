@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use flitcast_node::limits::Timeouts;
 use flitcast_plan::Algorithm;
+use flitcast_proto::Tree;
 use flitcast_proto::wire::control::Payload;
-use flitcast_proto::{Durability, Tree};
 
 use super::asked::RequestSpec;
 use super::asked_messages::{AskedMessages, FilesAt};
@@ -34,8 +34,7 @@ use crate::options::link_spec::LinkSpec;
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::options::ports::Ports;
-use crate::options::sync::SyncArg;
-use crate::options::{retries, timeouts};
+use crate::options::{retries, sync, timeouts};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
@@ -322,12 +321,7 @@ impl Checks<'_> {
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<AskedMessages>) -> Option<(Payload, Vec<u64>)> {
         let rules = self.keep(selection::rules(&self.asked.round.selection))?;
-        let durability = self
-            .asked
-            .round
-            .sync
-            .map_or(Ok(Durability::default()), SyncArg::durability);
-        let durability = self.keep(durability)?;
+        let durability = self.keep(sync::durability(self.asked.round.sync))?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
         // A PE under a daemon has another working folder.

@@ -64,7 +64,7 @@ SHELL = {
     "tar": (EACH % 'tar -C "$0" -cf - "${p##*/}" | tar -C "$1" -xf -', None),
 }
 TREES = {"small": "star:8", "copies": "star:9"}
-WORKLOADS = [small, tiny, sources, one, copies]
+WORKLOADS = [one, copies, sources, small, tiny]
 
 
 def command(way, load, source, target):

@@ -94,7 +94,8 @@ pub const PROGRESS: Duration = Duration::from_millis(200);
 /// each message that is read or written: one with the disk, one with the network.
 pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
 
-/// The number for a long message, with which threads wait for each other a quarter as often.
+/// Number of bytes of a long message that are read from or written to disk at once: threads pass each
+/// other a quarter as many blocks.
 pub const LONG_BLOCK_BYTES: usize = 1024 * 1024;
 
 /// Least length of a long message in bytes.

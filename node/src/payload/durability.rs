@@ -55,7 +55,8 @@ pub(super) struct Unsynced {
 }
 
 impl Unsynced {
-    /// Creates the state before the first entry, with which each is synced when it is complete, or never.
+    /// Creates the state of a new message. Each entry is synced when it is complete, or never, unless
+    /// [`Unsynced::begin_folder`] postpones that.
     pub fn new(durability: Durability) -> Unsynced {
         Unsynced {
             durability,
@@ -83,8 +84,8 @@ impl Unsynced {
     pub fn content(&self, file: &File, begun: &mut u64, end: u64) {
         let more = end - *begun;
         if more >= WRITE_BACK_BYTES && self.durability != Durability::Never {
-            // The kernel writes pages that are not needed, and removes them only when that is done. If it does
-            // not, the sync takes longer.
+            // This makes the kernel write the new pages now. It drops only pages that are written already. If
+            // it fails, the sync at the end takes longer.
             let _ = fadvise(file, *begun, NonZeroU64::new(more), Advice::DontNeed);
             *begun = end;
         }

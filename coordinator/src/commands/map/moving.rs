@@ -34,7 +34,7 @@ struct Move {
     /// Index of the task.
     task: usize,
     to: PeId,
-    /// The end of this gives the move up.
+    /// Ends the move when it is dropped.
     given_up: DropGuard,
     /// The end; an error is the reason why the shard has not arrived.
     end: Pin<Box<dyn Future<Output = Result<(), String>>>>,
@@ -89,7 +89,7 @@ impl Mover {
     }
 
     /// Waits for the end of the move that has begun. Returns the task and the PE that has its shard now, or
-    /// the reason why it has not. This may be dropped and called again.
+    /// the reason why it has not. A caller may drop the future and call this again.
     pub async fn ended(&mut self) -> (usize, PeId, Result<(), String>) {
         let Some(Move { task, to, end, .. }) = &mut self.under_way else {
             return std::future::pending().await;

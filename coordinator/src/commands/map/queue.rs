@@ -286,7 +286,8 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Returns the queue of the PE that has the shard of a task, which is added to it.
+    /// Counts the bytes of a task's shard at the PE that has it, and returns the queue of that PE, to which
+    /// the caller adds the task.
     fn of_home(&mut self, index: usize) -> &mut VecDeque<usize> {
         let task = &self.tasks[index];
         let of_home = self.waiting.entry(task.home).or_default();

@@ -123,6 +123,7 @@ pub(super) struct FileThreads<'a> {
     files: &'a Files,
     /// For each message, parts included, the files that it is made of.
     made_of: BTreeMap<MessageId, MadeOf>,
+    /// Bytes that cross an edge at once.
     piece: u64,
     queues: Vec<PeFileQueues>,
     /// For each disk, when it is free, and the bytes that are only in memory.

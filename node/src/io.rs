@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_proto::items::{Message, Packing};
+use flitcast_proto::items::{Control, Message, Packing};
 use flitcast_proto::ops::{Direction, PeSchedule};
 use flitcast_proto::round::{Observer, Piece, ProtocolError, Round};
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
@@ -25,7 +25,7 @@ use crate::blocking::joined;
 use crate::held::HeldMessages;
 use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::Outgoing;
-use crate::listen::{PollCursor, next_event, spin_for_event};
+use crate::listen::{Core, PollCursor, next_event, spin_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
@@ -56,6 +56,7 @@ pub struct NodeIo<'a> {
     pub pulse: &'a ActivityMonitor,
     /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
+    pub core: Core,
     pub state: RoundBuffers<'a>,
 }
 
@@ -82,7 +83,7 @@ pub struct RoundBuffers<'a> {
     /// The order of polling.
     last: PollCursor,
     /// Whether the PE polls for frames a few more times before it sleeps.
-    spins_before_sleep: bool,
+    polls_before_sleep: bool,
     /// Messages that are becoming visible.
     commits: JoinSet<Commit>,
     collisions: u64,
@@ -98,6 +99,16 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
+        if self.state.polls_before_sleep
+            && self.schedule.collective.direction() == Direction::Down
+            && let EdgeFrame::Control {
+                item: Control::Receipt,
+                ..
+            } = frame
+        {
+            // Other PEs on this core may have a message to receive, which is more urgent.
+            self.core.lend();
+        }
         let outlet = &mut self.state.outlet;
         Ok(outlet.control(self.neighbours, to, frame).await?)
     }
@@ -263,10 +274,11 @@ impl RoundIo for NodeIo<'_> {
             tokio::task::yield_now().await;
             last.ask_all_again();
         }
-        if state.spins_before_sleep
+        if state.polls_before_sleep
             && until.is_none()
             && commits.is_empty()
-            && let Some(heard) = spin_for_event(round, self.neighbours, sending, last).await
+            && let Some(heard) =
+                spin_for_event(round, self.neighbours, sending, last, &mut self.core).await
         {
             return Ok(heard?);
         }

@@ -163,6 +163,15 @@ pub const POLL: Duration = Duration::from_millis(5);
 /// Its last writes take a disk a moment; a disk that hangs is not waited for.
 pub const ORPHANED: Duration = Duration::from_secs(5);
 
+/// Time for which a core is lent to other processes from which on these are no PEs of this cluster, which
+/// give it back after some ten microseconds each. If that happens again and again, a PE that waits for
+/// a frame sleeps instead.
+pub const LONG_YIELD: Duration = Duration::from_micros(500);
+
+/// Number of rounds after which a long yield is forgotten; with more than two of them, a PE does not
+/// yield.
+pub const ROUNDS_OF_A_LONG_YIELD: u32 = 10;
+
 /// Time between two checks of all connections.
 pub const CONNECTION_CHECK: Duration = Duration::from_secs(1);
 

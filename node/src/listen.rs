@@ -8,9 +8,42 @@ use flitcast_proto::ops::SPIN_ATTEMPTS;
 use flitcast_proto::round::{Observer, Round};
 use smallvec::SmallVec;
 
+use crate::limits::{LONG_YIELD, ROUNDS_OF_A_LONG_YIELD};
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::round::RoundEvent;
+use crate::system::clock;
+
+/// The core of a PE, which it lends to other processes while it polls.
+#[derive(Debug, Default)]
+pub struct Core {
+    /// Rounds that it takes to forget the yields after which another process kept the core for long.
+    contested: u32,
+}
+
+impl Core {
+    /// Lets other processes run. Does nothing if some of them have kept the core for long in the last
+    /// rounds: a PE that sleeps gets it back as soon as it wakes up.
+    pub fn lend(&mut self) {
+        if self.is_lent() {
+            let began = clock::now();
+            std::thread::yield_now();
+            if clock::now().0 - began.0 > LONG_YIELD.as_nanos() as u64 {
+                self.contested += ROUNDS_OF_A_LONG_YIELD;
+            }
+        }
+    }
+
+    /// Returns whether polling makes sense.
+    pub fn is_lent(&self) -> bool {
+        self.contested <= 2 * ROUNDS_OF_A_LONG_YIELD
+    }
+
+    /// Forgets a part of the past, once a round.
+    pub fn next_round(&mut self) {
+        self.contested = self.contested.saturating_sub(1);
+    }
+}
 
 /// Round-robin positions: the indices of the neighbours served last.
 #[derive(Debug, Default)]
@@ -101,21 +134,25 @@ pub async fn next_event(
     .await
 }
 
-/// Polls [`next_event`] up to [`SPIN_ATTEMPTS`] times and yields in between; returns `None` if
-/// nothing happened.
+/// Polls [`next_event`] up to [`SPIN_ATTEMPTS`] times and lends the core in between; returns `None` if
+/// nothing happened, or if the core is not given back soon.
 pub async fn spin_for_event(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
     sending: &mut SmallVec<[PeId; 1]>,
     last: &mut PollCursor,
+    core: &mut Core,
 ) -> Option<Result<RoundEvent, LinkError>> {
     for _ in 0..SPIN_ATTEMPTS {
+        if !core.is_lent() {
+            break;
+        }
         let mut next_event = pin!(next_event(round, neighbours, sending, last));
         let looked = std::future::poll_fn(|cx| Poll::Ready(next_event.as_mut().poll(cx))).await;
         if let Poll::Ready(heard) = looked {
             return Some(heard);
         }
-        std::thread::yield_now();
+        core.lend();
         tokio::task::yield_now().await;
     }
     None

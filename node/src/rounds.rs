@@ -82,6 +82,8 @@ where
     for id in (1..=rounds).map(RoundId) {
         *under_way = id;
         let mut begins_at = Time(0);
+        // Created before the round, which would take longer otherwise.
+        let span = tracing::error_span!("round", round = %id);
         if let Some(io) = lanes.first().filter(|io| io.is_triggered()) {
             match triggered(io, id, channel).await? {
                 ControlFlow::Continue(at) => begins_at = at,
@@ -89,8 +91,7 @@ where
                 ControlFlow::Break(_) => break,
             }
         }
-        // Created before the round, which would take longer otherwise.
-        let span = tracing::error_span!("round", round = %id).entered();
+        let span = span.entered();
         let mut parts: Vec<Round<I::Observer>> = {
             let begun = lanes.iter_mut().map(|io| io.begin(id, begins_at));
             begun.collect()

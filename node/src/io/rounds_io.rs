@@ -31,12 +31,13 @@ impl<'a> RoundsIo for NodeIo<'a> {
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
         held.forget_all();
+        self.core.next_round();
         self.state = RoundBuffers {
             outbox: Some(outbox),
             outlet: Outlet::new(self.schedule.is_duplex()),
             readers: Readers::new(self.schedule.all_ports),
             held,
-            spins_before_sleep: self.schedule.spins_before_sleep(),
+            polls_before_sleep: self.schedule.polls_before_sleep,
             ..RoundBuffers::default()
         };
     }

@@ -123,6 +123,11 @@ impl Hosts {
         })
     }
 
+    /// Returns whether these are the costs of processes in their first round.
+    pub fn are_in_first_round(&self) -> bool {
+        self.machines.iter().any(|host| host.first_ns > 0.0)
+    }
+
     /// Returns the costs in the median of this number of rounds; the median is not the first
     /// round's unless there is only one.
     #[must_use]

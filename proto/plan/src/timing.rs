@@ -20,6 +20,9 @@ pub struct Timing {
     pub all_ports: bool,
     /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
+    /// Whether PEs poll for short messages before they sleep. A first round is too rare to be worth the
+    /// time of a core.
+    pub polls: bool,
     /// The longest set-up time of a packet, as a number of flits that take as long, at most
     /// [`MOST_SETUP_FLITS`]. If links have one, static schedules send packets of several flits.
     pub setup_flits: u64,
@@ -53,6 +56,7 @@ impl Timing {
         real: None,
         all_ports: false,
         shares_no_port: false,
+        polls: false,
         setup_flits: 0,
     };
 
@@ -77,6 +81,9 @@ impl Timing {
             real: Some(edges.collect()),
             all_ports: model.own_links,
             shares_no_port: model.ports == Ports::PerEdge,
+            polls: model.ports == Ports::PerEdge
+                && !model.own_links
+                && !model.hosts.are_in_first_round(),
             setup_flits: setup_flits(model, flit_bytes),
         }
     }

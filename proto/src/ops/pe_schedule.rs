@@ -48,6 +48,8 @@ pub struct PeSchedule {
     /// Whether the PE may receive a short message ahead of the static schedule, because only
     /// processes take time.
     pub in_any_order: bool,
+    /// Whether the PE polls up to [`SPIN_ATTEMPTS`](super::SPIN_ATTEMPTS) times before it sleeps.
+    pub polls_before_sleep: bool,
 }
 
 impl PeSchedule {
@@ -71,11 +73,10 @@ impl PeSchedule {
         all
     }
 
-    /// Returns whether the PE polls up to [`SPIN_ATTEMPTS`](super::SPIN_ATTEMPTS) times before it
-    /// sleeps.
-    pub fn spins_before_sleep(&self) -> bool {
+    /// Returns whether the PE sends and receives only messages that are short enough to poll for.
+    pub fn has_short_messages(&self) -> bool {
         let mut all = self.sends.iter().chain(&self.receives);
-        self.in_any_order && all.all(|message| message.bytes <= SPIN_MAX_MESSAGE_BYTES)
+        all.all(|message| message.bytes <= SPIN_MAX_MESSAGE_BYTES)
     }
 
     /// Returns the messages that start here, in sending order, with the payload bytes of their full

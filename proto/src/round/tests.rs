@@ -53,6 +53,7 @@ fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
         all_ports: false,
         in_turns: false,
         in_any_order: false,
+        polls_before_sleep: false,
     }
 }
 

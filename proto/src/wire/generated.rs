@@ -947,6 +947,9 @@ pub struct PeSchedule {
     /// Empty if each stream is scheduled as early as possible.
     #[prost(uint32, repeated, tag = "13")]
     pub child_ranks: ::prost::alloc::vec::Vec<u32>,
+    /// Whether the PE polls its connections for a while before it sleeps.
+    #[prost(bool, tag = "17")]
+    pub polls_before_sleep: bool,
 }
 /// A crossing: consecutive flits of a message go over one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -180,6 +180,7 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
         all_ports: true,
         in_turns: true,
         in_any_order: true,
+        polls_before_sleep: true,
     };
     let lanes = vec![PeSchedule {
         sends: vec![message(3, 3)],
@@ -190,6 +191,7 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
         all_ports: false,
         in_turns: false,
         in_any_order: false,
+        polls_before_sleep: false,
         ..schedule.clone()
     }];
     let prepare = Prepare {
@@ -219,7 +221,7 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              receives { id: 2 destination: 2 bytes: 8 }
-             all_ports: true in_turns: true in_any_order: true hops { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
+             all_ports: true in_turns: true in_any_order: true polls_before_sleep: true hops { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
              PACE }
              lanes { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3 flit_bytes: 4096
              subtree_messages: 5 child_messages: 3 child_messages: 1

@@ -58,6 +58,11 @@ impl Baseline {
         }
     }
 
+    /// Returns whether PEs store messages of others before they send them on.
+    pub fn stores(self) -> bool {
+        matches!(self, Baseline::Binomial | Baseline::Adaptive)
+    }
+
     /// Returns the operation that the PEs run for the operation named `name`, if the baseline
     /// supports it.
     pub fn operation(self, name: &str) -> Option<Algorithm> {

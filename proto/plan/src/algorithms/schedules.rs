@@ -56,6 +56,7 @@ impl Algorithm {
                 all_ports: self.uses_all_ports(timing) && (self.is_static() || pe == tree.root()),
                 in_turns: false,
                 in_any_order: false,
+                polls_before_sleep: false,
             }
         };
         let mut schedules: Vec<PeSchedule> = tree.ids().map(schedule).collect();
@@ -64,6 +65,9 @@ impl Algorithm {
             schedule.in_turns = self.gives_orders() && timing.pacing == Pacing::Turns && one_port;
             let has_order = schedule.all_ports || schedule.in_turns;
             schedule.in_any_order = timing.shares_no_port && !has_order;
+        }
+        for schedule in &mut schedules {
+            schedule.polls_before_sleep = timing.polls && schedule.has_short_messages();
         }
         schedules
     }

@@ -17,7 +17,7 @@ pub struct PredictedPe {
     /// Since when it waits for an event.
     pub waits_since: Option<u64>,
     /// Whether it polls a few times before it sleeps.
-    pub spins_before_sleep: bool,
+    pub polls_before_sleep: bool,
     /// Whether consecutive short frames to one neighbour go together.
     pub gathers: bool,
     pub gathered: CoalescedFrames,
@@ -47,7 +47,7 @@ impl PredictedPe {
             round,
             work: None,
             waits_since: sleeps.then_some(0),
-            spins_before_sleep: schedule.spins_before_sleep(),
+            polls_before_sleep: schedule.polls_before_sleep,
             gathers: schedule.in_any_order,
             gathered: CoalescedFrames::default(),
             set_up: BTreeSet::new(),

@@ -15,7 +15,7 @@ impl PredictionState<'_> {
         let hosts = &self.model.hosts;
         let host = hosts.of(at);
         let look_ns = host.look_ns(self.residents[hosts.machine_of(at)]);
-        let is_awake = self.stations[at.index()].spins_before_sleep
+        let is_awake = self.stations[at.index()].polls_before_sleep
             && !begins
             && waited_ns as f64 <= SPIN_ATTEMPTS as f64 * look_ns;
         match is_awake {

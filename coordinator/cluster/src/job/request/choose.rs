@@ -168,8 +168,12 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             let is_cube =
                 candidate.operation.fits() == TreeRequirement::Cubes && !offer.is_complete;
             let is_slow = are_slow(&on_tree.site.tree, candidate.operation, &model);
-            // A baseline has its own tree.
+            // A baseline has its own tree. Without pacing, switches between hosts drop packets, which
+            // predictions do not include.
+            let is_local = !on_tree.site.is_shaped() && !on_tree.site.placement.is_spread();
+            let may_be_chosen = candidate.baseline.is_none() || offer.is_complete || is_local;
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
+                && may_be_chosen
                 && (is_slow || !is_cube)
                 && candidate.check(topology, topology).is_ok()
                 && check_crossings(candidate.operation, &topology.tree, "", offer.bytes).is_ok()

@@ -5,6 +5,7 @@ use flitcast_proto::schedule::pace::Pacing;
 
 use crate::algorithms::candidates::{self, Candidate};
 use crate::options::args::RoundArgs;
+use crate::options::baseline::Baseline;
 use crate::options::names::typed;
 use crate::options::sync::TokenArg;
 
@@ -49,7 +50,7 @@ pub struct OpenChoices {
 
 impl OpenChoices {
     /// Returns all algorithms of an operation, if any are to be chosen from: whether the algorithm is
-    /// `unnamed` or `auto`. Only a comparison has the baselines.
+    /// `unnamed` or `auto`. Only a comparison has the baselines that store messages of others.
     pub fn of(
         round: &RoundArgs,
         unnamed: bool,
@@ -58,7 +59,8 @@ impl OpenChoices {
     ) -> Option<OpenChoices> {
         let open = Open::of(round, unnamed, auto)?;
         let mut candidates = candidates::all(operation);
-        candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
+        let is_stored = |candidate: &Candidate| candidate.baseline.is_some_and(Baseline::stores);
+        candidates.retain(|candidate| round.compares || !is_stored(candidate));
         Some(OpenChoices {
             open,
             any_tree: false,

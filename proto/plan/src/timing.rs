@@ -176,7 +176,7 @@ fn setup_flits(model: &Model, flit_bytes: u32) -> u64 {
 /// bytes.
 const SEEN_BYTES: u64 = 2 * 1448;
 
-/// Returns the time for which a byte occupies a PE's port, and the number of bytes that it sends
+/// Returns the time for which a byte occupies a PE's port (P0's as its quickest edge), and the number of bytes that it sends
 /// between a request for data, to any PE, and the first byte of the answer. Two PEs that are not
 /// neighbours in the tree are connected through both their edges.
 fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
@@ -186,12 +186,18 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
     let Some(farthest) = all.max_by_key(|edge| there_and_back(edge)) else {
         return (1.0, 0);
     };
-    let own = match tree.parent(pe) {
-        Some(_) => &edges[pe.index()],
-        None => farthest,
+    let below_pe = tree.children(pe).iter().map(|child| &edges[child.index()]);
+    let quickest = below_pe.map(|edge| edge.down.full_ticks_per_byte());
+    let quickest = quickest.min_by(f64::total_cmp);
+    let (own, ticks_per_byte) = match tree.parent(pe) {
+        Some(_) => {
+            let own = &edges[pe.index()];
+            (own, own.up.full_ticks_per_byte())
+        }
+        None => (farthest, quickest.unwrap_or(1.0)),
     };
     let ticks = there_and_back(own).saturating_add(there_and_back(farthest));
-    let ticks_per_byte = own.up.full_ticks_per_byte().max(f64::MIN_POSITIVE);
+    let ticks_per_byte = ticks_per_byte.max(f64::MIN_POSITIVE);
     let ahead = (ticks as f64 / ticks_per_byte) as u64;
     (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
 }

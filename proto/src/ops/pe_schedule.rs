@@ -43,7 +43,8 @@ pub struct PeSchedule {
     /// neighbour stay in order. In a scatter or a gather only P0 can, because one stream passes any
     /// other PE.
     pub all_ports: bool,
-    /// Whether each crossing of the static schedule waits for its receiver's call.
+    /// Whether the PE sends no faster than its link carries, and each crossing of the static schedule
+    /// waits for its receiver's call.
     pub in_turns: bool,
     /// Whether the PE may receive a short message ahead of the static schedule, because only
     /// processes take time.

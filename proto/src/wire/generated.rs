@@ -940,7 +940,8 @@ pub struct PeSchedule {
     /// Maximum number of parts of a message.
     #[prost(uint32, tag = "16")]
     pub parts: u32,
-    /// Whether each crossing waits for a request of its receiver.
+    /// Whether the PE sends no faster than its link carries, and each crossing waits for a request of
+    /// its receiver.
     #[prost(bool, tag = "14")]
     pub in_turns: bool,
     /// Gather by certification in a chosen order: the rank of each child's stream, by index.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Direction, PeSchedule};
+use flitcast_proto::ops::{Collective, Direction, PeSchedule};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
@@ -60,6 +60,14 @@ impl Algorithm {
             }
         };
         let mut schedules: Vec<PeSchedule> = tree.ids().map(schedule).collect();
+        // All short messages of a scatter fit into the buffers of sockets at once, and would fill the
+        // queues behind these. Of longer ones, a socket accepts a part at a time.
+        let has_one_card = !timing.is_lock_step() && !timing.shares_no_port && !timing.all_ports;
+        if collective == Collective::Scatter && has_one_card {
+            for schedule in &mut schedules {
+                schedule.in_turns = schedule.has_short_messages();
+            }
+        }
         for schedule in schedules.iter_mut().filter(|_| self.is_static()) {
             let one_port = !timing.is_lock_step() && !schedule.all_ports;
             schedule.in_turns = self.gives_orders() && timing.pacing == Pacing::Turns && one_port;

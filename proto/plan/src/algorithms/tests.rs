@@ -428,6 +428,25 @@ fn lengths_are_given_by_message_and_kept_by_delivery() {
 
 /// In turns a PE sends only after a call, and the next sender is called when little is left of the
 /// called streams, so that two streams may arrive at once.
+/// Short messages of a scatter leave no faster than the link of one network card carries them; long ones
+/// are limited by the buffers of sockets, and processes of one machine by nothing.
+#[test]
+fn a_scatter_of_short_messages_is_paced_on_a_network_card() {
+    let tree = tree("star:4");
+    let paced = |bytes: u64, ports: Ports| {
+        let model = Model {
+            ports,
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 1000, Pacing::Eager);
+        let schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &[bytes; 4], &timing);
+        schedules[0].in_turns
+    };
+    assert!(paced(64 << 10, Ports::Single));
+    assert!(!paced(1 << 20, Ports::Single));
+    assert!(!paced(64 << 10, Ports::PerEdge));
+}
+
 #[test]
 fn in_turns_a_list_is_played_by_calls() {
     let tree = tree("star:4");

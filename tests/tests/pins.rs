@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use flitcast_tests::run;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pins.txt")
@@ -20,7 +20,7 @@ fn file() -> PathBuf {
 fn hash(line: &str) -> u64 {
     let ended = run(line.split(' '));
     let output = format!("{:?}\n{}\n{}", ended.code, ended.stdout, ended.stderr);
-    xxh3_64(output.as_bytes())
+    XxHash3_64::oneshot(output.as_bytes())
 }
 
 /// Runs all command lines, as many at once as there are cores, and returns their hashes.

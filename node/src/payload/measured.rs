@@ -2,10 +2,11 @@
 //! round.
 
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::sync::Arc;
 
 use flitcast_proto::cost::MadeOf;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_64;
 
 use super::cold::cold_bytes;
 use super::content::Content;
@@ -25,7 +26,7 @@ impl Content {
         let mut bytes: u64 = 0;
         let mut entries = 0;
         let mut looked_at = Sample::default();
-        let (mut states, mut state) = (Vec::new(), Xxh3::new());
+        let (mut states, mut state) = (Vec::new(), XxHash3_64::new());
         let mut walk = Walk::of(self);
         while let Some(found) = walk.next() {
             let mut found = found?;
@@ -42,7 +43,7 @@ impl Content {
             }
             entries += 1;
             let of_entry = found.state();
-            state.update(&of_entry.to_le_bytes());
+            state.write(&of_entry.to_le_bytes());
             // Half of the hash is enough to distinguish two entries at the same place.
             states.push(of_entry as u32);
             bytes = found
@@ -59,7 +60,7 @@ impl Content {
                 cold_bytes: looked_at.cold_bytes(),
             },
             left_out: walk.left_out,
-            state: state.digest(),
+            state: state.finish(),
             entries: states.into(),
         })
     }

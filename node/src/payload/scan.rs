@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::fs::{fstat, openat, readlinkat, statat};
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_64;
 
 use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
@@ -45,10 +46,10 @@ impl FoundEntry {
     /// Returns a hash of all that the file system reports of the entry: its path, kind, length,
     /// mode, time and inode. The time of the inode's last change counts for files only.
     pub fn state(&self) -> u64 {
-        let (entry, mut hash) = (&self.entry, Xxh3::new());
+        let (entry, mut hash) = (&self.entry, XxHash3_64::new());
         let mut add = |bytes: &[u8]| {
-            hash.update(&(bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
+            hash.write(&(bytes.len() as u64).to_le_bytes());
+            hash.write(bytes);
         };
         add(entry.path.as_os_str().as_bytes());
         add(&entry.mode.to_le_bytes());
@@ -70,7 +71,7 @@ impl FoundEntry {
             EntryKind::Directory => add(b"directory"),
             EntryKind::Symlink { target } => add(target.as_os_str().as_bytes()),
         }
-        hash.digest()
+        hash.finish()
     }
 }
 

@@ -21,7 +21,7 @@ use flitcast_proto::wire::flit::Digest;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::fs::{fchmod, futimens, mkdirat, openat, statat, symlinkat, unlinkat, utimensat};
 use rustix::io::Errno;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use super::cursor::Cursor;
 use super::durability::Unsynced;
@@ -54,7 +54,7 @@ pub struct Unpacker {
     /// Whether an error has occurred: the staging place does not have the message.
     broken: bool,
     /// The hash and the length of the message so far.
-    hash: Box<Xxh3>,
+    hash: Box<XxHash3_128>,
     bytes: u64,
     root: Root,
     /// The incomplete next entry, with its length prefix.
@@ -108,7 +108,7 @@ impl Unpacker {
     /// Writes the next bytes of the message, in pieces of any length. After an error the message
     /// cannot be completed.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
-        self.hash.update(bytes);
+        self.hash.write(bytes);
         self.bytes += bytes.len() as u64;
         let taken = self.check_staged().and_then(|()| self.take(bytes));
         match &taken {
@@ -167,7 +167,7 @@ impl Unpacker {
         }
         let synced = self.unsynced.sync();
         synced.map_err(|error| self.io("make durable", Path::new(""), error))?;
-        let digest = self.hash.digest128().to_be_bytes();
+        let digest = self.hash.finish_128().to_be_bytes();
         self.staging.publish(self.bytes, &digest)?;
         Ok(digest)
     }

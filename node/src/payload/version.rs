@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::flit::Digest;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use super::content::Content;
 use super::deal::deal;
@@ -82,7 +82,7 @@ pub fn prefix_digest(
     tell: &dyn Fn(),
 ) -> Result<Digest, PayloadError> {
     let mut packer = Packer::of(message)?;
-    let (mut hash, mut block) = (Xxh3::new(), vec![0; DISK_BLOCK_BYTES]);
+    let (mut hash, mut block) = (XxHash3_128::new(), vec![0; DISK_BLOCK_BYTES]);
     let mut left = bytes;
     while left > 0 {
         let most = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
@@ -90,9 +90,9 @@ pub fn prefix_digest(
         if filled == 0 {
             break;
         }
-        hash.update(&block[..filled]);
+        hash.write(&block[..filled]);
         left -= filled as u64;
         tell();
     }
-    Ok(hash.digest128().to_be_bytes())
+    Ok(hash.finish_128().to_be_bytes())
 }

@@ -10,7 +10,7 @@ use crate::support::{rich_message, rich_tree};
 use flitcast_node::payload::{Content, Packer, PayloadError, Target, Unpacker, prefix_bytes};
 use flitcast_proto::wire::flit::Digest;
 use proptest::prelude::*;
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 /// Returns the place of a message that is kept, as a run has it.
 fn kept(destination: &Path, run: u64) -> Target {
@@ -38,7 +38,7 @@ fn deliver_whole(message: &[u8], destination: &Path) {
 }
 
 fn digest(bytes: &[u8]) -> Digest {
-    xxh3_128(bytes).to_be_bytes()
+    XxHash3_128::oneshot(bytes).to_be_bytes()
 }
 
 /// Writes the beginning of a message and stops there, as a PE does that is killed.

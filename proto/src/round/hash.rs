@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use crate::MessageId;
 use crate::wire::flit::Digest;
@@ -12,23 +12,23 @@ use crate::wire::flit::Digest;
 /// incoming messages another, because an allocation for each takes longer than the hash of a short
 /// message.
 #[derive(Default)]
-pub(super) struct Hash(Xxh3);
+pub(super) struct Hash(XxHash3_128);
 
 impl Hash {
     /// Starts the hash of another message.
     #[inline]
     pub(super) fn reset(&mut self) {
-        self.0.reset();
+        self.0 = XxHash3_128::new();
     }
 
     #[inline]
     pub(super) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        self.0.write(bytes);
     }
 
     #[inline]
     pub(super) fn digest(&self) -> Digest {
-        self.0.digest128().to_be_bytes()
+        self.0.finish_128().to_be_bytes()
     }
 }
 

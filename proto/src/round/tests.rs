@@ -5,7 +5,7 @@ mod relay;
 
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use super::*;
 use crate::items::{Control, Destination};
@@ -59,7 +59,7 @@ fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
 
 /// Returns the bodies of the frames of a message in round `round`.
 fn frames(round: u64, message: Message, payload: &[u8]) -> Vec<Vec<u8>> {
-    let digest = xxh3_128(payload).to_be_bytes();
+    let digest = XxHash3_128::oneshot(payload).to_be_bytes();
     let pieces = payload.chunks(FLIT_BYTES).enumerate();
     let last = pieces.len() - 1;
     let frame = |(place, piece): (usize, &[u8])| {

@@ -8,7 +8,7 @@
 //! sealed frame is also protobuf. Its width is fixed, so that it can be written before bytes that
 //! are not moved.
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError, flit, frame_length};
 
@@ -145,7 +145,7 @@ fn checksum(message: &[u8]) -> u32 {
 
 #[inline]
 fn short(bytes: &[u8]) -> u32 {
-    xxh3_64(bytes) as u32
+    XxHash3_64::oneshot(bytes) as u32
 }
 
 #[inline]

@@ -24,8 +24,8 @@ use flitcast_proto::wire::control::{Doing, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{LENGTH_BYTES, flit};
 use flitcast_proto::{MessageId, PeId, RoundId, Time};
+use twox_hash::XxHash3_128;
 use wholes::{Commits, Wholes};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::Plant;
 use super::cause::Cause;
@@ -172,7 +172,7 @@ impl StormIo {
             let round = RoundId(self.round.0 - 1);
             if self.round.0.is_multiple_of(2) {
                 let message = Message::between(self.process.pe, to, 3);
-                let digest = xxh3_128(b"old").to_be_bytes();
+                let digest = XxHash3_128::oneshot(b"old").to_be_bytes();
                 let head = Some((round, message));
                 let prefix = written(|out| flit::put_prefix(head, Some(&digest), 3, out));
                 self.send(to, &[&prefix[..], b"old"].concat()).await?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use super::{Kind, Outcome};
 
@@ -71,7 +71,7 @@ impl Tally {
         self.rounds_given_up += outcome.given_up.len() as u64;
         self.on_several_trees += u64::from(outcome.scenario.lanes.len() > 1);
         let traces = [self.trace, outcome.trace].map(u128::to_be_bytes);
-        self.trace = xxh3_128(traces.as_flattened());
+        self.trace = XxHash3_128::oneshot(traces.as_flattened());
         if let Some(finding) = outcome.findings.first() {
             let seed = outcome.scenario.seed;
             self.findings.push((seed, finding.to_string()));

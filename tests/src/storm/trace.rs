@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 /// A log of events.
 pub(super) struct Trace {
-    hash: Xxh3,
+    hash: XxHash3_128,
     line: String,
     is_printed: bool,
 }
@@ -16,7 +16,7 @@ pub(super) struct Trace {
 impl Trace {
     pub(super) fn new(is_printed: bool) -> Trace {
         Trace {
-            hash: Xxh3::new(),
+            hash: XxHash3_128::new(),
             line: String::new(),
             is_printed,
         }
@@ -28,7 +28,7 @@ impl Trace {
         let (ms, ns) = (now_ns / 1_000_000, now_ns % 1_000_000);
         // Writing to a `String` cannot fail.
         let _ = writeln!(self.line, "{ms:>6}.{ns:06} ms  {what}");
-        self.hash.update(self.line.as_bytes());
+        self.hash.write(self.line.as_bytes());
         if self.is_printed {
             // The reader of a pipe may close it.
             let _ = std::io::stdout().write_all(self.line.as_bytes());
@@ -37,6 +37,6 @@ impl Trace {
 
     /// Returns the hash of all events.
     pub(super) fn digest(&self) -> u128 {
-        self.hash.digest128()
+        self.hash.finish_128()
     }
 }

@@ -12,7 +12,7 @@ use flitcast_tests::files::{assert_same_below, names};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::{Finished, run, scratch, start};
 use prost::Message as _;
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use crate::{alone, served, timed, words};
 
@@ -39,7 +39,7 @@ fn sent(entry: FileEntry) -> Finished {
     impostor.get_ready(&mut edge, vec![payload.len() as u64]);
     while !matches!(edge.hear(), EdgeFrame::Control { .. }) {}
     let message = Message::between(PeId(1), PeId::ROOT, payload.len() as u64);
-    let digest = xxh3_128(&payload).to_be_bytes();
+    let digest = XxHash3_128::oneshot(&payload).to_be_bytes();
     let mut frame = Vec::new();
     let head = Some((RoundId(1), message));
     flit::put_prefix(head, Some(&digest), payload.len(), &mut frame);

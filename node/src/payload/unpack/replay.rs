@@ -84,7 +84,7 @@ impl Unpacker {
             return Err(unpacker.incomplete());
         }
         unpacker.existing = Existing::Replaced;
-        let digest = unpacker.hash.digest128().to_be_bytes();
+        let digest = unpacker.hash.finish_128().to_be_bytes();
         Ok((unpacker, digest))
     }
 
@@ -109,7 +109,7 @@ impl Unpacker {
                 break;
             }
             let read = ahead.len() - self.read_head(ahead)?.len();
-            self.hash.update(&ahead[..read]);
+            self.hash.write(&ahead[..read]);
             self.bytes += read as u64;
             logged += read as u64;
             log.consume(read);
@@ -167,7 +167,7 @@ impl Unpacker {
             let most = usize::try_from(end - at).map_or(block.len(), |left| left.min(block.len()));
             let block = &mut block[..most];
             body.file.file().read_exact_at(block, at)?;
-            self.hash.update(block);
+            self.hash.write(block);
             self.bytes += most as u64;
             at += most as u64;
             self.pulse.worked();

@@ -67,7 +67,7 @@ fn frames_that_break_the_protocol_are_refused() {
         let message = Some((RoundId(round), to(1, bytes)));
         body(message, None, &OWN[..FLIT_BYTES])
     };
-    let digest = Some(xxh3_128(OWN).to_be_bytes());
+    let digest = Some(XxHash3_128::oneshot(OWN).to_be_bytes());
     let all = [own.clone(), passing.clone(), passing.clone()].concat();
     let twice = [passing.clone(), passing.clone()].concat();
     let begun = |next: Vec<u8>| vec![own[0].clone(), next];

@@ -13,7 +13,7 @@ use flitcast_plan::calibration::cost_estimate::{CostEstimate, Prior};
 use flitcast_plan::cost::COSTS;
 use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::assumed::prior;
 use crate::tuning::{CACHE_AGE, CACHED_BYTES, SITTING_PAUSE, SITTINGS};
@@ -72,7 +72,7 @@ impl Key {
 
     fn file_name(&self) -> String {
         let told = format!("{self:?}");
-        let hash = xxh3_64(told.as_bytes());
+        let hash = XxHash3_64::oneshot(told.as_bytes());
         format!("{}{hash:016x}.json", CachedHost::PREFIX)
     }
 }

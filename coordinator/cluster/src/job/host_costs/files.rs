@@ -8,7 +8,7 @@ use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior
 use flitcast_plan::cost::{Files, Host};
 use flitcast_proto::cost::{FILE_COSTS, FileCosts};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::cache::{CacheEntry, Kept, age_of, folder, load, now_s, store};
 use super::source::CostSource;
@@ -192,7 +192,7 @@ fn name(file_system: &FileSystem) -> String {
     format!(
         "{}{:016x}.json",
         CachedFiles::PREFIX,
-        xxh3_64(told.as_bytes())
+        XxHash3_64::oneshot(told.as_bytes())
     )
 }
 

@@ -12,7 +12,7 @@ use flitcast_node::system::regular;
 use std::sync::OnceLock;
 
 use ring::digest::{SHA256, digest};
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 /// Maximum length of a program that is copied to hosts: several times one with all debug
 /// information.
@@ -69,7 +69,7 @@ pub fn own_hash() -> io::Result<String> {
 /// Returns half of an XXH3-128 digest. It detects accidents only; an attacker who can write to the
 /// folder can do worse.
 fn hash(content: &[u8]) -> String {
-    format!("{:016x}", (xxh3_128(content) >> 64) as u64)
+    format!("{:016x}", (XxHash3_128::oneshot(content) >> 64) as u64)
 }
 
 /// Returns the machine that the program is built for, from its ELF header.

@@ -45,7 +45,10 @@ pub struct ClusterRecord {
 /// Returns a hash of a file's content.
 pub fn digest(file: &Path) -> anyhow::Result<String> {
     let contents = fs::read(file).map_err(at(file))?;
-    Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&contents)))
+    Ok(format!(
+        "{:032x}",
+        twox_hash::XxHash3_128::oneshot(&contents)
+    ))
 }
 
 impl ClusterRecord {

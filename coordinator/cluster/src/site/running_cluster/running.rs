@@ -108,7 +108,7 @@ const FOLDER: &str = "up-";
 
 /// Returns the folder for a cluster file, by its canonical path.
 pub fn folder_of(file: &Path) -> anyhow::Result<PathBuf> {
-    let path = xxhash_rust::xxh3::xxh3_128(file.as_os_str().as_encoded_bytes());
+    let path = twox_hash::XxHash3_128::oneshot(file.as_os_str().as_encoded_bytes());
     Ok(runtime_dir()?.join(format!("{FOLDER}{path:032x}")))
 }
 

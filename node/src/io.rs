@@ -23,7 +23,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::held::HeldMessages;
-use crate::limits::COMMITS_UNDER_WAY;
+use crate::limits::{COMMITS_UNDER_WAY, POLLED_NS};
 use crate::link::Outgoing;
 use crate::listen::{Core, PollCursor, next_event, spin_for_event};
 use crate::neighbours::Neighbours;
@@ -274,11 +274,14 @@ impl RoundIo for NodeIo<'_> {
             tokio::task::yield_now().await;
             last.ask_all_again();
         }
-        if state.polls_before_sleep
-            && until.is_none()
-            && commits.is_empty()
+        let polls = state.polls_before_sleep && commits.is_empty() && self.core.is_lent();
+        // The alarm rings early, and the PE polls until its time has come.
+        let early = |until: Time| Time(until.0.saturating_sub(POLLED_NS));
+        let alarm_at = if polls { until.map(early) } else { until };
+        if polls
+            && alarm_at.is_none_or(|at| at <= clock::now())
             && let Some(heard) =
-                spin_for_event(round, self.neighbours, sending, last, &mut self.core).await
+                spin_for_event(round, self.neighbours, sending, last, &mut self.core, until).await
         {
             return Ok(heard?);
         }
@@ -293,7 +296,7 @@ impl RoundIo for NodeIo<'_> {
             biased;
             heard = next_event(round, self.neighbours, sending, last) => Ok(heard?),
             Some(commit) = commits.join_next() => Ok(RoundEvent::Committed(committed(commit)?)),
-            rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| RoundEvent::Due)?),
+            rung = self.alarm.wait(alarm_at), if until.is_some() => Ok(rung.map(|()| RoundEvent::Due)?),
         }
     }
 

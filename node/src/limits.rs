@@ -166,7 +166,11 @@ pub const ORPHANED: Duration = Duration::from_secs(5);
 /// Time for which a core is lent to other processes from which on these are no PEs of this cluster, which
 /// give it back after some ten microseconds each. If that happens again and again, a PE that waits for
 /// a frame sleeps instead.
-pub const LONG_YIELD: Duration = Duration::from_micros(500);
+pub const LONG_YIELD: Duration = Duration::from_millis(1);
+
+/// Time before an action at which a PE that polls wakes up, in nanoseconds: several times what a sleeping
+/// thread takes to get a core.
+pub const POLLED_NS: u64 = 200_000;
 
 /// Number of rounds after which a long yield is forgotten; with more than two of them, a PE does not
 /// yield.

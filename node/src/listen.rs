@@ -3,9 +3,9 @@
 use std::pin::pin;
 use std::task::{Poll, ready};
 
-use flitcast_proto::PeId;
 use flitcast_proto::ops::SPIN_ATTEMPTS;
 use flitcast_proto::round::{Observer, Round};
+use flitcast_proto::{PeId, Time};
 use smallvec::SmallVec;
 
 use crate::limits::{LONG_YIELD, ROUNDS_OF_A_LONG_YIELD};
@@ -134,24 +134,27 @@ pub async fn next_event(
     .await
 }
 
-/// Polls [`next_event`] up to [`SPIN_ATTEMPTS`] times and lends the core in between; returns `None` if
-/// nothing happened, or if the core is not given back soon.
+/// Polls [`next_event`], up to [`SPIN_ATTEMPTS`] times or until a time, and lends the core in between;
+/// returns `None` if nothing happened, or if the core is not given back soon.
 pub async fn spin_for_event(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
     sending: &mut SmallVec<[PeId; 1]>,
     last: &mut PollCursor,
     core: &mut Core,
+    until: Option<Time>,
 ) -> Option<Result<RoundEvent, LinkError>> {
-    for _ in 0..SPIN_ATTEMPTS {
-        if !core.is_lent() {
-            break;
-        }
+    let mut attempts = 0;
+    while core.is_lent() && (until.is_some() || attempts < SPIN_ATTEMPTS) {
         let mut next_event = pin!(next_event(round, neighbours, sending, last));
         let looked = std::future::poll_fn(|cx| Poll::Ready(next_event.as_mut().poll(cx))).await;
         if let Poll::Ready(heard) = looked {
             return Some(heard);
         }
+        if until.is_some_and(|until| clock::now() >= until) {
+            return Some(Ok(RoundEvent::Due));
+        }
+        attempts += 1;
         core.lend();
         tokio::task::yield_now().await;
     }

@@ -163,9 +163,9 @@ pub const POLL: Duration = Duration::from_millis(5);
 /// Its last writes take a disk a moment; a disk that hangs is not waited for.
 pub const ORPHANED: Duration = Duration::from_secs(5);
 
-/// Time for which a core is lent to other processes from which on these are no PEs of this cluster, which
-/// give it back after some ten microseconds each. If that happens again and again, a PE that waits for
-/// a frame sleeps instead.
+/// Time without the core after a yield that is too long: PEs use it for some ten microseconds each, a
+/// busy program for some milliseconds. If that happens again and again, a PE that waits for a frame
+/// sleeps instead.
 pub const LONG_YIELD: Duration = Duration::from_millis(1);
 
 /// Time before an action at which a PE that polls wakes up, in nanoseconds: several times what a sleeping

@@ -61,7 +61,7 @@ impl Algorithm {
         };
         let mut schedules: Vec<PeSchedule> = tree.ids().map(schedule).collect();
         // All short messages of a scatter fit into the buffers of sockets at once, and would fill the
-        // queues behind these. Of longer ones, a socket accepts a part at a time.
+        // queues behind these. Longer ones wait for room in their socket.
         let has_one_card = !timing.is_lock_step() && !timing.shares_no_port && !timing.all_ports;
         if collective == Collective::Scatter && has_one_card {
             for schedule in &mut schedules {

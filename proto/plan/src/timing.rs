@@ -176,9 +176,10 @@ fn setup_flits(model: &Model, flit_bytes: u32) -> u64 {
 /// bytes.
 const SEEN_BYTES: u64 = 2 * 1448;
 
-/// Returns the time for which a byte occupies a PE's port (P0's as its quickest edge), and the number of bytes that it sends
-/// between a request for data, to any PE, and the first byte of the answer. Two PEs that are not
-/// neighbours in the tree are connected through both their edges.
+/// Returns the time for which a byte occupies a PE's port, and the number of bytes that it sends
+/// between a request for data, to any PE, and the first byte of the answer. P0's port is as quick as
+/// its quickest edge. Two PEs that are not neighbours in the tree are connected through both their
+/// edges.
 fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
     let there_and_back = |edge: &EdgeTiming| edge.reach.saturating_add(edge.up.latency);
     let below = tree.pes().filter(|pe| tree.parent(*pe).is_some());

@@ -28,9 +28,14 @@ impl Core {
         if self.is_lent() {
             let began = clock::now();
             std::thread::yield_now();
-            if clock::now().0 - began.0 > LONG_YIELD.as_nanos() as u64 {
-                self.contested += ROUNDS_OF_A_LONG_YIELD;
-            }
+            self.was_away(clock::now().0 - began.0);
+        }
+    }
+
+    /// Remembers a yield of this many nanoseconds, if it was long.
+    fn was_away(&mut self, ns: u64) {
+        if u128::from(ns) > LONG_YIELD.as_nanos() {
+            self.contested += ROUNDS_OF_A_LONG_YIELD;
         }
     }
 
@@ -159,4 +164,28 @@ pub async fn spin_for_event(
         tokio::task::yield_now().await;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One long yield may have many causes; several in few rounds are a busy program's.
+    #[test]
+    fn a_core_that_is_kept_for_long_again_and_again_is_not_lent_for_some_rounds() {
+        let [short, long] = [1, 2].map(|times| LONG_YIELD.as_nanos() as u64 * times);
+        let mut core = Core::default();
+        for _ in 0..100 {
+            core.was_away(short);
+            core.was_away(long);
+            assert!(core.is_lent());
+            (0..ROUNDS_OF_A_LONG_YIELD).for_each(|_| core.next_round());
+        }
+        (0..3).for_each(|_| core.was_away(long));
+        let rounds = (0..).find(|_| {
+            core.next_round();
+            core.is_lent()
+        });
+        assert_eq!(rounds, Some(ROUNDS_OF_A_LONG_YIELD - 1));
+    }
 }

@@ -116,6 +116,19 @@ fn on_one_tree_the_algorithm_alone_is_chosen() {
     assert_eq!(report["flit_bytes"], 4096);
 }
 
+/// A gather one after the other and a windowed one are choices where no switch can drop their packets.
+#[test]
+fn on_one_machine_baselines_are_choices() {
+    let line = "gather --algorithm auto --tree star:4 --size 9KiB --flit-size 4KiB";
+    let alternatives = |line: &str| {
+        let choice = &chosen(line)["choice"];
+        let numbers = ["ways", "excluded"].map(|key| choice[key].as_u64().expect("a number"));
+        numbers.iter().sum::<u64>()
+    };
+    let on_links = alternatives(&format!("{line} {LINK}"));
+    assert_eq!(alternatives(line), on_links + 2);
+}
+
 #[test]
 fn one_line_says_why() {
     let line = "scatter --tree auto --network complete:5 --size 8KiB";
@@ -132,7 +145,7 @@ fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
     let dir = scratch();
     let calibrate = "calibrate --tree star:4 --output @/profile.toml --seconds 0.5";
     dir.run(calibrate).ok();
-    let line = "gather --algorithm auto --tree auto --network complete:4 --size 9KiB";
+    let line = "gather --algorithm certification --tree auto --network complete:4 --size 9KiB";
     let report = dir.report(&format!("{line} --profile @/profile.toml"));
     // The choice used the same model, so the times are equal to the nanosecond.
     let chosen = report.value("/choice/chosen/predicted_us");

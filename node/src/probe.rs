@@ -313,7 +313,8 @@ mod tests {
         let all = measured(5_000_000).await;
         assert!(all.len() <= 1024, "{}", all.len());
         let small = all.iter().filter(|e| e.down_bytes + e.up_bytes == 0);
-        assert!(small.count() >= 6, "{all:?}");
+        // On a busy machine, the time is over after one turn.
+        assert!(small.count() >= 2 * SMALL as usize, "{all:?}");
         let edge = fit_edge(&all, true).unwrap().values();
         let latencies = [edge.down.latency_ns, edge.up.latency_ns];
         assert!(latencies.iter().all(|ns| *ns > 0.0), "{edge:?}");

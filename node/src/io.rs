@@ -25,7 +25,7 @@ use crate::blocking::joined;
 use crate::held::HeldMessages;
 use crate::limits::{COMMITS_UNDER_WAY, POLLED_NS};
 use crate::link::Outgoing;
-use crate::listen::{Core, PollCursor, next_event, spin_for_event};
+use crate::listen::{PollCursor, Yields, next_event, poll_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
@@ -56,7 +56,7 @@ pub struct NodeIo<'a> {
     pub pulse: &'a ActivityMonitor,
     /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
-    pub core: Core,
+    pub yields: Yields,
     pub state: RoundBuffers<'a>,
 }
 
@@ -107,7 +107,7 @@ impl RoundIo for NodeIo<'_> {
             } = frame
         {
             // Other PEs on this core may have a message to receive, which is more urgent.
-            self.core.lend();
+            self.yields.yield_core();
         }
         let outlet = &mut self.state.outlet;
         Ok(outlet.control(self.neighbours, to, frame).await?)
@@ -274,14 +274,21 @@ impl RoundIo for NodeIo<'_> {
             tokio::task::yield_now().await;
             last.ask_all_again();
         }
-        let polls = state.polls_before_sleep && commits.is_empty() && self.core.is_lent();
+        let polls = state.polls_before_sleep && commits.is_empty() && self.yields.are_short();
         // The alarm rings early, and the PE polls until its time has come.
         let early = |until: Time| Time(until.0.saturating_sub(POLLED_NS));
         let alarm_at = if polls { until.map(early) } else { until };
         if polls
             && alarm_at.is_none_or(|at| at <= clock::now())
-            && let Some(heard) =
-                spin_for_event(round, self.neighbours, sending, last, &mut self.core, until).await
+            && let Some(heard) = poll_for_event(
+                round,
+                self.neighbours,
+                sending,
+                last,
+                &mut self.yields,
+                until,
+            )
+            .await
         {
             return Ok(heard?);
         }

@@ -163,17 +163,16 @@ pub const POLL: Duration = Duration::from_millis(5);
 /// Its last writes take a disk a moment; a disk that hangs is not waited for.
 pub const ORPHANED: Duration = Duration::from_secs(5);
 
-/// Time without the core after a yield that is too long: PEs use it for some ten microseconds each, a
-/// busy program for some milliseconds. If that happens again and again, a PE that waits for a frame
-/// sleeps instead.
+/// Time of a yield from which on it is long: PEs use the core for some ten microseconds each, a busy
+/// program for some milliseconds.
 pub const LONG_YIELD: Duration = Duration::from_millis(1);
 
 /// Time before an action at which a PE that polls wakes up, in nanoseconds: several times what a sleeping
 /// thread takes to get a core.
 pub const POLLED_NS: u64 = 200_000;
 
-/// Number of rounds after which a long yield is forgotten; with more than two of them, a PE does not
-/// yield.
+/// Number of rounds after which a long yield is forgotten. With more than two of them, a PE that waits for
+/// a frame sleeps instead.
 pub const ROUNDS_OF_A_LONG_YIELD: u32 = 10;
 
 /// Time between two checks of all connections.

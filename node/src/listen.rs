@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::{Poll, ready};
 
-use flitcast_proto::ops::SPIN_ATTEMPTS;
+use flitcast_proto::ops::POLL_ATTEMPTS;
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::{PeId, Time};
 use smallvec::SmallVec;
@@ -14,39 +14,39 @@ use crate::neighbours::Neighbours;
 use crate::round::RoundEvent;
 use crate::system::clock;
 
-/// The core of a PE, which it lends to other processes while it polls.
+/// The yields of a PE that polls, by which it gives its core to other processes for a while.
 #[derive(Debug, Default)]
-pub struct Core {
-    /// Rounds that it takes to forget the yields after which another process kept the core for long.
-    contested: u32,
+pub struct Yields {
+    /// Number of rounds until all long yields are forgotten.
+    long: u32,
 }
 
-impl Core {
-    /// Lets other processes run. Does nothing if some of them have kept the core for long in the last
-    /// rounds: a PE that sleeps gets it back as soon as it wakes up.
-    pub fn lend(&mut self) {
-        if self.is_lent() {
+impl Yields {
+    /// Yields the core, unless that took long in several of the last rounds: another program is busy
+    /// there, and a PE that sleeps instead gets the core as soon as it wakes up.
+    pub fn yield_core(&mut self) {
+        if self.are_short() {
             let began = clock::now();
             std::thread::yield_now();
-            self.was_away(clock::now().0 - began.0);
+            self.record(clock::now().0 - began.0);
         }
     }
 
-    /// Remembers a yield of this many nanoseconds, if it was long.
-    fn was_away(&mut self, ns: u64) {
+    /// Records a yield of this many nanoseconds.
+    fn record(&mut self, ns: u64) {
         if u128::from(ns) > LONG_YIELD.as_nanos() {
-            self.contested += ROUNDS_OF_A_LONG_YIELD;
+            self.long += ROUNDS_OF_A_LONG_YIELD;
         }
     }
 
-    /// Returns whether polling makes sense.
-    pub fn is_lent(&self) -> bool {
-        self.contested <= 2 * ROUNDS_OF_A_LONG_YIELD
+    /// Returns whether at most two of the last yields were long.
+    pub fn are_short(&self) -> bool {
+        self.long <= 2 * ROUNDS_OF_A_LONG_YIELD
     }
 
-    /// Forgets a part of the past, once a round.
+    /// Begins the next round.
     pub fn next_round(&mut self) {
-        self.contested = self.contested.saturating_sub(1);
+        self.long = self.long.saturating_sub(1);
     }
 }
 
@@ -139,18 +139,18 @@ pub async fn next_event(
     .await
 }
 
-/// Polls [`next_event`], up to [`SPIN_ATTEMPTS`] times or until a time, and lends the core in between;
-/// returns `None` if nothing happened, or if the core is not given back soon.
-pub async fn spin_for_event(
+/// Polls [`next_event`], up to [`POLL_ATTEMPTS`] times or until a time, and yields in between; returns
+/// `None` if nothing happened, or if yields are long.
+pub async fn poll_for_event(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
     sending: &mut SmallVec<[PeId; 1]>,
     last: &mut PollCursor,
-    core: &mut Core,
+    yields: &mut Yields,
     until: Option<Time>,
 ) -> Option<Result<RoundEvent, LinkError>> {
     let mut attempts = 0;
-    while core.is_lent() && (until.is_some() || attempts < SPIN_ATTEMPTS) {
+    while yields.are_short() && (until.is_some() || attempts < POLL_ATTEMPTS) {
         let mut next_event = pin!(next_event(round, neighbours, sending, last));
         let looked = std::future::poll_fn(|cx| Poll::Ready(next_event.as_mut().poll(cx))).await;
         if let Poll::Ready(heard) = looked {
@@ -160,7 +160,7 @@ pub async fn spin_for_event(
             return Some(Ok(RoundEvent::Due));
         }
         attempts += 1;
-        core.lend();
+        yields.yield_core();
         tokio::task::yield_now().await;
     }
     None
@@ -172,19 +172,19 @@ mod tests {
 
     /// One long yield may have many causes; several in few rounds are a busy program's.
     #[test]
-    fn a_core_that_is_kept_for_long_again_and_again_is_not_lent_for_some_rounds() {
+    fn after_several_long_yields_a_pe_does_not_yield_for_some_rounds() {
         let [short, long] = [1, 2].map(|times| LONG_YIELD.as_nanos() as u64 * times);
-        let mut core = Core::default();
+        let mut yields = Yields::default();
         for _ in 0..100 {
-            core.was_away(short);
-            core.was_away(long);
-            assert!(core.is_lent());
-            (0..ROUNDS_OF_A_LONG_YIELD).for_each(|_| core.next_round());
+            yields.record(short);
+            yields.record(long);
+            assert!(yields.are_short());
+            (0..ROUNDS_OF_A_LONG_YIELD).for_each(|_| yields.next_round());
         }
-        (0..3).for_each(|_| core.was_away(long));
+        (0..3).for_each(|_| yields.record(long));
         let rounds = (0..).find(|_| {
-            core.next_round();
-            core.is_lent()
+            yields.next_round();
+            yields.are_short()
         });
         assert_eq!(rounds, Some(ROUNDS_OF_A_LONG_YIELD - 1));
     }

@@ -310,11 +310,11 @@ mod tests {
 
     #[tokio::test]
     async fn an_edge_can_be_fitted_to_what_is_exchanged() {
-        let all = measured(5_000_000).await;
+        // A busy machine gets much longer than this for the least number of exchanges.
+        let all = measured(49_000_000).await;
         assert!(all.len() <= 1024, "{}", all.len());
         let small = all.iter().filter(|e| e.down_bytes + e.up_bytes == 0);
-        // On a busy machine, the time is over after one turn.
-        assert!(small.count() >= 2 * SMALL as usize, "{all:?}");
+        assert!(small.count() >= 6, "{all:?}");
         let edge = fit_edge(&all, true).unwrap().values();
         let latencies = [edge.down.latency_ns, edge.up.latency_ns];
         assert!(latencies.iter().all(|ns| *ns > 0.0), "{edge:?}");

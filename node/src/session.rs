@@ -23,7 +23,7 @@ use crate::coordinator::Coordinator;
 use crate::error::NodeError;
 use crate::inbox::Inbox;
 use crate::io::{NodeIo, RoundBuffers};
-use crate::listen::Core;
+use crate::listen::Yields;
 use crate::neighbours::Neighbours;
 use crate::pacer::Pacer;
 use crate::parts::Parts;
@@ -297,7 +297,7 @@ async fn play_rounds(
             alarm: Alarm::new().map_err(NodeError::io("an alarm"))?,
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
-            core: Core::default(),
+            yields: Yields::default(),
             state: RoundBuffers::default(),
         });
     }

@@ -117,11 +117,11 @@ pub const COALESCE_LIMIT_BYTES: usize = 16 << 10;
 /// Number of times that a PE polls for the next short message before it sleeps; in between, it
 /// yields its core. On one machine the message arrives sooner than a sleeping thread wakes up. On
 /// an idle core this takes about 30 us, plus the time to poll the connections.
-pub const SPIN_ATTEMPTS: usize = 40;
+pub const POLL_ATTEMPTS: usize = 40;
 
 /// Maximum length of the messages for which a PE polls before it sleeps. Longer messages arrive
 /// later, and copying them needs the core.
-pub const SPIN_MAX_MESSAGE_BYTES: u64 = 128 << 10;
+pub const POLL_MAX_MESSAGE_BYTES: u64 = 128 << 10;
 
 /// Maximum length of messages that wait for others.
 pub const SHORT_MESSAGE_BYTES: u64 = 4 << 10;

@@ -129,6 +129,27 @@ fn on_one_machine_baselines_are_choices() {
     assert_eq!(alternatives(line), on_links + 2);
 }
 
+/// A named algorithm runs on the best tree that it works on, a baseline on its own.
+#[test]
+fn with_a_tree_to_choose_the_named_algorithm_runs() {
+    for [operation, algorithms] in rows(
+        "
+        scatter | fdf linear binomial adaptive
+        gather | certification linear window binomial adaptive
+    ",
+    ) {
+        for algorithm in algorithms.split(' ') {
+            for link in ["", LINK] {
+                let line =
+                    format!("{operation} --algorithm {algorithm} --tree auto --network complete:5");
+                let choice = &chosen(&format!("{line} --size 2KiB {link}"))["choice"];
+                let name = choice["chosen"]["algorithm"].as_str().expect("a name");
+                assert!(name.starts_with(algorithm), "{line}: {name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn one_line_says_why() {
     let line = "scatter --tree auto --network complete:5 --size 8KiB";

@@ -31,7 +31,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
         held.forget_all();
-        self.core.next_round();
+        self.yields.next_round();
         self.state = RoundBuffers {
             outbox: Some(outbox),
             outlet: Outlet::new(self.schedule.is_duplex()),

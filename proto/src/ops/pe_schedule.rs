@@ -3,7 +3,7 @@
 use super::collective::Collective;
 use super::pe_role::PeRole;
 use crate::items::{Message, ScheduledHop};
-use crate::limits::SPIN_MAX_MESSAGE_BYTES;
+use crate::limits::POLL_MAX_MESSAGE_BYTES;
 use crate::schedule::pace::{Pace, Packets};
 use crate::{MessageId, PeId, Tree};
 
@@ -49,7 +49,7 @@ pub struct PeSchedule {
     /// Whether the PE may receive a short message ahead of the static schedule, because only
     /// processes take time.
     pub in_any_order: bool,
-    /// Whether the PE polls up to [`SPIN_ATTEMPTS`](super::SPIN_ATTEMPTS) times before it sleeps.
+    /// Whether the PE polls up to [`POLL_ATTEMPTS`](super::POLL_ATTEMPTS) times before it sleeps.
     pub polls_before_sleep: bool,
 }
 
@@ -77,7 +77,7 @@ impl PeSchedule {
     /// Returns whether the PE sends and receives only messages that are short enough to poll for.
     pub fn has_short_messages(&self) -> bool {
         let mut all = self.sends.iter().chain(&self.receives);
-        all.all(|message| message.bytes <= SPIN_MAX_MESSAGE_BYTES)
+        all.all(|message| message.bytes <= POLL_MAX_MESSAGE_BYTES)
     }
 
     /// Returns the messages that start here, in sending order, with the payload bytes of their full

@@ -125,6 +125,12 @@ impl Candidate {
         }
     }
 
+    /// Returns the name of its algorithm on the command line.
+    pub fn algorithm(&self) -> &'static str {
+        let operation = || self.operation.name();
+        self.baseline.map_or_else(operation, Baseline::name)
+    }
+
     /// Returns the method with this flit size; `None` chooses the best one.
     pub fn way(&self, flit_bytes: Option<u32>) -> Method {
         Method {

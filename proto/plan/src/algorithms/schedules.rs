@@ -60,22 +60,20 @@ impl Algorithm {
             }
         };
         let mut schedules: Vec<PeSchedule> = tree.ids().map(schedule).collect();
-        // All short messages of a scatter fit into the buffers of sockets at once, and would fill the
-        // queues behind these. Longer ones wait for room in their socket.
-        let has_one_card = !timing.is_lock_step() && !timing.shares_no_port && !timing.all_ports;
-        if collective == Collective::Scatter && has_one_card {
-            for schedule in &mut schedules {
-                schedule.in_turns = schedule.has_short_messages();
-            }
-        }
-        for schedule in schedules.iter_mut().filter(|_| self.is_static()) {
-            let one_port = !timing.is_lock_step() && !schedule.all_ports;
-            schedule.in_turns = self.gives_orders() && timing.pacing == Pacing::Turns && one_port;
-            let has_order = schedule.all_ports || schedule.in_turns;
-            schedule.in_any_order = timing.shares_no_port && !has_order;
-        }
         for schedule in &mut schedules {
-            schedule.polls_before_sleep = timing.polls && schedule.has_short_messages();
+            let one_port = !timing.is_lock_step() && !schedule.all_ports;
+            let is_short = schedule.has_short_messages();
+            schedule.polls_before_sleep = timing.polls && is_short;
+            if self.is_static() {
+                let has_turns = self.gives_orders() && timing.pacing == Pacing::Turns;
+                schedule.in_turns = has_turns && one_port;
+                let has_order = schedule.all_ports || schedule.in_turns;
+                schedule.in_any_order = timing.shares_no_port && !has_order;
+            } else if collective == Collective::Scatter {
+                // All short messages fit into the buffers of sockets at once, and would fill the queues
+                // behind these. Longer ones wait for room in their socket.
+                schedule.in_turns = one_port && !timing.shares_no_port && is_short;
+            }
         }
         schedules
     }

@@ -426,8 +426,6 @@ fn lengths_are_given_by_message_and_kept_by_delivery() {
     assert_eq!(gather.moved_by_pe(&tree, &bytes), [9, 4, 5]);
 }
 
-/// In turns a PE sends only after a call, and the next sender is called when little is left of the
-/// called streams, so that two streams may arrive at once.
 /// Short messages of a scatter leave no faster than the link of one network card carries them; long ones
 /// are limited by the buffers of sockets, and processes of one machine by nothing.
 #[test]
@@ -447,6 +445,8 @@ fn a_scatter_of_short_messages_is_paced_on_a_network_card() {
     assert!(!paced(64 << 10, Ports::PerEdge));
 }
 
+/// In turns a PE sends only after a call, and the next sender is called when little is left of the
+/// called streams, so that two streams may arrive at once.
 #[test]
 fn in_turns_a_list_is_played_by_calls() {
     let tree = tree("star:4");

@@ -1,7 +1,7 @@
 //! Times of a core for a PE's work: before it begins, and for each frame.
 
 use flitcast_proto::PeId;
-use flitcast_proto::ops::SPIN_ATTEMPTS;
+use flitcast_proto::ops::POLL_ATTEMPTS;
 use flitcast_proto::round::{Action, Sized};
 
 use super::predicted_pe::{FlitsOut, Work};
@@ -17,7 +17,7 @@ impl PredictionState<'_> {
         let look_ns = host.look_ns(self.residents[hosts.machine_of(at)]);
         let is_awake = self.stations[at.index()].polls_before_sleep
             && !begins
-            && waited_ns as f64 <= SPIN_ATTEMPTS as f64 * look_ns;
+            && waited_ns as f64 <= POLL_ATTEMPTS as f64 * look_ns;
         match is_awake {
             true => host.wake_ns.min(look_ns),
             false => host.wake_ns,

@@ -29,6 +29,7 @@ use crate::job::choice::{Choice, Forecast};
 use crate::job::fault::{RequestError, one};
 use crate::job::flit_size::are_slow;
 use crate::job::site::Site;
+use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
 use crate::tuning::{EQUAL_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS, USUAL_FLIT_BYTES};
@@ -41,6 +42,8 @@ struct Offer<'a> {
     candidates: Vec<Candidate>,
     /// Whether the user requested a pacing: then no other is offered, and it need not be a safe one.
     any_pacing: bool,
+    /// Whether every baseline is offered.
+    any_baseline: bool,
     /// The requested shape of all links.
     link: Option<LinkSpec>,
     /// Bytes of M_i.
@@ -72,6 +75,7 @@ pub fn choose_open(
         topologies,
         candidates: ways.candidates,
         any_pacing: ways.any_pacing,
+        any_baseline: ways.any_baseline,
         link,
         bytes: &bytes,
         is_complete: asked.round.compares,
@@ -168,12 +172,11 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             let is_cube =
                 candidate.operation.fits() == TreeRequirement::Cubes && !offer.is_complete;
             let is_slow = are_slow(&on_tree.site.tree, candidate.operation, &model);
-            // A baseline has its own tree. Without pacing, switches between hosts drop packets, which
-            // predictions do not include.
-            let is_local = !on_tree.site.is_shaped() && !on_tree.site.placement.is_spread();
-            let may_be_chosen = candidate.baseline.is_none() || offer.is_complete || is_local;
+            let is_good =
+                |baseline| offer.any_baseline || is_good_baseline(baseline, &on_tree.site);
+            // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
-                && may_be_chosen
+                && candidate.baseline.is_none_or(is_good)
                 && (is_slow || !is_cube)
                 && candidate.check(topology, topology).is_ok()
                 && check_crossings(candidate.operation, &topology.tree, "", offer.bytes).is_ok()
@@ -207,6 +210,13 @@ fn is_safe(request: &Request, pacing: Pacing) -> bool {
         (None, true) => pacing == Pacing::Turns,
         (None, false) => true,
     }
+}
+
+/// Returns whether a baseline may be chosen for its predicted time: on one machine, where no switch drops
+/// packets of PEs that send without pacing, unless PEs would store messages of others.
+fn is_good_baseline(baseline: Baseline, site: &Site) -> bool {
+    let is_on_one_machine = !site.is_shaped() && !site.own_links && !site.placement.is_spread();
+    is_on_one_machine && !baseline.stores()
 }
 
 /// Returns the request on another tree.

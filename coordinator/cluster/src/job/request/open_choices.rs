@@ -46,11 +46,13 @@ pub struct OpenChoices {
     pub candidates: Vec<Candidate>,
     /// Whether the user requested a pacing.
     pub any_pacing: bool,
+    /// Whether the user requested a baseline, or a comparison with all of them.
+    pub any_baseline: bool,
 }
 
 impl OpenChoices {
     /// Returns all algorithms of an operation, if any are to be chosen from: whether the algorithm is
-    /// `unnamed` or `auto`. Only a comparison has the baselines that store messages of others.
+    /// `unnamed` or `auto`.
     pub fn of(
         round: &RoundArgs,
         unnamed: bool,
@@ -58,14 +60,12 @@ impl OpenChoices {
         operation: &str,
     ) -> Option<OpenChoices> {
         let open = Open::of(round, unnamed, auto)?;
-        let mut candidates = candidates::all(operation);
-        let is_stored = |candidate: &Candidate| candidate.baseline.is_some_and(Baseline::stores);
-        candidates.retain(|candidate| round.compares || !is_stored(candidate));
         Some(OpenChoices {
             open,
             any_tree: false,
-            candidates,
+            candidates: candidates::all(operation),
             any_pacing: false,
+            any_baseline: round.compares,
         })
     }
 
@@ -76,7 +76,8 @@ impl OpenChoices {
         token: Option<TokenArg>,
         pacing: Option<Pacing>,
     ) -> OpenChoices {
-        let is_named = |candidate: &Candidate| Some(candidate.operation.name()) == algorithm;
+        let is_named = |candidate: &Candidate| Some(candidate.algorithm()) == algorithm;
+        self.any_baseline |= algorithm.and_then(Baseline::named).is_some();
         // A name that matches none of them leaves all open.
         let names_any = self.candidates.iter().any(is_named);
         let sync = token.map(|token| typed(&token));

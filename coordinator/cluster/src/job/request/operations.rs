@@ -65,6 +65,7 @@ impl Request {
         let order = order_by(order, other, "a scatter by fdf");
         let auto = algorithm == Some(AUTO);
         let ways = OpenChoices::of(&args.round, unnamed, auto, name);
+        let ways = ways.map(|ways| ways.keep(algorithm, None, None));
         let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             spread: args.spread || division.is_some(),

@@ -33,6 +33,7 @@ use crate::round::{Committed, RoundError, RoundEvent, RoundIo, SendProgress, doi
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
 use crate::system::retransmissions::Retransmissions;
+use crate::work_slice::WorkSlice;
 
 use outlet::Outlet;
 use reader::{Reader, Readers};
@@ -82,6 +83,7 @@ pub struct RoundBuffers<'a> {
     outlet: Outlet,
     /// The order of polling.
     last: PollCursor,
+    slice: WorkSlice,
     /// Whether the PE polls for frames a few more times before it sleeps.
     polls_before_sleep: bool,
     /// Messages that are becoming visible.
@@ -339,8 +341,10 @@ impl RoundIo for NodeIo<'_> {
         Ok(())
     }
 
-    /// Checks for failed connections: while one is busy, another may fail.
-    fn look(&mut self, now: Time) -> Result<(), RoundError> {
+    /// Checks for failed connections: while one is busy, another may fail. A PE whose connections never
+    /// keep it waiting answers pings, too.
+    async fn look(&mut self, now: Time) -> Result<(), RoundError> {
+        self.state.slice.end_if_long(now).await;
         Ok(self.neighbours.look(now)?)
     }
 

@@ -79,6 +79,7 @@ pub mod system;
 pub mod task;
 pub mod timeout_stream;
 pub mod tuning;
+mod work_slice;
 
 pub use config::NodeConfig;
 pub use counters::Tally;

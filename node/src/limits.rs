@@ -175,6 +175,10 @@ pub const POLLED_NS: u64 = 200_000;
 /// a frame sleeps instead.
 pub const ROUNDS_OF_A_LONG_YIELD: u32 = 10;
 
+/// Time after which a task lets the other tasks of its thread run, in nanoseconds: a small part of any
+/// bound on silence.
+pub const LONGEST_SLICE_NS: u64 = 20_000_000;
+
 /// Time between two checks of all connections.
 pub const CONNECTION_CHECK: Duration = Duration::from_secs(1);
 

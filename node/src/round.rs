@@ -92,8 +92,9 @@ pub trait RoundIo {
     /// yet.
     async fn flush(&mut self) -> Result<(), Self::Error>;
 
-    /// Checks for errors outside of the current action, after bytes have moved.
-    fn look(&mut self, now: Time) -> Result<(), Self::Error>;
+    /// Checks for errors outside of the current action, after bytes have moved, and lets other tasks of
+    /// the process run now and then.
+    async fn look(&mut self, now: Time) -> Result<(), Self::Error>;
 
     /// Creates the error for a violation of the protocol.
     fn refused(&mut self, fault: ProtocolError) -> Self::Error;
@@ -151,14 +152,14 @@ pub async fn play<I: RoundIo>(
             }
             Action::SendFlit { to, piece, packing } => {
                 let sent = io.send_flit(round, to, piece, packing).await?;
-                now = moved(io)?;
+                now = moved(io).await?;
                 if leaves(round, sent) {
                     continue;
                 }
             }
             Action::SendAgain { to, .. } => {
                 io.send_again(to).await?;
-                now = moved(io)?;
+                now = moved(io).await?;
             }
             Action::SendHeld {
                 to,
@@ -174,7 +175,7 @@ pub async fn play<I: RoundIo>(
             }
             Action::Forward { from, to, .. } => {
                 io.forward(from, to).await?;
-                now = moved(io)?;
+                now = moved(io).await?;
             }
             Action::Store {
                 from,
@@ -185,7 +186,7 @@ pub async fn play<I: RoundIo>(
                 if !io.store(from, message, payload).await? {
                     return Err(io.refused(round.unexpected_bytes(message)));
                 }
-                now = moved(io)?;
+                now = moved(io).await?;
             }
             // These take too little time to read the clock.
             Action::Hold { from, message } => io.hold(from, message).await?,
@@ -253,9 +254,9 @@ fn handle_event<I: RoundIo>(
 }
 
 /// Returns the time after bytes have moved.
-fn moved<I: RoundIo>(io: &mut I) -> Result<Time, I::Error> {
+async fn moved<I: RoundIo>(io: &mut I) -> Result<Time, I::Error> {
     let now = io.now();
-    io.look(now)?;
+    io.look(now).await?;
     Ok(now)
 }
 

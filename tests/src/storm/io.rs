@@ -470,7 +470,7 @@ impl RoundIo for StormIo {
 
     fn stream_changed(&mut self, _round: &Round<impl Observer>, _last: Option<PeId>) {}
 
-    fn look(&mut self, _now: Time) -> Result<(), Cause> {
+    async fn look(&mut self, _now: Time) -> Result<(), Cause> {
         Ok(())
     }
 

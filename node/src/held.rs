@@ -47,6 +47,15 @@ enum Frame {
 }
 
 impl HeldMessages {
+    /// Has memory ready for two frames, as many as a PE stores at once in most rounds.
+    pub fn reserve(&mut self, frame_bytes: usize) {
+        while self.spare.len() < 2 {
+            let mut frame = vec![u8::MAX; frame_bytes];
+            frame.clear();
+            self.spare.push(frame);
+        }
+    }
+
     /// Stores a frame as the next one of a message. If the memory limit is reached, the frame goes into
     /// a file in `folder`.
     pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {

@@ -79,7 +79,7 @@ pub struct RoundBuffers<'a> {
     sink: Option<(Message, Place)>,
     sinks: BTreeMap<MessageId, Place>,
     prefix: Vec<u8>,
-    held: HeldMessages,
+    pub held: HeldMessages,
     outlet: Outlet,
     /// The order of polling.
     last: PollCursor,

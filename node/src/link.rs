@@ -123,6 +123,11 @@ impl Link {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 
+    /// Has the memory for received frames with this payload ready.
+    pub fn touch_memory(&mut self, flit_bytes: u32) {
+        self.reader.touch(flit_bytes as usize + MAX_FLIT_PREFIX);
+    }
+
     /// Names this link in an error of the operating system.
     pub fn failed(&self, source: io::Error) -> LinkError {
         match sockets::is_unreachable(&source) {

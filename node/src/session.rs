@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
 use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::round::prepare_hashes;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Register, ToPe};
-use flitcast_proto::wire::{MAX_REPORT_SPANS, MAX_VERSION, MIN_VERSION};
+use flitcast_proto::wire::{MAX_FLIT_PREFIX, MAX_REPORT_SPANS, MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
@@ -175,7 +176,10 @@ async fn register(
         cores: process::cores().unwrap_or(0),
         secret: config.secret,
     };
-    channel.say(FromPe::Register(register)).await
+    channel.say(FromPe::Register(register)).await?;
+    // While other PEs start.
+    prepare_hashes();
+    Ok(())
 }
 
 /// Checks that an assignment is for this PE, and that its peers are other PEs of the tree, each once, by
@@ -283,6 +287,14 @@ async fn play_rounds(
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
         }
+        let flit_bytes = schedule.longest_received_flit();
+        for sender in schedule.senders(tree, pe) {
+            neighbours.get(sender).touch_memory(flit_bytes);
+        }
+        let mut state = RoundBuffers::default();
+        if schedule.forwards_stored(pe) {
+            state.held.reserve(flit_bytes as usize + MAX_FLIT_PREFIX);
+        }
         let paced = neighbours.pace(&schedule, limit.as_ref());
         paced.map_err(NodeError::io("an alarm"))?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
@@ -298,7 +310,7 @@ async fn play_rounds(
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
             yields: Yields::default(),
-            state: RoundBuffers::default(),
+            state,
         });
     }
     let mut channel = RoundsChannel {

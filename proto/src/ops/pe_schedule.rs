@@ -1,6 +1,8 @@
 //! The schedules that PEs receive before a round.
 
-use super::collective::Collective;
+use std::collections::BTreeSet;
+
+use super::collective::{Collective, Direction};
 use super::pe_role::PeRole;
 use crate::items::{Message, ScheduledHop};
 use crate::limits::POLL_MAX_MESSAGE_BYTES;
@@ -72,6 +74,35 @@ impl PeSchedule {
         peers.dedup();
         all.extend(peers);
         all
+    }
+
+    /// Returns the neighbours that send flits to this PE.
+    pub fn senders(&self, tree: &Tree, pe: PeId) -> BTreeSet<PeId> {
+        if self.role == PeRole::StaticSchedule {
+            let incoming = self.hops.iter().filter(|hop| hop.to == pe);
+            return incoming.map(|hop| hop.from).collect();
+        }
+        match self.collective.direction() {
+            Direction::Down | Direction::Across => tree.parent(pe).into_iter().collect(),
+            Direction::Up => {
+                let children = tree.children(pe).iter().zip(&self.child_messages);
+                let senders = children.filter(|(_, messages)| **messages > 0);
+                senders.map(|(child, _)| *child).collect()
+            }
+        }
+    }
+
+    /// Returns whether the static schedule has the PE store messages of others, and forward them.
+    pub fn forwards_stored(&self, pe: PeId) -> bool {
+        let is_own = |id| self.sends.iter().any(|message| message.id == id);
+        let mut hops = self.hops.iter();
+        hops.any(|hop| hop.from == pe && !is_own(hop.message))
+    }
+
+    /// Returns the payload bytes of the longest flit of the messages that end here.
+    pub fn longest_received_flit(&self) -> u32 {
+        let longest = self.receives.iter().map(|message| message.bytes).max();
+        longest.unwrap_or(0).min(u64::from(self.flit_bytes)) as u32
     }
 
     /// Returns whether the PE sends and receives only messages that are short enough to poll for.

@@ -72,6 +72,7 @@ use crate::{MessageId, PeId, RoundId, Time, Tree};
 
 pub use action::{Action, Observer, Piece, Sized};
 pub use error::ProtocolError;
+pub use hash::prepare_hashes;
 pub use list_round::ListRound;
 pub use relay_round::RelayRound;
 

@@ -11,6 +11,10 @@ const LOOK_NS: f64 = 1_200.0;
 /// one before.
 pub const COALESCED_FRAME_COST: f64 = 0.1;
 
+/// Additional cost of the bytes of a message's first flit in a process's first round, whose memory is in no
+/// cache, as a fraction of their cost.
+pub const COLD_BYTE_COST: f64 = 0.6;
+
 /// The costs of processes, in nanoseconds of a core unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {

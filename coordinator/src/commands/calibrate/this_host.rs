@@ -23,6 +23,7 @@ use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::rounds::run::{self, RunResult};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::system::machine::BusyThreads;
 use flitcast_cluster::text::units::Nanos;
 
 /// A tree with relays, with more PEs than most machines have cores, and few to start.
@@ -106,10 +107,16 @@ pub async fn measure_host(
         if began_this + longest > ENOUGH {
             break;
         }
+        // The costs are those of an idle machine: a prediction adds the other programs of its time.
+        let mut others = BusyThreads::default();
+        others.count();
         let request = request(operation, pacing, bytes, Some(profile.clone()));
         let request = Request { rounds, ..request };
         let outcome = match run::rounds(&request, logs, interrupts, &|_| None, |_| true).await? {
-            RunResult::Done(outcome) => outcome,
+            RunResult::Done(mut outcome) => {
+                outcome.rounds.busy_threads = others.number();
+                outcome
+            }
             RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
             RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
         };

@@ -9,11 +9,15 @@ use crate::cost::Host;
 /// 1 to 4 ms.
 pub(super) const SLICE_NS: u64 = 3_000_000;
 
+/// Time for which a thread of another program lets those of a round have its core: they sleep often, and
+/// get no more than they use.
+const TURN_NS: u64 = SLICE_NS / 3;
+
 /// A thread that needs a core: a PE by its index, followed by the threads that read or write files.
 pub(super) type Thread = usize;
 
-/// A thread of another program. It has a core for at least a time slice, and then waits as long
-/// while others have work: Linux lets both run for the same time.
+/// A thread of another program. It has a core for at least a time slice, and then waits for a turn of
+/// others that have work.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     /// Has had a core since this time.
@@ -41,8 +45,7 @@ impl Other {
 /// that has waited longest runs.
 #[derive(Debug)]
 pub(super) struct Cores {
-    /// Number of cores, and of free ones; `None` if each thread has its own.
-    count: u32,
+    /// Number of free cores; `None` if each thread has its own.
     free: Option<u32>,
     /// For each thread, since when it has had a core.
     since: Vec<Option<u64>>,
@@ -63,7 +66,6 @@ impl Cores {
             false => Other::Waits(0),
         };
         Cores {
-            count: count.unwrap_or(0),
             free: count.map(|count| count - running),
             since: Vec::new(),
             waiting: Default::default(),
@@ -76,23 +78,9 @@ impl Cores {
         if self.free == Some(0)
             && let Some(other) = self.others.first_mut()
         {
-            *other = Other::Waits(SLICE_NS);
+            *other = Other::Waits(TURN_NS);
             self.since.resize(thread + 1, None);
             self.since[thread] = Some(0);
-        }
-    }
-
-    /// Returns how long the thread that wakes up as the `nth` one at the begin of a round, when all
-    /// PEs do, waits for the core on which it slept: it shares that core with another program if
-    /// none is free.
-    pub(super) fn late_ns(&self, nth: usize) -> u64 {
-        let others = self.others.iter();
-        let running = others.filter(|other| other.yields_at().is_some()).count();
-        let count = self.count as usize;
-        let is_shared = count > 0 && nth % count >= count - running;
-        match is_shared && self.free == Some(0) {
-            true => SLICE_NS,
-            false => 0,
         }
     }
 
@@ -124,7 +112,7 @@ impl Cores {
     fn displaces_other(&mut self, now: u64) -> bool {
         let is_over = |other: &&mut Other| other.yields_at().is_some_and(|at| at <= now);
         let over = self.others.iter_mut().find(is_over);
-        let found = over.map(|other| *other = Other::Waits(now.saturating_add(SLICE_NS)));
+        let found = over.map(|other| *other = Other::Waits(now.saturating_add(TURN_NS)));
         found.is_some()
     }
 
@@ -236,29 +224,16 @@ mod tests {
         assert_eq!(cores.turn(SLICE_NS - 1), None);
         assert_eq!(cores.turn(SLICE_NS), Some(PES[0]));
         assert!(!cores.take(SLICE_NS, PES[1]));
-        // As long as the other program had the core, PEs have it.
         assert_eq!(cores.give_up(SLICE_NS + 9, PES[0]), Some(PES[1]));
         assert!(!cores.take(SLICE_NS + 10, PES[2]));
-        let next = cores.give_up(2 * SLICE_NS, PES[1]);
-        assert_eq!(next, None, "it is the other's turn");
-        assert_eq!(cores.turn(3 * SLICE_NS), Some(PES[2]));
+        let over = SLICE_NS + TURN_NS;
+        assert_eq!(cores.give_up(over, PES[1]), None, "it is the other's turn");
+        assert_eq!(cores.turn(over + SLICE_NS), Some(PES[2]));
         // A core that no PE needs is the other's at once.
-        assert_eq!(cores.give_up(3 * SLICE_NS + 1, PES[2]), None);
-        assert!(!cores.take(3 * SLICE_NS + 2, PES[3]));
-        assert!(cores.take(4 * SLICE_NS + 1, PES[0]), "its slice is over");
-    }
-
-    #[test]
-    fn a_begin_of_all_waits_for_a_core_only_behind_another_program() {
-        let late = |cores: &Cores| PES.map(|pe| cores.late_ns(pe));
-        let mut cores = on(Some(2), 1);
-        assert_eq!(late(&cores), [0; 4], "one is free");
-        assert!(cores.take(0, PES[0]));
-        assert_eq!(late(&cores), [0, SLICE_NS, 0, SLICE_NS]);
-        let mut alone = on(Some(2), 0);
-        assert!(alone.take(0, PES[0]) && alone.take(0, PES[1]));
-        assert_eq!(late(&alone), [0; 4]);
-        assert_eq!(late(&on(None, 3)), [0; 4]);
+        let now = over + SLICE_NS + 1;
+        assert_eq!(cores.give_up(now, PES[2]), None);
+        assert!(!cores.take(now + 1, PES[3]));
+        assert!(cores.take(now + SLICE_NS, PES[0]), "its slice is over");
     }
 
     #[test]
@@ -268,7 +243,7 @@ mod tests {
         assert!(cores.take(0, PES[1]));
         assert!(!cores.take(0, PES[2]));
         assert_eq!(cores.give_up(9, PES[1]), Some(PES[2]));
-        let next = cores.give_up(SLICE_NS, PES[2]);
+        let next = cores.give_up(TURN_NS, PES[2]);
         assert_eq!(next, None, "it is the other's turn");
     }
 }

@@ -25,8 +25,6 @@ pub struct PredictedPe {
     pub set_up: BTreeSet<MessageId>,
     /// Whether it has done nothing yet.
     pub fresh: bool,
-    /// When it can run first.
-    pub begins: u64,
     /// Transmissions in progress, while wires have no room for them.
     pub writes: VecDeque<Action>,
     /// When the work was requested.
@@ -52,7 +50,6 @@ impl PredictedPe {
             gathered: CoalescedFrames::default(),
             set_up: BTreeSet::new(),
             fresh: true,
-            begins: 0,
             writes: VecDeque::new(),
             began: 0,
             waiting_for_files_since: None,

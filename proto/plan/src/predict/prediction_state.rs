@@ -135,13 +135,10 @@ impl<'a> PredictionState<'a> {
         let tree = self.tree;
         let root = tree.root();
         let others = tree.pes().filter(|pe| *pe != root);
-        let all_begin = self.collective.begins_by_clock();
-        for (nth, pe) in std::iter::once(root).chain(others).enumerate() {
-            match all_begin {
-                true => self.begin_late(pe, nth),
-                false if pe == root => self.begin_first(pe),
-                false => {}
-            }
+        if !self.collective.begins_by_clock() {
+            self.begin_first(root);
+        }
+        for pe in std::iter::once(root).chain(others) {
             let is_triggered = self.collective.is_triggered(tree, pe);
             if is_triggered {
                 self.stations[pe.index()].round.handle_trigger(Time(0));
@@ -187,7 +184,7 @@ impl<'a> PredictionState<'a> {
     /// Lets a PE begin its next work.
     pub(super) fn look(&mut self, now: u64, at: PeId) -> Result<(), ProtocolError> {
         let station = &self.stations[at.index()];
-        if station.work.is_some() || now < station.begins {
+        if station.work.is_some() {
             return Ok(());
         }
         match self.next(now, at)? {

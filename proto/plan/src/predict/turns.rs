@@ -31,15 +31,6 @@ impl PredictionState<'_> {
         self.cores_of(at.index()).give_first(at.index());
     }
 
-    /// Delays a PE that wakes up with all others, as the `nth` of them, behind another program.
-    pub(super) fn begin_late(&mut self, at: PeId, nth: usize) {
-        let late_ns = self.cores_of(at.index()).late_ns(nth);
-        self.stations[at.index()].begins = late_ns;
-        if late_ns > 0 {
-            self.cause(late_ns, Event::Look(at));
-        }
-    }
-
     /// Takes the core of a thread, if it has one, and runs the thread that has waited longest.
     pub(super) fn give_up_core(&mut self, now: u64, thread: Thread) {
         let next = self.cores_of(thread).give_up(now, thread);

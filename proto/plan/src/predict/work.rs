@@ -6,7 +6,7 @@ use flitcast_proto::round::{Action, Sized};
 
 use super::predicted_pe::{FlitsOut, Work};
 use super::prediction_state::PredictionState;
-use crate::cost::COALESCED_FRAME_COST;
+use crate::cost::{COALESCED_FRAME_COST, COLD_BYTE_COST};
 
 impl PredictionState<'_> {
     /// Returns the nanoseconds until a PE that has waited for `waited_ns` continues, or begins the
@@ -41,7 +41,7 @@ impl PredictionState<'_> {
         let (message, bytes) = (piece.message, piece.bytes);
         let flits = self.flits(message, bytes) as f64;
         let calls = if along { COALESCED_FRAME_COST } else { 1.0 };
-        let mut core_ns = host.flit_ns * flits * calls + per_byte * bytes as f64;
+        let mut bytes_ns = per_byte * bytes as f64;
         let (ends, first_or_last) = match work {
             // The bytes were prepared for the first neighbour.
             Work::Out(Action::SendAgain { .. }) => (false, false),
@@ -52,11 +52,17 @@ impl PredictionState<'_> {
             Work::In(..) => (message.is_for(at), piece.is_last()),
         };
         if ends {
-            core_ns += host.end_ns_per_byte * bytes as f64;
-            if first_or_last {
-                core_ns += host.message_ns;
-            }
+            bytes_ns += host.end_ns_per_byte * bytes as f64;
         }
-        core_ns.round() as u64
+        // The following flits pass the same memory.
+        if host.first_ns > 0.0 && piece.offset == 0 {
+            bytes_ns += COLD_BYTE_COST * bytes_ns / flits.max(1.0);
+        }
+        let message_ns = if ends && first_or_last {
+            host.message_ns
+        } else {
+            0.0
+        };
+        (host.flit_ns * flits * calls + bytes_ns + message_ns).round() as u64
     }
 }

@@ -83,7 +83,10 @@ impl PeSchedule {
             return incoming.map(|hop| hop.from).collect();
         }
         match self.collective.direction() {
-            Direction::Down | Direction::Across => tree.parent(pe).into_iter().collect(),
+            Direction::Down | Direction::Across => {
+                let parent = tree.parent(pe).filter(|_| self.subtree_messages > 0);
+                parent.into_iter().collect()
+            }
             Direction::Up => {
                 let children = tree.children(pe).iter().zip(&self.child_messages);
                 let senders = children.filter(|(_, messages)| **messages > 0);

@@ -218,6 +218,8 @@ mod tests {
         for body in bodies {
             while reader.look().unwrap() == Look::Incomplete {
                 assert!(feed(reader, &mut rest, most) > 0);
+                // At any time.
+                reader.touch(body.len());
                 reads += 1;
                 held = held.max(reader.held_bytes());
             }

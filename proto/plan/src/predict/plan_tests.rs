@@ -4,7 +4,7 @@
 
 mod cases;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cases::{Case, cases};
 use flitcast_proto::items::ScheduledHop;
@@ -121,6 +121,21 @@ fn differences_of(mut sent: OfPorts<Flit>, planned: OfPorts<Vec<Flit>>) -> Vec<S
     differences
 }
 
+/// Returns the PEs whose schedules name other senders than those from which they receive flits.
+fn wrong_senders(case: &Case, schedules: &[PeSchedule], world: &PredictionState) -> Vec<String> {
+    let mut found: BTreeMap<PeId, BTreeSet<PeId>> = BTreeMap::new();
+    for (from, out, _) in &world.sent {
+        found.entry(out.to).or_default().insert(*from);
+    }
+    let named = case.tree.pes().map(|pe| {
+        let senders = schedules[pe.index()].senders(&case.tree, pe);
+        (pe, senders, found.remove(&pe).unwrap_or_default())
+    });
+    let wrong = named.filter(|(_, named, found)| named != found);
+    let wrong = wrong.map(|(pe, named, found)| format!("{pe}: {named:?} for {found:?}"));
+    wrong.collect()
+}
+
 /// Returns the static schedule of a round.
 fn hops_of(schedules: &[PeSchedule]) -> Vec<ScheduledHop> {
     let of_sender = |(pe, schedule): (u32, &PeSchedule)| {
@@ -163,6 +178,7 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
         }
     }
     let mut differences = differences_of(sent, of_ports);
+    differences.extend(wrong_senders(case, &schedules, &world));
     let timed = match is_out_of_order(planned) {
         true => &of_hops(&hops_of(&schedules), true),
         false => planned,

@@ -215,7 +215,10 @@ fn flits_are_as_large_as_is_best_and_the_report_says_why() {
 #[test]
 fn a_flit_size_that_is_asked_for_is_taken() {
     // Where no size is quicker, the default stays.
-    for more in ["64KiB --link rate=50mbit --flit-size 64KiB", "2KiB"] {
+    for more in [
+        "64KiB --link rate=50mbit --flit-size 64KiB",
+        "2KiB --link latency=5ms",
+    ] {
         let report = chosen(&format!("broadcast --tree path:5 --size {more}"));
         assert_eq!(report["flit_bytes"], 65_536);
         assert!(report["flit_choice"].is_null());

@@ -93,23 +93,29 @@ fn first_clause(help: &str) -> &str {
     }
 }
 
-/// Returns the help with its lines broken at spaces; what follows begins below the text of its line. Values
+/// Returns the help with its lines broken at spaces, for a terminal of that many columns; what follows begins below the text of its line. Values
 /// that do not fit into the line of an option are those of the long help.
-pub fn wrapped(help: &str) -> String {
+pub fn wrapped(help: &str, columns: Option<usize>) -> String {
+    let columns = columns.unwrap_or(COLUMNS).min(COLUMNS);
     let mut out = String::new();
     for line in help.lines() {
         let values = line.find(" [possible values: ");
-        let is_long = line.chars().count() > COLUMNS;
+        let is_long = line.chars().count() > columns;
         let line = &line[..values.filter(|_| is_long).unwrap_or(line.len())];
         let begin = line.chars().take(INDENTATION).collect::<String>();
         let text = begin.rfind("  ").map_or(0, |place| place + 2);
+        // On a narrow terminal, a word may not fit there.
+        let text = text.min(columns / 2);
         let mut rest = line.to_owned();
-        while rest.chars().count() > COLUMNS {
+        while rest.chars().count() > columns {
             let most = rest
                 .char_indices()
-                .nth(COLUMNS + 1)
+                .nth(columns + 1)
                 .map_or(rest.len(), |(at, _)| at);
-            let Some(space) = rest[..most].rfind(' ').filter(|space| *space > text) else {
+            let before = rest[..most].rfind(' ').filter(|space| *space > text);
+            // A word that is longer is not broken.
+            let after = || Some(most + rest[most..].find(' ')?);
+            let Some(space) = before.or_else(after) else {
                 break;
             };
             out.push_str(rest[..space].trim_end());
@@ -154,12 +160,21 @@ mod tests {
 
     fn check(mut command: Command) {
         let name = command.get_display_name().unwrap_or_default().to_owned();
-        let short = wrapped(&command.render_help().to_string());
-        let lines = short.lines().count();
+        let [short, long] = [command.render_help(), command.render_long_help()];
+        let [short, long] = [short.to_string(), long.to_string()];
+        let lines = wrapped(&short, None).lines().count();
         assert!(lines <= 40, "{name}: {lines} lines\n{short}");
-        let long = wrapped(&command.render_long_help().to_string());
-        for line in short.lines().chain(long.lines()) {
-            assert!(line.chars().count() <= COLUMNS, "{name}: {line}");
+        for (columns, text) in [40, 60, COLUMNS]
+            .into_iter()
+            .flat_map(|it| [(it, &short), (it, &long)])
+        {
+            for line in wrapped(text, Some(columns)).lines() {
+                let is_one = line.split_whitespace().count() == 1;
+                assert!(
+                    line.chars().count() <= columns || is_one,
+                    "{name}, {columns}: {line}"
+                );
+            }
         }
         command.get_subcommands().cloned().for_each(check);
     }
@@ -192,7 +207,7 @@ mod tests {
     #[test]
     fn lines_continue_below_their_text() {
         let line = format!("  - name:  {}", "word ".repeat(20));
-        let broken = wrapped(&line);
+        let broken = wrapped(&line, None);
         let second = broken.lines().nth(1).expect("a second line");
         assert!(second.starts_with("           word"), "{broken}");
         assert_eq!(

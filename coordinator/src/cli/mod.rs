@@ -113,7 +113,8 @@ fn not_parsed(error: clap::Error) -> ExitCode {
             return refuse(&[text.strip_prefix("error: ").unwrap_or(&text).trim_end()]);
         }
         true => io::stderr().write_all(styled(&text, screen::on_stderr).as_bytes()),
-        false => io::stdout().write_all(styled(&wrapped(&text), screen::on_stdout).as_bytes()),
+        false => io::stdout()
+            .write_all(styled(&wrapped(&text, screen::columns()), screen::on_stdout).as_bytes()),
     };
     ExitCode::from(error.exit_code() as u8)
 }

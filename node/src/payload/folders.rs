@@ -6,7 +6,7 @@ use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
 use rustix::fs::syncfs;
@@ -14,6 +14,7 @@ use rustix::fs::syncfs;
 use super::durability::sync;
 use super::hidden::WORK_PREFIX;
 use super::target::above;
+use crate::system::process::user;
 
 /// Creates a folder and its missing parents, and returns when their names are durable.
 ///
@@ -34,6 +35,7 @@ pub fn create_durable(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
         made => made?,
     }
+    check_private(folder)?;
     match File::open(parent) {
         // The parent may be writable but not readable; then the whole file system is synced.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -45,12 +47,31 @@ pub fn create_durable(folder: &Path) -> io::Result<()> {
 
 /// Creates one folder. A working folder of `flitcast map` is accessible to its user alone.
 fn make(folder: &Path) -> io::Result<()> {
-    let is_work = |part: &OsStr| part.as_bytes().starts_with(WORK_PREFIX.as_bytes());
     let mut builder = DirBuilder::new();
     if folder.iter().any(is_work) {
         builder.mode(0o700);
     }
     builder.create(folder)
+}
+
+/// Returns whether this is the name of a working folder of `flitcast map`.
+fn is_work(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(WORK_PREFIX.as_bytes())
+}
+
+/// Checks that a working folder is accessible to this user alone: where all users may create folders, another
+/// one could have created it first, to read shards or to replace them.
+fn check_private(folder: &Path) -> io::Result<()> {
+    let mut above = folder.ancestors();
+    let Some(work) = above.find(|above| above.file_name().is_some_and(is_work)) else {
+        return Ok(());
+    };
+    let found = std::fs::symlink_metadata(work)?;
+    if found.is_dir() && found.uid() == user() && found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let why = format!("`{}` is accessible to other users", work.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 #[cfg(test)]
@@ -69,6 +90,23 @@ mod tests {
         std::fs::write(dir.path().join("file"), "")?;
         assert!(create_durable(&dir.path().join("file")).is_err());
         assert!(create_durable(&dir.path().join("file/below")).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn a_working_folder_is_for_one_user() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let inside = |name: &str| dir.path().join(format!("{WORK_PREFIX}{name}/in"));
+        let above = |name: &str| dir.path().join(format!("{WORK_PREFIX}{name}"));
+        create_durable(&inside("own"))?;
+        create_durable(&inside("own"))?;
+        assert_eq!(above("own").metadata()?.mode() & 0o777, 0o700);
+        DirBuilder::new().mode(0o755).create(above("open"))?;
+        std::os::unix::fs::symlink(above("own"), above("link"))?;
+        for name in ["open", "link"] {
+            let refused = create_durable(&inside(name)).map_err(|error| error.kind());
+            assert_eq!(refused, Err(io::ErrorKind::PermissionDenied), "{name}");
+        }
         Ok(())
     }
 }

@@ -238,6 +238,18 @@ pub fn clear_dead(work: &Path) {
     }
 }
 
+/// Removes a working folder in which nothing but the mark of its run is left.
+pub fn remove_if_empty(work: &Path) {
+    let Ok(mut left) = std::fs::read_dir(work) else {
+        return;
+    };
+    if left.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK_FILE)) {
+        // If one of these fails, the next run beside it removes the folder.
+        let _ = std::fs::remove_file(work.join(LOCK_FILE));
+        let _ = std::fs::remove_dir(work);
+    }
+}
+
 /// Removes a working folder with the parts of all PEs, after all processes in it have ended: the
 /// command of a PE that died may be ending just now.
 pub fn clear_away(work: &Path) -> io::Result<()> {

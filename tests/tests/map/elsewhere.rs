@@ -109,11 +109,14 @@ fn nobody_runs_commands_over_plain_connections_that_join() {
 }
 
 #[test]
-fn hosts_of_their_own_need_a_folder_to_work_in() {
+fn pes_that_join_need_a_folder_to_work_in() {
     let cluster = cluster();
     let line = "map --input @/in --output @/out --cluster @/cluster.toml -- true";
     let refused = cluster.dir.run(line);
-    refused.fails(2, &["give --work DIR, a folder on each of them"]);
+    refused.fails(
+        2,
+        &["give --work DIR, a folder below those that each of them lends"],
+    );
 }
 
 /// P0 lists the shards, and moves the results to their places.

@@ -1,6 +1,8 @@
 //! PEs with separate files: shards that wait behind a slow command, or at a PE that died, are sent to
 //! another PE.
 
+use std::path::Path;
+
 use flitcast_tests::processes::until;
 use flitcast_tests::{Running, hosts, start};
 use rustix::process::Signal;
@@ -29,6 +31,23 @@ const STARTING: &str = "exec \"$0\" \"$@\"";
 /// Returns a script that starts a PE, but does something else for the first time that there is a flag.
 fn starting_again(other: &str) -> String {
     format!("[ -e @/flag ] && mkdir @/again && {other}; {STARTING}")
+}
+
+/// Shards and results of hosts that share nothing are meanwhile in a folder that each of them has.
+#[test]
+fn hosts_work_below_var_tmp() {
+    let place = place(STARTING);
+    let line = "map --input @/in --output @/results --cluster @/cluster -- pwd";
+    let mut words = place.dir.words(line);
+    words[2].push_str(" put");
+    start(words).finish().ok();
+    for shard in ["a", "b"] {
+        let directory = place.dir.read(&format!("results/{shard}/stdout"));
+        let below = directory.strip_prefix("/var/tmp/").expect(&directory);
+        let (work, _) = below.split_once('/').expect("it is deeper");
+        assert!(work.starts_with(".flitcast-map-"), "{directory}");
+        assert!(!Path::new("/var/tmp").join(work).exists(), "{directory}");
+    }
 }
 
 /// Starts `map` with these options and a script in which `@` is the folder of the place.

@@ -30,6 +30,9 @@ use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::units::parse_time;
 
+/// Default of `--work` on other hosts: on each Linux, all users may create folders there, and it is on a disk.
+const WORK_ON_HOSTS: &str = "/var/tmp";
+
 const EXAMPLES: &str = "\
 Examples:
   flitcast map --input shards --output results -- wc -w
@@ -69,7 +72,8 @@ pub struct MapArgs {
     #[arg(long, requires = "joblog", conflicts_with = "spread")]
     resume: bool,
     /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
-    /// absolute path on each PE's host [default: beside the output, if all PEs are on this host].
+    /// absolute path on each PE's host [default: beside the output if all PEs are on this host, or else
+    /// /var/tmp].
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
     /// Keep that hidden folder.
@@ -160,9 +164,9 @@ impl Map {
                 let work = work.display();
                 faults.push(anyhow!("--work {work}: give the path from the root"));
             }
-            None if is_spread => faults.push(anyhow!(
-                "the PEs are on hosts of their own: give --work DIR, a folder on each of them \
-                 where shards and results may lie meanwhile"
+            None if placement.is_some_and(|places| places.is_joined()) => faults.push(anyhow!(
+                "the PEs join: give --work DIR, a folder below those that each of them lends, where shards \
+                 and results may lie meanwhile"
             )),
             _ => {}
         }
@@ -182,7 +186,7 @@ impl Map {
                 faults.extend(fault.map(anyhow::Error::from));
             }
         }
-        let work = working_folder(&args)
+        let work = working_folder(&args, is_spread)
             .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
         let scatter = work.as_ref().ok().and_then(|work| {
             let round = args.round(args.input.clone(), work.join("in"), false);
@@ -322,12 +326,15 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 }
 
 /// Returns the path of a new folder.
-fn working_folder(args: &MapArgs) -> io::Result<PathBuf> {
-    let beside = || {
-        let output = std::path::absolute(&args.output)?;
-        Ok(output.parent().unwrap_or(&output).to_owned())
+fn working_folder(args: &MapArgs, is_spread: bool) -> io::Result<PathBuf> {
+    let above = match &args.work {
+        Some(work) => work.clone(),
+        None if is_spread => PathBuf::from(WORK_ON_HOSTS),
+        None => {
+            let output = std::path::absolute(&args.output)?;
+            output.parent().unwrap_or(&output).to_owned()
+        }
     };
-    let above = args.work.clone().map_or_else(beside, io::Result::Ok)?;
     let prefix = match args.keep_work {
         true => KEPT_WORK_PREFIX,
         false => WORK_PREFIX,

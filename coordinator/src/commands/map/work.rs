@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use flitcast_node::payload::remove;
-use flitcast_node::task::{WorkLock, clear_away, clear_dead};
+use flitcast_node::task::{WorkLock, clear_away, clear_dead, remove_if_empty};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
@@ -62,10 +62,13 @@ pub async fn clear(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
-    if map.scatter.site.placement.is_spread() {
-        return clear_everywhere(map, gone, logs, interrupts).await;
-    }
     let work = map.work.clone();
+    if map.scatter.site.placement.is_spread() {
+        clear_everywhere(map, gone, logs, interrupts).await?;
+        // The PEs on this host could not remove the mark of this run.
+        tokio::task::spawn_blocking(move || remove_if_empty(&work)).await?;
+        return Ok(());
+    }
     let cleared = tokio::task::spawn_blocking(move || clear_away(&work)).await?;
     cleared.context("cannot remove the working folder")
 }

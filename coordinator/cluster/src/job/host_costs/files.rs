@@ -166,7 +166,7 @@ impl Factors {
 /// outweigh all earlier ones.
 const PRIOR: Prior<FACTORS> = Prior {
     // A first round starts threads and touches new memory, which the measurement does not.
-    costs: [1.3, 1.1, 1.0, 1.1, 1.0, 1.0, 1.0, 1.0, 1.0],
+    costs: [6.0, 1.1, 1.0, 1.8, 1.0, 1.0, 1.0, 1.0, 1.0],
     // The first-round factor depends on the previous work of the threads.
     log_deviations: [0.8, 0.4, 0.4, 0.5, 0.5, 0.7, 0.7, 0.7, 0.7],
     // Disks and processors differ independently.

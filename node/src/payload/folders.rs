@@ -59,13 +59,17 @@ fn is_work(name: &OsStr) -> bool {
     name.as_bytes().starts_with(WORK_PREFIX.as_bytes())
 }
 
-/// Checks that a working folder is accessible to this user alone: where all users may create folders, another
-/// one could have created it first, to read shards or to replace them.
+/// Checks that a working folder is accessible to this user alone if all users may create folders beside it:
+/// another one could have created it first, to read shards or to replace them.
 fn check_private(folder: &Path) -> io::Result<()> {
     let mut above = folder.ancestors();
     let Some(work) = above.find(|above| above.file_name().is_some_and(is_work)) else {
         return Ok(());
     };
+    let beside = above.next().map(std::fs::symlink_metadata).transpose()?;
+    if beside.is_none_or(|beside| beside.mode() & 0o002 == 0) {
+        return Ok(());
+    }
     let found = std::fs::symlink_metadata(work)?;
     if found.is_dir() && found.uid() == user() && found.mode() & 0o077 == 0 {
         return Ok(());
@@ -76,6 +80,9 @@ fn check_private(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -93,6 +100,10 @@ mod tests {
         Ok(())
     }
 
+    fn refused() -> Result<(), io::ErrorKind> {
+        Err(io::ErrorKind::PermissionDenied)
+    }
+
     #[test]
     fn a_working_folder_is_for_one_user() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
@@ -103,9 +114,12 @@ mod tests {
         assert_eq!(above("own").metadata()?.mode() & 0o777, 0o700);
         DirBuilder::new().mode(0o755).create(above("open"))?;
         std::os::unix::fs::symlink(above("own"), above("link"))?;
-        for name in ["open", "link"] {
-            let refused = create_durable(&inside(name)).map_err(|error| error.kind());
-            assert_eq!(refused, Err(io::ErrorKind::PermissionDenied), "{name}");
+        let created = |name| create_durable(&inside(name)).map_err(|error| error.kind());
+        // Only this user creates folders here, whatever a file system says about their owner.
+        assert_eq!(created("open"), Ok(()));
+        std::fs::set_permissions(dir.path(), Permissions::from_mode(0o1777))?;
+        for (name, expected) in [("own", Ok(())), ("open", refused()), ("link", refused())] {
+            assert_eq!(created(name), expected, "{name}");
         }
         Ok(())
     }

@@ -106,11 +106,11 @@ function nameBars({ pen, font, back }, spans) {
   pen.globalAlpha = 1;
 }
 
-/// Whether black is better to read on it than white.
+/// Whether black is better to read on it than white. Bars let a dark background through, too.
 function isBright(colour) {
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255);
   const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.18;
+  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > (theme.dark ? 0.25 : 0.18);
 }
 
 function drawTick({ pen, back }, span) {

@@ -18,6 +18,7 @@ function frame(parent, { width, height, left = 58, bottom = 40, below = 0, top =
   const up = ticks(y.from, y.to, (inner.bottom - inner.top) / 45);
   const writeY = y.write ?? axisTime(up.step, y.to).write;
   for (const at of up.list) {
+    if (writeY(at) === "") continue;
     put(root, "path", { class: "rule", d: `M${inner.left - 4},${atY(at)}H${inner.right}` });
     put(root, "text", { class: "muted", x: inner.left - 7, y: atY(at) + 4, "text-anchor": "end" }, writeY(at));
   }
@@ -152,11 +153,19 @@ function drawRounds() {
     if (isShown) put(root, "circle", { class: "shown", cx: atX(ns), cy: atRound(i), r: 6 });
   });
   const marks = [[middle, "median", "median"], [predictedNs, "predicted", "predicted"]].sort((a, b) => a[0] - b[0]);
-  marks.forEach(([ns, kind, name], i) => {
-    put(root, "path", { class: kind, d: `M${atX(ns)},${inner.top - 4}V${inner.bottom + strip}` });
-    // The two labels stand apart: the left one ends at its line, the right one begins there.
+  // The two labels stand apart: the left one ends at its line, the right one begins there.
+  const labels = marks.map(([ns], i) => {
     const left = i === 0 ? atX(ns) - 60 > inner.left : atX(ns) + 66 > inner.right;
-    put(root, "text", { class: "halo", x: atX(ns) + (left ? -5 : 5), y: 14, "text-anchor": left ? "end" : "start" }, name);
+    return { left, x: atX(ns) + (left ? -5 : 5) };
+  });
+  // At the edge of the chart both are at the same side of their lines.
+  const [first, second] = labels;
+  if (first.left && second.left) first.x = Math.min(first.x, second.x - 66);
+  if (!first.left && !second.left) second.x = Math.max(second.x, first.x + 66);
+  marks.forEach(([ns, kind, name], i) => {
+    const { left, x } = labels[i];
+    put(root, "path", { class: kind, d: `M${atX(ns)},${inner.top - 4}V${inner.bottom + strip}` });
+    put(root, "text", { class: "halo", x, y: 14, "text-anchor": left ? "end" : "start" }, name);
   });
 }
 

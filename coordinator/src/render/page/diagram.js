@@ -251,6 +251,10 @@ function drawAxis({ pen, text, muted, back, line, accent, font }, grid) {
   pen.fillRect(0, AXIS - 1, width, 1);
   pen.font = `12px ${font}`;
   pen.textBaseline = "alphabetic";
+  drawEnds(pen, [
+    { at: roundNs, name: "measured", ink: text, dashes: [] },
+    { at: predictedNs, name: "predicted", ink: accent, dashes: [5, 4] },
+  ]);
   const { unit, write } = axisTime(grid.step, Math.abs(diagram.to));
   let free = gutter;
   for (const at of grid.list) {
@@ -258,15 +262,14 @@ function drawAxis({ pen, text, muted, back, line, accent, font }, grid) {
     const half = pen.measureText(label).width / 2;
     const x = Math.max(gutter + half + 2, Math.min(toX(at), width - half - 2));
     if (x - half < free || toX(at) < gutter) continue;
+    // The lines of measured and predicted ends do not run through this text.
+    pen.fillStyle = back;
+    pen.fillRect(x - half - 2, AXIS - 21, 2 * half + 4, 18);
     pen.fillStyle = muted;
     pen.textAlign = "center";
     pen.fillText(label, x, AXIS - 8);
     free = x + half + 8;
   }
-  drawEnds(pen, [
-    { at: roundNs, name: "measured", ink: text, dashes: [] },
-    { at: predictedNs, name: "predicted", ink: accent, dashes: [5, 4] },
-  ]);
 }
 
 /// The pointer's place in time.
@@ -305,17 +308,21 @@ function drawEnds(pen, all) {
     pen.lineTo(x, height);
     pen.stroke();
     const sides = ends.length > 1 && i === 0 ? ["right", "left"] : ["left", "right"];
-    for (const label of [`${name} ${time(at)}`, time(at), name]) {
+    const placed = (label, align, edge) => {
       const room = pen.measureText(label).width + 8;
-      const place = sides
-        .map((align) => (align === "left" ? { align, from: x, to: x + room } : { align, from: x - room, to: x }))
-        .find(({ from, to }) => from > gutter && to < width && taken.every((t) => to <= t.from || from >= t.to));
-      if (!place) continue;
-      taken.push(place);
-      pen.textAlign = place.align;
-      pen.fillText(label, x + (place.align === "left" ? 5 : -5), 17);
-      break;
-    }
+      const from = align === "left" ? edge : edge - room;
+      return { label, align, from, to: from + room };
+    };
+    const labels = [`${name} ${time(at)}`, time(at), name];
+    const places = labels.flatMap((label) => sides.map((align) => placed(label, align, x)));
+    // Where there is no room at the line, it stands at the left of the other name, in the colour of its line.
+    if (taken.length) places.push(...labels.map((label) => placed(label, "right", taken[0].from)));
+    const isFree = ({ from, to }) => from > gutter && to < width && taken.every((t) => to <= t.from || from >= t.to);
+    const place = places.find(isFree);
+    if (!place) return;
+    taken.push(place);
+    pen.textAlign = place.align;
+    pen.fillText(place.label, place.align === "left" ? place.from + 5 : place.to - 5, 17);
   });
   pen.setLineDash([]);
 }
@@ -361,7 +368,9 @@ function drawGutter(paper) {
   let left = 6;
   if (data.is_over_tree) {
     const deepest = Math.max(1, ...run.pes.map((pe) => pe.depth));
-    const indent = Math.min(9, (gutter - 74) / deepest);
+    pen.font = `600 12px ${font}`;
+    const names = groups.filter((group) => !group.open).map((group) => pen.measureText(groupName(group)).width);
+    const indent = Math.min(9, (gutter - Math.max(74, ...names.map((width) => width + 19))) / deepest);
     left = 16 + deepest * indent;
     if (indent >= 1) drawTree(paper, (pe) => 7 + peOf.get(pe).depth * indent);
   }

@@ -204,7 +204,7 @@ function setUpDiagram() {
   const unfolded = Math.min(data.rows.length, MOST_ROWS);
   diagram.rowHeight = Math.min(48, Math.max(34, Math.floor(640 / unfolded)));
   // More of them hide everything.
-  diagram.shows.crossings = runs.measured.flat().length <= 3000;
+  diagram.shows.crossings = runs.measured.flat().length <= 1500;
   byId("fold").hidden = !areGrouped();
   byId("fold").addEventListener("click", foldAll);
 

@@ -19,7 +19,9 @@ function latestBefore(list, time, fits) {
 /// What a span waited for: its counterpart at the other end, the port, or what came in before.
 function causeOf(span, lists) {
   const own = lists[span.pe].filter((one) => one !== span);
-  const onPort = latestBefore(own, span.begin, (one) => one.port === span.port && one.end <= span.begin);
+  // A receipt takes almost no time on a port, so that only other receipts wait for one.
+  const mayDelay = (one) => span.item === "receipt" || one.item !== "receipt";
+  const onPort = latestBefore(own, span.begin, (one) => one.port === span.port && one.end <= span.begin && mayDelay(one));
   if (span.port === 2) return latestBefore(own, span.begin, (one) => one.port === 1 && one.item === span.item);
   if (span.port === 1) return onPort && span.far && onPort.end > span.far.begin ? onPort : span.far ?? onPort;
   const permits = (one) => one.port === 1 && (one.item === span.item || (one.control && one.item !== "receipt"));

@@ -6,7 +6,11 @@ function drawSummary() {
   const title = `${run.operation} ${run.tree}`;
   document.title = `${title} – Flitcast`;
   byId("title").textContent = `${title}: ${algorithm}`;
-  byId("command").textContent = data.command;
+  // Lines break between words, not within --options.
+  data.command.split(" ").forEach((word, i) => {
+    if (i) byId("command").append(" ");
+    put(byId("command"), "span", {}, word);
+  });
 
   const tile = (value, name) => {
     const box = put(byId("tiles"), "div", { class: "tile" });
@@ -40,7 +44,7 @@ function drawSummary() {
   else fact("Network", `${run.tree}: ${count}`);
   fact("Messages", lengthsInWords());
   const why = run.flit_choice;
-  const instead = why ? `: ${time(nanos(why.predicted_us))} instead of ${time(nanos(why.usual_us))} at 64 KiB` : "";
+  const instead = why ? `: ${time(nanos(why.predicted_us))} instead of ${time(nanos(why.usual_us))} at 64${THIN}KiB` : "";
   fact("Flits", `of ${bytes(run.flit_bytes)}${instead}`);
   const { trees } = run;
   if (trees?.dealt) fact("Trees", `${trees.count} at once, ${trees.dealt}: ${time(nanos(trees.predicted_us))} instead of ${time(nanos(trees.one_us))} on one`);

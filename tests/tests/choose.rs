@@ -154,7 +154,7 @@ fn with_a_tree_to_choose_the_named_algorithm_runs() {
 fn one_line_says_why() {
     let line = "scatter --tree auto --network complete:5 --size 8KiB";
     let text = printed(&format!("{line} {LINK} -v"));
-    let is_told = |line: &&str| line.starts_with("  chosen: ");
+    let is_told = |line: &&str| line.starts_with("  chosen  ");
     let line = text.lines().find(is_told).expect("a line");
     for part in [" predicted, the least of ", " predictions in "] {
         assert!(line.contains(part), "{line}");

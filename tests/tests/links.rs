@@ -140,7 +140,11 @@ fn not_every_edge_alike_is_measured_whole() {
     let text = "parents = [0, 0, 0, 1]\n[[edges]]\nchild = 3\nlatency = '40ms'\n";
     let path = dir.put("tree.toml", text);
     let tree = format!("--tree file:{} --link latency=30ms", path.display());
-    assert_measured(&tree, "1", "2 of 4 edges whole; on one machine");
+    assert_measured(
+        &tree,
+        "1",
+        "2 of 4 edges measured; the others are on this machine",
+    );
 
     let mut text = "link = 'latency=30ms'\n".to_owned();
     for (pe, more) in [
@@ -156,7 +160,7 @@ fn not_every_edge_alike_is_measured_whole() {
     }
     let path = dir.put("cluster.toml", text);
     let cluster = format!("--cluster {}", path.display());
-    let told = "2 of 4 edges whole; of the others the latencies";
+    let told = "2 of 4 edges measured; of the others only the latencies";
     assert_measured(&cluster, "null", told);
 }
 

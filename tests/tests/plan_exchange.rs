@@ -112,7 +112,7 @@ fn four_hosts_exchange_by_rounds_in_9_steps_and_by_shifts_in_14() {
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
     refused_each("plan", "
-        gossip --tree path:3 --lengths 1,2 | 2 length(s) given, but 3 needed | from P0 to P2
+        gossip --tree path:3 --lengths 1,2 | 2 lengths are given, but 3 needed | from P0 to P2
         gossip --tree path:3 --lengths x1,2,3 --algorithm halves | `x1,2,3` is neither | auto, flood and, with --ports multi
         gossip --tree path:3 --lengths 1,-2,3 | the length of P1
         gossip --tree path:3 --lengths equal:1 --algorithm ring-emulation | --ports multi

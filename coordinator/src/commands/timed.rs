@@ -21,7 +21,7 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::values::AUTO;
 use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
 use flitcast_cluster::rounds::outcome::{by_row, bytes_by_row};
-use flitcast_cluster::text::figures::{fitted, micros, table};
+use flitcast_cluster::text::figures::{beside, fitted, micros, table};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::counted;
@@ -252,7 +252,8 @@ impl TimedPlan {
         );
         let mut out = heading(request, &what) + "\n\n";
         if let Some(choice) = &request.choice {
-            out.push_str(&format!("  chosen: {choice}\n\n"));
+            out.push_str(&beside("chosen", 13, &choice.to_string(), columns()));
+            out.push('\n');
         }
         let mut rows = table(["PE", "parent", "depth", "bytes", "predicted"]);
         let (bytes, arrivals) = self.by_pe();

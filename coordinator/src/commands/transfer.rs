@@ -95,7 +95,8 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
             Format::Json => json(request, outcome, &story),
             _ => {
                 let (detail, columns) = (screen::detail(), screen::columns());
-                let more = (detail == Detail::Full).then(|| certificates::table(request, outcome));
+                let more = (detail == Detail::Full)
+                    .then(|| certificates::table(request, outcome, columns));
                 report::table(request, outcome, detail, columns)
                     + &more.unwrap_or_default()
                     + &story.lines()

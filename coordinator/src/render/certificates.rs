@@ -3,12 +3,15 @@
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::certificates::{Certificates, StreamFigures};
 use flitcast_cluster::rounds::outcome::Outcome;
-use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::figures::{self, beside, fitted};
 use flitcast_cluster::text::units::{Bytes, Nanos};
 
+/// Columns that a narrow terminal has no room for, the least important first.
+const LEAST: [&str; 6] = ["bytes", "first flit", "ordered", "certified", "took", "n"];
+
 /// Returns the table: for each PE its planned figures, and below them those of the shown round. It is
-/// empty if there are no certificates.
-pub fn table(request: &Request, outcome: &Outcome) -> String {
+/// empty if there are no certificates. At most `width` characters wide.
+pub fn table(request: &Request, outcome: &Outcome, width: Option<usize>) -> String {
     let tree = &request.site.tree;
     let certificates = Certificates::of(tree, &outcome.rounds);
     let mut table = figures::table(vec![
@@ -43,9 +46,12 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
         Some(round) => format!("as planned, and as received in round {}", round.0),
         None => "as planned".to_owned(),
     };
+    let heading =
+        format!("{shown}: a stream begins at c at the earliest, takes n, and is ordered for s");
     format!(
-        "\n  certificates {shown}: c at the earliest, n long, TRANSMIT AFTER s\n\n{}",
-        lines(table, 2)
+        "\n{}\n{}",
+        beside("certificates", 13, &heading, width),
+        fitted(table, 2, &LEAST, width)
     )
 }
 

@@ -47,7 +47,8 @@ pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option
     let mut out = format!("{}\n\n", on_stdout(Style::Bold, &heading.join("\n")));
     let choice = &outcome.rounds.decisions.choice;
     if let Some(choice) = choice.as_ref().filter(|_| is_full) {
-        out.push_str(&format!("  chosen: {choice}\n\n"));
+        out.push_str(&beside("chosen", INDENT, &choice.to_string(), width));
+        out.push('\n');
     }
     out.push_str(&rows(request, outcome, is_full, width));
     out.push('\n');
@@ -59,7 +60,11 @@ pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option
 
 /// Returns the table of the PEs: of all, or of the slowest and those with most bytes.
 fn rows(request: &Request, outcome: &Outcome, is_full: bool, width: Option<usize>) -> String {
-    let mut header = vec!["PE", "parent", "depth", "bytes", "predicted"];
+    let mut header = vec!["PE", "bytes", "predicted"];
+    let has_tree = request.way.operation.fits().stays_in_tree();
+    if has_tree {
+        header.splice(1..1, ["parent", "depth"]);
+    }
     let has_nodes = nodes(request).is_some();
     if has_nodes {
         header.insert(1, "node");
@@ -70,16 +75,23 @@ fn rows(request: &Request, outcome: &Outcome, is_full: bool, width: Option<usize
         _ => &["measured", "min", "max", "peak memory"],
     });
     let mut table = figures::table(header);
-    let most = if is_full { usize::MAX } else { SHORT_ROWS };
+    // A line about one other PE would take as much room as its row.
+    let are_few = outcome.pes.len() <= SHORT_ROWS + 1;
+    let most = if is_full || are_few {
+        usize::MAX
+    } else {
+        SHORT_ROWS
+    };
     let shown = notable(&outcome.pes, most);
     for pe in &shown {
         table.add_row(row(request, pe));
     }
-    let names = if has_nodes { 1 } else { 2 };
+    let names = if has_tree && !has_nodes { 2 } else { 1 };
     let mut out = fitted(table, names, &LEAST, width);
     if let others @ 1.. = outcome.pes.len() - shown.len() {
-        let others = counted(others as u64, "other PE", "other PEs");
-        out.push_str(&format!("  and {others}: -v lists all\n"));
+        out.push_str(&format!(
+            "  and {others} other PEs, which were not the slowest: -v lists all\n"
+        ));
     }
     out
 }
@@ -148,16 +160,18 @@ fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
     let spread = |pick: fn(MedianMinMax) -> u64| nanos(pe.measured.map(pick));
     let parent = request.site.tree.parent(pe.pe);
-    let mut row = vec![
-        request.site.placement.called(pe.pe),
-        parent.map_or("-".to_owned(), |parent| parent.to_string()),
-        request.site.tree.depth(pe.pe).to_string(),
+    let mut row = vec![request.site.placement.called(pe.pe)];
+    if request.way.operation.fits().stays_in_tree() {
+        row.push(parent.map_or("-".to_owned(), |parent| parent.to_string()));
+        row.push(request.site.tree.depth(pe.pe).to_string());
+    }
+    row.extend([
         match parent.is_some() || request.way.operation.collective().is_of_pairs() {
             true => Bytes(pe.bytes).to_string(),
             false => "-".to_owned(),
         },
         nanos(pe.predicted_ns),
-    ];
+    ]);
     if let Some(nodes) = nodes(request) {
         row.insert(1, nodes[pe.pe.index()].to_string());
     }
@@ -352,10 +366,13 @@ fn preparation(request: &Request, outcome: &Outcome) -> Vec<Line> {
         let edges = request.site.tree.count() - 1;
         let whole = edges - alike().count();
         let why = match first.asked {
-            true => "of the others the latencies, their rates are taken to be alike",
-            false => "on one machine, the others are taken to be alike",
+            true => "of the others only the latencies, and their rates are assumed to be equal",
+            false => "the others are on this machine, too, and assumed to be equal",
         };
-        out.push(line("", format!("{whole} of {edges} edges whole; {why}")));
+        out.push(line(
+            "",
+            format!("{whole} of {edges} edges measured; {why}"),
+        ));
     }
     let costs = &outcome.rounds.costs;
     let machines = match (costs.keys.len(), request.site.placement.is_spread()) {

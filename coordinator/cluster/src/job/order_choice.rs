@@ -100,6 +100,9 @@ impl fmt::Display for ScatterOrder {
                 "searched for: {predicted} instead of {tail_first} largest tail first"
             )?,
         }
+        if self.bound_ns == 0 {
+            return Ok(());
+        }
         write!(
             f,
             "; {} no less than {}, ",

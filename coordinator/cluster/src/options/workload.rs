@@ -8,6 +8,7 @@ use std::str::FromStr;
 use flitcast_proto::seeded::SplitMix64;
 
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
+use crate::text::words::counted;
 
 /// The lengths of M_1..M_n, before `n` is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,9 +119,9 @@ impl Lengths {
         let lengths: Vec<u64> = match self {
             Lengths::List(list) if list.len() != n => {
                 return Err(format!(
-                    "{} length(s) given, but {n} needed: one for each PE from P{first} to P{} (for the \
-                     same length everywhere, write equal:LENGTH)",
-                    list.len(),
+                    "{} given, but {n} needed: one for each PE from P{first} to P{} (for the same length \
+                     everywhere, write equal:LENGTH)",
+                    counted(list.len() as u64, "length is", "lengths are"),
                     first + n - 1
                 ));
             }

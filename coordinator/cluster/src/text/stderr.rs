@@ -16,6 +16,8 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::system::terminal;
+use crate::text::figures::wrapped;
 use crate::text::pe_names::{in_log_line, with_names};
 use crate::text::printable::{in_one_line, printable};
 use crate::text::screen::{Style, on_stderr};
@@ -28,6 +30,9 @@ const QUEUED_BYTES: usize = 4 << 20;
 
 /// Maximum time that the end of the process waits for the rest to be written.
 const AT_EXIT: Duration = Duration::from_secs(5);
+
+/// Number of spaces in front of what follows of a divided line, beside those of its beginning.
+const FURTHER: usize = 4;
 
 /// Text that waits to be written.
 struct Queue {
@@ -69,10 +74,7 @@ pub fn error(text: impl Display) {
     let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::error!(target: MESSAGES, "{text}"),
-        false => put(
-            format!("{} {}", on_stderr(Style::Red, "error:"), printable(text)),
-            true,
-        ),
+        false => put_labelled(Style::Red, "error:", &text),
     }
 }
 
@@ -81,14 +83,7 @@ pub fn warning(text: impl Display) {
     let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::warn!(target: MESSAGES, "{text}"),
-        false => put(
-            format!(
-                "{} {}",
-                on_stderr(Style::Yellow, "warning:"),
-                printable(text)
-            ),
-            true,
-        ),
+        false => put_labelled(Style::Yellow, "warning:", &text),
     }
 }
 
@@ -97,8 +92,39 @@ pub fn note(text: impl Display) {
     let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::info!(target: MESSAGES, "{text}"),
-        false => put(printable(text), true),
+        false => put(in_lines(&printable(text), columns()), true),
     }
+}
+
+/// Puts a message behind a coloured word.
+fn put_labelled(style: Style, label: &str, text: &str) {
+    let lines = in_lines(&printable(format_args!("{label} {text}")), columns());
+    let text = lines.strip_prefix(label).unwrap_or(&lines);
+    put(format!("{}{text}", on_stderr(style, label)), true);
+}
+
+/// Returns the columns of the terminal on stderr, if that is a terminal.
+fn columns() -> Option<usize> {
+    let (_, columns) = terminal::size(io::stderr())?;
+    Some(columns).filter(|&columns| columns > 0)
+}
+
+/// Divides lines that are longer than a terminal is wide at words. Lines with commands stay whole, so that
+/// they can be copied.
+fn in_lines(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else {
+        return text.to_owned();
+    };
+    let line = |line: &str| {
+        if line.chars().count() <= columns || line.contains("flitcast ") {
+            return line.to_owned();
+        }
+        let indent = line.chars().take_while(|&it| it == ' ').count();
+        let room = columns.saturating_sub(indent + FURTHER).max(1);
+        let gap = format!("\n{}", " ".repeat(indent + FURTHER));
+        " ".repeat(indent) + &wrapped(&line[indent..], room).join(&gap)
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Passes on a line that a PE or its command has written on stderr.
@@ -229,6 +255,15 @@ impl Write for LogLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_divided_at_words_but_commands_are_not() {
+        let command = "  flitcast resume a-folder-with-a-long-name/.flitcast-round";
+        let text = format!("error: one two three four\n  where: five six seven\n{command}");
+        assert_eq!(in_lines(&text, None), text);
+        let divided = "error: one two\n    three four\n  where: five\n      six seven\n";
+        assert_eq!(in_lines(&text, Some(20)), format!("{divided}{command}"));
+    }
 
     #[test]
     fn what_does_not_fit_is_dropped_but_for_messages() {

@@ -55,7 +55,9 @@ function drawSummary() {
   if (run.phases) {
     const beside = ({ predicted_us, measured_us }) => `predicted ${time(nanos(predicted_us))}, measured ${time(nanos(measured_us.median))}`;
     fact("Transfer", `${beside(run.phases.transfer)}, until the last byte had come`);
-    fact("Disk", `${beside(run.phases.disk)} of that, the longest that a PE waited for its files`);
+    const disk = run.phases.disk;
+    const hasDisk = disk.predicted_us > 0 || disk.measured_us.median > 0;
+    if (hasDisk) fact("Disk", `${beside(disk)}: the longest wait of a PE for its files, a part of the transfer`);
     fact("Commit", `${beside(run.phases.commit)}, from the last byte until everything was durable and visible`);
   }
   const kept = counted(round.peak_buffered_flits, "flit");

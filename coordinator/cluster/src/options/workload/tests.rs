@@ -19,7 +19,7 @@ fn a_list_is_taken_as_it_stands() {
     for n in [0, 2, 4] {
         let error = Lengths::List(vec![1, 2, 3]).deal(n).unwrap_err();
         let expected =
-            format!("3 length(s) given, but {n} needed: one for each PE from P1 to P{n} ");
+            format!("3 lengths are given, but {n} needed: one for each PE from P1 to P{n} ");
         assert!(error.starts_with(&expected), "{error}");
     }
 }

@@ -20,6 +20,7 @@ use flitcast_cluster::retry::{self, ResumableJob};
 use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::system::spool;
+use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::unless_closed;
@@ -99,7 +100,7 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
                     .then(|| certificates::table(request, outcome, columns));
                 report::table(request, outcome, detail, columns)
                     + &more.unwrap_or_default()
-                    + &story.lines()
+                    + &with_names(&story.lines())
             }
         };
         let code = match drawn {

@@ -17,6 +17,7 @@ use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
+use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 use flitcast_cluster::text::words::counted;
@@ -53,7 +54,7 @@ pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option
     out.push_str(&rows(request, outcome, is_full, width));
     out.push('\n');
     for (label, text) in summary(request, outcome, is_full) {
-        out.push_str(&beside(&label, INDENT, &text, width));
+        out.push_str(&beside(&label, INDENT, &with_names(&text), width));
     }
     out
 }
@@ -90,7 +91,7 @@ fn rows(request: &Request, outcome: &Outcome, is_full: bool, width: Option<usize
     let mut out = fitted(table, names, &LEAST, width);
     if let others @ 1.. = outcome.pes.len() - shown.len() {
         out.push_str(&format!(
-            "  and {others} other PEs, which were not the slowest: -v lists all\n"
+            "  and {others} others, neither slowest nor largest: -v lists all\n"
         ));
     }
     out

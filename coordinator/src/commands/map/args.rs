@@ -357,6 +357,11 @@ impl MapArgs {
         Ok(Some(done.collect()))
     }
 
+    /// Returns whether the commands that end are logged.
+    pub fn has_joblog(&self) -> bool {
+        self.joblog.is_some()
+    }
+
     /// Returns whether results in the output are replaced.
     pub fn replaces(&self) -> bool {
         self.force || self.resume

@@ -13,6 +13,7 @@ use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Run, ToPe};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::halt::Halt;
 use super::joblog::JobLog;
@@ -153,19 +154,28 @@ impl<'a> Queue<'a> {
         queue
     }
 
-    /// Runs all due tasks, until each has ended, or no PE is left that can run it. Returns whether
-    /// failures have halted the queue.
-    pub async fn work_off(mut self) -> bool {
+    /// Runs all due tasks, until each has ended, or no PE is left that can run it, or `ends` is cancelled.
+    /// Returns whether failures have halted the queue.
+    pub async fn work_off(mut self, ends: &CancellationToken) -> bool {
         self.console
             .begin("map".to_owned(), self.tasks.len() as u64);
         self.show();
         loop {
-            self.fill().await;
+            tokio::select! {
+                biased;
+                () = ends.cancelled() => {
+                    self.kill_running("the command was ended by a signal to `flitcast map`");
+                    return self.is_halted;
+                }
+                () = self.fill() => {}
+            }
             self.begin_move();
             if self.running.is_empty() && !self.awaits_move() {
                 return self.is_halted;
             }
             tokio::select! {
+                // The next turn of the loop ends the commands.
+                () = ends.cancelled() => {}
                 heard = self.cluster.hear(Instant::now() + LOOK) => match heard {
                     Some((pe, heard)) => self.take(pe, heard),
                     None => self.lose_dead(),
@@ -173,15 +183,16 @@ impl<'a> Queue<'a> {
                 (index, to, moved) = self.mover.ended() => self.moved(index, to, moved),
             }
             if self.is_halted && matches!(self.order.halt, Halt::Now(_)) {
-                let running: Vec<PeId> = self.running.keys().copied().collect();
-                for pe in running {
-                    for (_, index) in self.running.remove(&pe).unwrap_or_default() {
-                        let why = "the command was killed, because others failed (--halt)";
-                        self.tasks[index].fate = CommandFate::Lost(why.to_owned());
-                    }
-                }
+                self.kill_running("the command was killed, because others failed (--halt)");
                 return true;
             }
+        }
+    }
+
+    /// Handles the end of all running commands, which the stop of the cluster kills.
+    fn kill_running(&mut self, why: &str) {
+        for index in std::mem::take(&mut self.running).into_values().flatten() {
+            self.tasks[index.1].fate = CommandFate::Killed(why.to_owned());
         }
     }
 

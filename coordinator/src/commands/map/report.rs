@@ -10,6 +10,7 @@ use super::args::Map;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::figures::{self, fitted, micros};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
@@ -21,6 +22,9 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
     let mut waiting = 0;
     for task in &mapped.tasks {
         let subject = task.subject();
+        if mapped.is_as_interrupted(task) {
+            continue;
+        }
         if task.is_named && matches!(task.fate, CommandFate::Waiting) {
             waiting += 1;
         } else if let Some(why) = task.failure() {
@@ -46,6 +50,34 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Describes the shards that are done after an interruption, and the way to run the others.
+pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -> String {
+    let earlier = map.shards.done();
+    let done = mapped.tasks.iter().filter(|task| task.has_result()).count() + earlier;
+    let all = mapped.tasks.len() + earlier;
+    let processes = interrupted.processes;
+    let output = map.args.output.display();
+    let is_gathered = mapped.gather.is_some();
+    if done > earlier && !is_gathered {
+        let results = counted((done - earlier) as u64, "result was", "results were");
+        return format!("interrupted twice: {processes}; {results} not gathered");
+    }
+    let others = match (map.args.has_joblog(), map.args.spread) {
+        _ if done == 0 || done == all => String::new(),
+        (true, false) => "; the same command with --resume runs the others".to_owned(),
+        (_, true) => "; with --spread, another map runs all shards again".to_owned(),
+        (false, false) => {
+            "; another map runs all shards again, because --resume needs a --joblog".to_owned()
+        }
+    };
+    let place = match is_gathered || earlier > 0 {
+        true => format!(", in `{output}`"),
+        false => String::new(),
+    };
+    let is = if all == 1 { "shard is" } else { "shards are" };
+    format!("interrupted: {processes}; {done} of {all} {is} done{place}{others}")
 }
 
 /// Returns the table and the summary below it.
@@ -124,6 +156,7 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
     match &task.fate {
         CommandFate::Waiting => [shard, none(), none(), none()],
         CommandFate::Lost(_) => [shard, "lost".to_owned(), none(), none()],
+        CommandFate::Killed(_) => [shard, "killed".to_owned(), none(), none()],
         CommandFate::Ran(ran) => {
             let exit = match &ran.end {
                 End::Exited(code) => code.to_string(),

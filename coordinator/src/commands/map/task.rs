@@ -8,6 +8,7 @@ use flitcast_proto::wire::control::{End, Ran};
 
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::words::signal_named;
 
 /// A shard, and the end of the command on it.
@@ -41,6 +42,8 @@ pub enum CommandFate {
     /// The PE could not run the command to its end, or never received its shard; the text is the
     /// reason.
     Lost(String),
+    /// The program ended the command; the text is the reason.
+    Killed(String),
 }
 
 impl ShardTask {
@@ -97,7 +100,7 @@ impl ShardTask {
     pub fn ran(&self) -> Option<&Ran> {
         match &self.fate {
             CommandFate::Ran(ran) => Some(ran),
-            CommandFate::Waiting | CommandFate::Lost(_) => None,
+            CommandFate::Waiting | CommandFate::Lost(_) | CommandFate::Killed(_) => None,
         }
     }
 
@@ -126,7 +129,7 @@ impl ShardTask {
         match &self.fate {
             _ if self.is_done() => None,
             CommandFate::Waiting => Some("was not run".to_owned()),
-            CommandFate::Lost(why) => Some(why.clone()),
+            CommandFate::Lost(why) | CommandFate::Killed(why) => Some(why.clone()),
             CommandFate::Ran(ran) => Some(match &ran.end {
                 End::Exited(code) => format!("the command ended with exit status {code}"),
                 End::Signalled(signal) => {
@@ -151,9 +154,17 @@ pub struct Mapped {
     pub gather: Option<Box<Outcome>>,
     /// Retry reports of the scatter and of the gather.
     pub stories: [RetryReport; 2],
+    /// The signal that ended the commands before all had run.
+    pub interrupted: Option<Interrupted>,
 }
 
 impl Mapped {
+    /// Returns whether a signal is the reason why the command has not run to its end on a shard.
+    pub fn is_as_interrupted(&self, task: &ShardTask) -> bool {
+        let is_open = matches!(task.fate, CommandFate::Waiting | CommandFate::Killed(_));
+        is_open && self.interrupted.is_some()
+    }
+
     /// Returns whether every shard has its result, with all that the command wrote.
     pub fn is_complete(&self) -> bool {
         let is_whole = |task: &ShardTask| task.has_result() && task.not_taken().is_empty();

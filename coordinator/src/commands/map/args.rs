@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use flitcast_node::payload;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::MAX_JOBS;
@@ -185,6 +186,13 @@ impl Map {
                     output_fault(&args.output, (false, 0), Some(&args.input), args.replaces());
                 faults.extend(fault.map(anyhow::Error::from));
             }
+        }
+        if !elsewhere
+            && !faults.is_empty()
+            && let Err(fault) = payload::list(&args.input)
+        {
+            // The scatter, which reports it otherwise, is not checked.
+            faults.insert(0, anyhow!("--input: {fault}"));
         }
         let work = working_folder(&args, is_spread)
             .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));

@@ -6,9 +6,11 @@
 mod args;
 mod at_root;
 mod command;
+mod complaints;
 mod halt;
 mod joblog;
 mod moving;
+mod natural;
 mod queue;
 mod report;
 mod results;

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use flitcast_node::task::failed_name;
 use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
@@ -11,46 +10,13 @@ use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
-use flitcast_cluster::text::figures::{self, fitted, micros};
+use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
-use flitcast_cluster::text::words::{counted, last_words, shell_word};
+use flitcast_cluster::text::words::{counted, shell_word};
 
-/// Returns the errors of all shards whose command failed, a line for each.
-pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut waiting = 0;
-    for task in &mapped.tasks {
-        let subject = task.subject();
-        if mapped.is_as_interrupted(task) {
-            continue;
-        }
-        if task.is_named && matches!(task.fate, CommandFate::Waiting) {
-            waiting += 1;
-        } else if let Some(why) = task.failure() {
-            let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
-            let said = last_words("; its last words: ", lines);
-            let kept = task.has_output() && task.left_behind.is_none();
-            let output = map.args.output.join(failed_name(&task.name));
-            let kept = kept.then(|| format!("; its output is in {}", output.display()));
-            out.push(format!(
-                "{subject}: {why}{said}{}",
-                kept.unwrap_or_default()
-            ));
-        }
-        let not_taken = task.not_taken().iter();
-        out.extend(not_taken.map(|why| format!("{subject}: not in its result: {why}")));
-        let left = task.left_behind.iter();
-        out.extend(left.map(|why| format!("{subject}: {why}")));
-    }
-    if waiting > 0 {
-        let shards = counted(waiting, "shard was", "shards were");
-        out.push(format!(
-            "{shards} not run, because commands on others failed"
-        ));
-    }
-    out
-}
+/// Number of characters that a long name of a shard has at least on a narrow terminal.
+const LEAST_OF_NAME: usize = 12;
 
 /// Describes the shards that are done after an interruption, and the way to run the others.
 pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -> String {
@@ -137,6 +103,7 @@ fn shards_table(mapped: &Mapped) -> String {
         }
         table.add_row(row);
     }
+    table.shorten_names(LEAST_OF_NAME, columns());
     let table = fitted(table, 1, &["runs", "bytes", "results", "PE"], columns());
     let left = mapped.tasks.len() - tasks.len();
     match (tasks.len(), left) {
@@ -204,15 +171,20 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     let tasks = mapped.tasks.iter();
     let longest = tasks.filter_map(|task| Some((task.ran()?.took_ns, task)));
     let longest = longest.max_by_key(|(took, task)| (*took, task.seq));
+    let running = format!("  run          {}", Nanos(mapped.running.as_nanos() as u64));
     let longest = longest.map(|(_, task)| match task.is_named {
-        true => format!(", longest: {}", task.subject()),
+        true => {
+            let (before, behind) = (", longest: ", format!(" at {}", task.pe));
+            let taken = [&running, before, &behind].map(|part| part.chars().count());
+            let room = columns().map_or(usize::MAX, |columns| {
+                columns.saturating_sub(taken.iter().sum())
+            });
+            let name = shortened(&task.shown(), room.max(LEAST_OF_NAME));
+            format!("{before}{name}{behind}")
+        }
         false => format!(", longest at {}", task.pe),
     });
-    let running = Nanos(mapped.running.as_nanos() as u64);
-    out.push_str(&format!(
-        "  run          {running}{}\n",
-        longest.unwrap_or_default()
-    ));
+    out.push_str(&format!("{running}{}\n", longest.unwrap_or_default()));
     out.push_str(&format!(
         "  gather       {}\n",
         moved(mapped.gather.as_deref())

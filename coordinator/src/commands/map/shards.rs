@@ -9,6 +9,7 @@ use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_node::task::failed_name;
 use flitcast_proto::{PeId, Tree};
 
+use super::natural;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::count_by_input;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
@@ -133,7 +134,7 @@ impl Shards {
         match self {
             Shards::OfPes => tasks.sort_by_key(|task| task.home),
             Shards::Named { .. } => {
-                tasks.sort_by(|one, other| one.name.cmp(&other.name));
+                tasks.sort_by(|one, other| natural::compare(&one.name, &other.name));
                 for (seq, task) in (1..).zip(&mut tasks) {
                     task.seq = seq;
                 }

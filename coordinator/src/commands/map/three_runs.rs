@@ -7,7 +7,7 @@ use flitcast_node::task::WorkLock;
 use flitcast_proto::PeId;
 
 use super::args::Map;
-use super::report::complaints;
+use super::complaints::complaints;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use super::{results, run};

@@ -3,7 +3,7 @@
 use flitcast_tests::files::{fill, names, names_if_any};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::until;
-use flitcast_tests::{Running, start};
+use flitcast_tests::{Running, scratch, start};
 
 /// P0 with P1 and P2.
 const TREE: [u32; 2] = [0, 0];
@@ -150,4 +150,68 @@ fn shards_of_any_name_are_listed_by_p0() {
     assert_eq!(cluster.dir.read("out/b/stdout"), "b\n");
     assert_eq!(cluster.dir.read("log").lines().count(), 8);
     dismiss(nodes);
+}
+
+/// A cluster of four PEs with names on this host.
+const NAMED: &str = r#"
+    coordinator = "127.0.6.1"
+    [[pe]]
+    name = "a"
+    address = "127.0.6.2"
+    [[pe]]
+    name = "b"
+    address = "127.0.6.3"
+    parent = "a"
+    [[pe]]
+    name = "c"
+    address = "127.0.6.4"
+    parent = "a"
+    [[pe]]
+    name = "d"
+    address = "127.0.6.5"
+    parent = "a"
+"#;
+
+/// The entry `p3` has the number of its PE, and stays `p3`.
+#[test]
+fn entries_keep_their_names_wherever_a_map_names_them() {
+    let dir = scratch();
+    dir.put("cluster.toml", NAMED);
+    for entry in ["b", "c", "p3"] {
+        dir.put(&format!("in/{entry}"), entry);
+    }
+    let map = |more: &str, script: &str| {
+        let line =
+            "map --cluster @/cluster.toml --work @/ --input @/in --output @/out --joblog @/log";
+        let mut words = dir.words(&format!("{line} {more} --"));
+        words.extend(["sh", "-c", script].map(str::to_owned));
+        flitcast_tests::run(words)
+    };
+    let script = "echo {} $FLITCAST_SHARD $FLITCAST_PE; echo at {} >&2; [ {} != c ] || exit 3";
+    let failed = map("", script).with_code(1);
+    let output = dir.shown("out");
+    failed.says(&[
+        "b| at b\n",
+        "c| at c\n",
+        "P3| at p3\n",
+        &format!("error: P2 c: the command ended with exit status 3; its last words: at c; its output is in {output}/c.failed\n"),
+    ]);
+    failed.prints(&["  P1 b  ", "  P2 c  ", "  P3 d  "]);
+    assert_eq!(names(&dir.join("out")), ["b", "c.failed", "p3"]);
+    assert_eq!(dir.read("out/b/stdout"), "b b 1\n");
+    assert_eq!(dir.read("out/p3/stdout"), "p3 p3 3\n");
+    let log = dir.read("log");
+    let mut shards: Vec<&str> = log
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split('\t').last())
+        .collect();
+    shards.sort_unstable();
+    assert_eq!(shards, ["b", "c", "p3"]);
+    map("--resume", "echo again {}")
+        .ok()
+        .prints(&["  earlier      2 shards have"]);
+    assert_eq!(names(&dir.join("out")), ["b", "c", "p3"]);
+    assert_eq!(dir.read("out/b/stdout"), "b b 1\n");
+    assert_eq!(dir.read("out/c/stdout"), "again c\n");
 }

@@ -257,9 +257,11 @@ fn running_commands_can_be_killed_after_a_failure() {
 fn equal_errors_of_many_shards_are_one_line() {
     let names: Vec<String> = (1..=12).map(|name| name.to_string()).collect();
     let place = place(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let failed = place.run(&["--tree", "star:3"], &["nosuchcmd"]);
+    let failed = place
+        .run(&["--tree", "star:3"], &["nosuchcmd"])
+        .with_code(1);
     let told = "error: 12 shards (1, 2, 3 and 9 more): `nosuchcmd` cannot be started: ";
-    failed.with_code(1).says(&[told]);
+    failed.says(&[told]);
     assert_eq!(failed.stderr.matches("nosuchcmd").count(), 1);
     let place = self::place(&["a", "b", "c", "d", "e"]);
     let failed = place.shell(&["--tree", "star:3"], "[ $FLITCAST_SHARD = c ] || exit 4");
@@ -288,14 +290,17 @@ fn shards_are_listed_in_the_order_of_their_numbers() {
     assert_eq!(listed, ["1", "2", "10", "11", "a9", "a10"]);
 }
 
-/// Runs a map on a terminal of this width and returns the lines that it prints.
+/// Runs a map with a script on a terminal of this width and returns the lines that it prints.
 #[track_caller]
-fn on_a_terminal(place: &Place, columns: u32) -> Vec<String> {
-    let [program, input, output] = [flitcast_tests::flitcast(), place.input(), place.output()];
-    let again = place.dir.shown("again");
+fn on_a_terminal(place: &Place, columns: usize, script: &str) -> Vec<String> {
+    let [program, input, output] = [
+        flitcast_tests::flitcast().to_owned(),
+        place.input(),
+        place.output(),
+    ];
     let line = format!(
         "stty rows 50 cols {columns}; exec '{}' map -n 2 --retry 1 --force --input '{}' --output '{}' -- \
-         sh -c '[ $FLITCAST_SHARD != b ] || [ -e {again} ] || {{ touch {again}; exit 1; }}'",
+         sh -c '{script}'",
         program.display(),
         input.display(),
         output.display()
@@ -311,6 +316,21 @@ fn on_a_terminal(place: &Place, columns: u32) -> Vec<String> {
 }
 
 #[test]
+fn the_progress_has_an_estimate_of_the_time_left() {
+    let place = place(&["a", "b", "c", "d"]);
+    let shown = on_a_terminal(&place, 100, "sleep 0.3").join("\n");
+    let begin = shown
+        .find("1 of 4 done  ")
+        .unwrap_or_else(|| panic!("{shown}"));
+    let left = &shown[begin..][..40];
+    assert!(left.contains(" ms left"), "{shown}");
+    assert!(
+        !shown.contains("0 of 4 done  "),
+        "no command has ended: {shown}"
+    );
+}
+
+#[test]
 fn a_long_name_is_shortened_before_columns_are_left_out() {
     const LONG: &str =
         "a_very_long_name_of_a_shard_that_people_do_have_in_practice_2026-11-28.tar.gz";
@@ -319,7 +339,10 @@ fn a_long_name_is_shortened_before_columns_are_left_out() {
         (60, "  a_", ".gz"),
     ] {
         let place = place(&[LONG, "b"]);
-        let lines = on_a_terminal(&place, columns as u32);
+        let again = place.dir.shown("again");
+        let script =
+            format!("[ $FLITCAST_SHARD != b ] || [ -e {again} ] || {{ touch {again}; exit 1; }}");
+        let lines = on_a_terminal(&place, columns, &script);
         let shown = lines.join("\n");
         let head = lines.iter().position(|line| line.starts_with("  shard "));
         let head = head.unwrap_or_else(|| panic!("no table: {shown}"));
@@ -330,7 +353,9 @@ fn a_long_name_is_shortened_before_columns_are_left_out() {
         let name = row.split("  ").find(|cell| !cell.is_empty());
         assert!(row.starts_with(begin) && row.contains('…'), "{shown}");
         assert!(name.is_some_and(|name| name.ends_with(end)), "{shown}");
-        for line in &lines[head..] {
+        // The path of the output is not shortened.
+        let is_path = |line: &&String| line.starts_with("  results ");
+        for line in lines[head..].iter().filter(|line| !is_path(line)) {
             assert!(line.chars().count() <= columns, "{columns}: {shown}");
         }
     }

@@ -158,7 +158,7 @@ impl Map {
             .is_some_and(|places| places.is_elsewhere());
         let shards = shards(&mut args, elsewhere).unwrap_or_else(|all| {
             faults.extend(all);
-            Shards::OfPes
+            Shards::dealt()
         });
         match &args.work {
             Some(work) if work.is_relative() => {
@@ -224,7 +224,7 @@ impl Map {
         }
         match (scatter, work, gathered) {
             (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
-                let is_direct = shards == Shards::OfPes;
+                let is_direct = shards.are_of_pes();
                 scatter.messages.later_output = later_output(&args).filter(|_| is_direct);
                 scatter.again = true;
                 scatter.commands = true;
@@ -278,7 +278,7 @@ impl Map {
             jobs: self.args.jobs,
             retries: self.scatter.retries,
             halt: faults.halt,
-            is_shared: self.shards != Shards::OfPes && !site.placement.is_spread(),
+            is_shared: !self.shards.are_of_pes() && !site.placement.is_spread(),
         }
     }
 
@@ -302,7 +302,7 @@ impl Map {
 /// other hosts is listed later.
 fn shards(args: &mut MapArgs, is_elsewhere: bool) -> Result<Shards, Vec<anyhow::Error>> {
     if args.spread || is_elsewhere {
-        return Ok(Shards::OfPes);
+        return Ok(Shards::dealt());
     }
     let has_result = |shard: &OsStr| args.output.join(shard).symlink_metadata().is_ok();
     let done = args.done(has_result).map_err(|fault| vec![fault])?;

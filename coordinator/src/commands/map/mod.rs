@@ -12,6 +12,7 @@ mod joblog;
 mod moving;
 mod natural;
 mod queue;
+mod remaining;
 mod report;
 mod results;
 mod run;

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::halt::Halt;
 use super::joblog::JobLog;
 use super::moving::Mover;
-use super::task::{CommandFate, ShardTask};
+use super::remaining::Durations;
+use super::task::{CommandFate, ShardTask, numbered};
 use flitcast_cluster::launch::cluster::{Cluster, Heard};
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::rounds::controller::LEFT;
@@ -119,6 +120,8 @@ pub struct Queue<'a> {
     mover: &'a mut Mover,
     /// When the last command on each shard has begun.
     began: BTreeMap<usize, SystemTime>,
+    /// The durations of the commands that have ended.
+    durations: Durations,
     /// Whether no further command begins.
     is_halted: bool,
 }
@@ -144,6 +147,7 @@ impl<'a> Queue<'a> {
             tasks,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
+            durations: Durations::default(),
             is_halted: false,
         };
         for index in 0..queue.tasks.len() {
@@ -178,7 +182,10 @@ impl<'a> Queue<'a> {
                 () = ends.cancelled() => {}
                 heard = self.cluster.hear(Instant::now() + LOOK) => match heard {
                     Some((pe, heard)) => self.take(pe, heard),
-                    None => self.lose_dead(),
+                    None => {
+                        self.lose_dead();
+                        self.show();
+                    }
                 },
                 (index, to, moved) = self.mover.ended() => self.moved(index, to, moved),
             }
@@ -321,7 +328,8 @@ impl<'a> Queue<'a> {
     fn take(&mut self, pe: PeId, heard: Heard) {
         let lost = match heard {
             Heard::Word(FromPe::Line { text, shard }) => {
-                return match self.tasks.first().is_some_and(|task| task.is_named) {
+                let is_named = self.tasks.first().is_some_and(|task| task.is_named);
+                return match is_named || shard != numbered(pe) {
                     true => {
                         let shard = shard.to_string_lossy();
                         self.console.line_of_shard(&shard, pe, &text);
@@ -329,7 +337,8 @@ impl<'a> Queue<'a> {
                     false => self.console.line_of(pe, &text),
                 };
             }
-            Heard::Word(FromPe::Pong(_)) => return,
+            // Each time a PE answers, the estimate of the time left is renewed.
+            Heard::Word(FromPe::Pong(_)) => return self.show(),
             Heard::Word(FromPe::Ran(ran)) => {
                 if let Some(of_pe) = self.running.get_mut(&pe)
                     && let Some(index) = of_pe.remove(&ran.shard)
@@ -368,6 +377,9 @@ impl<'a> Queue<'a> {
         let task = &mut self.tasks[index];
         task.fate = fate;
         self.done += usize::from(task.is_done());
+        if let Some(ran) = task.ran() {
+            self.durations.add(Duration::from_nanos(ran.took_ns));
+        }
         self.note(index);
         let task = &self.tasks[index];
         let retries = self.order.retries;
@@ -411,7 +423,13 @@ impl<'a> Queue<'a> {
     }
 
     fn show(&self) {
-        self.console.done(self.done, self.tasks.len());
+        let waiting = self.waiting.values().map(|of| of.tasks.len()).sum();
+        let running = self.running.values().flat_map(BTreeMap::values);
+        let running = running.filter_map(|index| self.began.get(index)?.elapsed().ok());
+        let alive = self.cluster.pes().filter(|pe| self.cluster.is_alive(*pe));
+        let slots = alive.count() * self.order.jobs;
+        let left = self.durations.remaining(waiting, running, slots);
+        self.console.done(self.done, self.tasks.len(), left);
     }
 }
 

@@ -49,8 +49,8 @@ pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -
 /// Returns the table and the summary below it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
     let table = match map.shards {
-        Shards::OfPes => pes_table(map, mapped),
-        Shards::Named { .. } => shards_table(mapped),
+        Shards::OfPes { .. } => pes_table(map, mapped),
+        Shards::Named { .. } => shards_table(map, mapped),
     };
     heading(map, mapped) + &table + &summary(map, mapped)
 }
@@ -65,7 +65,7 @@ fn pes_table(map: &Map, mapped: &Mapped) -> String {
     let mut table = figures::table(header);
     for pe in map.scatter.site.tree.below_root() {
         let task = mapped.tasks.iter().find(|task| task.home == pe);
-        let mut row = vec![pe.to_string()];
+        let mut row = vec![map.scatter.site.placement.called(pe)];
         row.extend(cells(task));
         if several {
             row.insert(2, task.map_or("-".to_owned(), |task| task.runs.to_string()));
@@ -76,7 +76,7 @@ fn pes_table(map: &Map, mapped: &Mapped) -> String {
 }
 
 /// Returns a row for each shard, or for the slowest ones if there are many.
-fn shards_table(mapped: &Mapped) -> String {
+fn shards_table(map: &Map, mapped: &Mapped) -> String {
     const ROWS: usize = 16;
     let mut tasks: Vec<&ShardTask> = mapped.tasks.iter().collect();
     if tasks.len() > ROWS {
@@ -92,7 +92,7 @@ fn shards_table(mapped: &Mapped) -> String {
     let mut table = figures::table(header);
     for task in &tasks {
         let pe = if task.runs > 0 {
-            task.pe.to_string()
+            map.scatter.site.placement.called(task.pe)
         } else {
             "-".to_owned()
         };
@@ -104,7 +104,7 @@ fn shards_table(mapped: &Mapped) -> String {
         table.add_row(row);
     }
     table.shorten_names(LEAST_OF_NAME, columns());
-    let table = fitted(table, 1, &["runs", "bytes", "results", "PE"], columns());
+    let table = fitted(table, 2, &["runs", "bytes", "results", "PE"], columns());
     let left = mapped.tasks.len() - tasks.len();
     match (tasks.len(), left) {
         (0, _) => String::new(),
@@ -171,10 +171,11 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     let tasks = mapped.tasks.iter();
     let longest = tasks.filter_map(|task| Some((task.ran()?.took_ns, task)));
     let longest = longest.max_by_key(|(took, task)| (*took, task.seq));
+    let called = |pe| map.scatter.site.placement.called(pe);
     let running = format!("  run          {}", Nanos(mapped.running.as_nanos() as u64));
     let longest = longest.map(|(_, task)| match task.is_named {
         true => {
-            let (before, behind) = (", longest: ", format!(" at {}", task.pe));
+            let (before, behind) = (", longest: ", format!(" at {}", called(task.pe)));
             let taken = [&running, before, &behind].map(|part| part.chars().count());
             let room = columns().map_or(usize::MAX, |columns| {
                 columns.saturating_sub(taken.iter().sum())
@@ -182,7 +183,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
             let name = shortened(&task.shown(), room.max(LEAST_OF_NAME));
             format!("{before}{name}{behind}")
         }
-        false => format!(", longest at {}", task.pe),
+        false => format!(", longest at {}", called(task.pe)),
     });
     out.push_str(&format!("{running}{}\n", longest.unwrap_or_default()));
     out.push_str(&format!(
@@ -240,7 +241,7 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
         "security": map.scatter.site.guard.name(),
     });
     match map.shards {
-        Shards::OfPes => {
+        Shards::OfPes { .. } => {
             result["pes"] = pes.collect();
             result["failed"] = undelivered.map(|task| task.pe.0).collect();
         }

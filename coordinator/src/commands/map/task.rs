@@ -16,7 +16,7 @@ use flitcast_cluster::text::words::signal_named;
 pub struct ShardTask {
     /// The number of the shard among all, from 1.
     pub seq: usize,
-    /// The name of the shard: `p3`, or that of its entry in the input.
+    /// The name of the shard: that of its entry in the input, or `p3` if P3 has a part of the files.
     pub name: OsString,
     /// Whether any PE may run the command.
     pub is_named: bool,
@@ -47,11 +47,12 @@ pub enum CommandFate {
 }
 
 impl ShardTask {
-    /// Creates the task of a PE whose input is its shard; it has not been run.
-    pub fn of_pe(pe: PeId, shard_bytes: u64) -> ShardTask {
+    /// Creates the task of a PE whose input is its shard, which may be an entry with a name; it has not
+    /// been run.
+    pub fn of_pe(pe: PeId, entry: Option<&OsString>, shard_bytes: u64) -> ShardTask {
         ShardTask {
             seq: pe.index(),
-            name: format!("p{}", pe.0).into(),
+            name: entry.cloned().unwrap_or_else(|| numbered(pe)),
             is_named: false,
             home: pe,
             pe,
@@ -67,8 +68,13 @@ impl ShardTask {
         ShardTask {
             name,
             is_named: true,
-            ..ShardTask::of_pe(home, shard_bytes)
+            ..ShardTask::of_pe(home, None, shard_bytes)
         }
+    }
+
+    /// Returns whether the message of its PE is its result, with no other name.
+    pub fn is_message(&self) -> bool {
+        self.is_done() && !self.is_named && self.name == numbered(self.pe)
     }
 
     /// Returns the subject of a message about the command: `P3`, or `text at P3`.
@@ -139,6 +145,11 @@ impl ShardTask {
             }),
         }
     }
+}
+
+/// Returns the name of the entry of a PE by its number: `p3`.
+pub fn numbered(pe: PeId) -> OsString {
+    format!("p{}", pe.0).into()
 }
 
 /// The result of a map.

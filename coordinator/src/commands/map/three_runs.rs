@@ -96,9 +96,8 @@ async fn gather(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
-    let is_direct = |task: &ShardTask| task.is_done() && !task.is_named;
     // The output of a failed command of an earlier run may be in the output.
-    let is_direct = mapped.tasks.iter().all(is_direct) && !map.args.replaces();
+    let is_direct = mapped.tasks.iter().all(ShardTask::is_message) && !map.args.replaces();
     let request = map.gather(is_direct).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))

@@ -204,7 +204,7 @@ fn entries_keep_their_names_wherever_a_map_names_them() {
     let mut shards: Vec<&str> = log
         .lines()
         .skip(1)
-        .filter_map(|line| line.split('\t').last())
+        .filter_map(|line| line.split('\t').next_back())
         .collect();
     shards.sort_unstable();
     assert_eq!(shards, ["b", "c", "p3"]);

@@ -4,6 +4,7 @@ use flitcast_tests::files::{fill, names, names_if_any};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::until;
 use flitcast_tests::{Running, scratch, start};
+use rustix::process::Signal;
 
 /// P0 with P1 and P2.
 const TREE: [u32; 2] = [0, 0];
@@ -152,6 +153,35 @@ fn shards_of_any_name_are_listed_by_p0() {
     dismiss(nodes);
 }
 
+#[test]
+fn an_interruption_gathers_what_those_that_join_have_done() {
+    let cluster = cluster();
+    let nodes = cluster.nodes("--stay --commands");
+    let [joblog, marker] = ["log", "marker"].map(|name| cluster.path(name));
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || {{ touch '{}'; sleep 1000; }}",
+        marker.display()
+    );
+    let options = format!("--joblog {}", joblog.display());
+    let running = guarded(&cluster, &options, &script);
+    until("the command of P1 has ended, and that of P2 runs", || {
+        let log = std::fs::read_to_string(&joblog).unwrap_or_default();
+        log.lines().count() == 2 && marker.exists()
+    });
+    running.signal(Signal::INT);
+    let ended = running.finish().with_code(130);
+    ended.says(&["1 of 2 shards are done, in `", "--resume runs the others\n"]);
+    assert_eq!(names(&cluster.path("out")), ["p1"]);
+    let resumed = guarded(&cluster, &format!("{options} --resume"), "echo again; cat");
+    resumed
+        .finish()
+        .ok()
+        .prints(&["  earlier      1 shard has"]);
+    assert_eq!(cluster.dir.read("out/p1/stdout"), "one");
+    assert_eq!(cluster.dir.read("out/p2/stdout"), "again\ntwo two");
+    dismiss(nodes);
+}
+
 /// A cluster of four PEs with names on this host.
 const NAMED: &str = r#"
     coordinator = "127.0.6.1"
@@ -214,4 +244,7 @@ fn entries_keep_their_names_wherever_a_map_names_them() {
     assert_eq!(names(&dir.join("out")), ["b", "c", "p3"]);
     assert_eq!(dir.read("out/b/stdout"), "b b 1\n");
     assert_eq!(dir.read("out/c/stdout"), "again c\n");
+    let report = map("--force --format json", "true").ok().report();
+    let named = report.list("/pes").iter().map(|pe| pe["shard"].as_str());
+    assert!(named.eq([Some("b"), Some("c"), Some("p3")]));
 }

@@ -246,12 +246,7 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
             result["failed"] = undelivered.map(|task| task.pe.0).collect();
         }
         Shards::Named { .. } => {
-            let shards = mapped.tasks.iter().map(|task| {
-                let mut shard = task_json(task);
-                shard["shard"] = task.name.to_string_lossy().into();
-                shard
-            });
-            result["shards"] = shards.collect();
+            result["shards"] = mapped.tasks.iter().map(task_json).collect();
             result["failed"] = undelivered
                 .map(|task| task.name.to_string_lossy())
                 .collect();
@@ -276,6 +271,7 @@ fn task_json(task: &ShardTask) -> Value {
     };
     json!({
         "pe": task.pe.0,
+        "shard": task.name.to_string_lossy(),
         "shard_bytes": task.shard_bytes,
         "runs": task.runs,
         "exit_status": code,

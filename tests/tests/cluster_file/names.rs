@@ -31,7 +31,11 @@ fn entries_of_inputs_have_names_or_numbers() {
     let mut words = cluster.words("map --work @/work --input @/named --output @/mapped");
     words.extend(["--", "cat"].map(str::to_owned));
     run(words).ok();
-    assert_numbered(["mapped/p1/stdout", "mapped/p2/stdout", "mapped/p3/stdout"]);
+    assert_numbered([
+        "mapped/relay/stdout",
+        "mapped/p2/stdout",
+        "mapped/beside/stdout",
+    ]);
 }
 
 #[test]

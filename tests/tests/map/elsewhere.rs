@@ -3,7 +3,8 @@
 use flitcast_tests::files::{fill, names, names_if_any};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::until;
-use flitcast_tests::{Running, start};
+use flitcast_tests::{Running, scratch, start};
+use rustix::process::Signal;
 
 /// P0 with P1 and P2.
 const TREE: [u32; 2] = [0, 0];
@@ -150,4 +151,100 @@ fn shards_of_any_name_are_listed_by_p0() {
     assert_eq!(cluster.dir.read("out/b/stdout"), "b\n");
     assert_eq!(cluster.dir.read("log").lines().count(), 8);
     dismiss(nodes);
+}
+
+#[test]
+fn an_interruption_gathers_what_those_that_join_have_done() {
+    let cluster = cluster();
+    let nodes = cluster.nodes("--stay --commands");
+    let [joblog, marker] = ["log", "marker"].map(|name| cluster.path(name));
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || {{ touch '{}'; sleep 1000; }}",
+        marker.display()
+    );
+    let options = format!("--joblog {}", joblog.display());
+    let running = guarded(&cluster, &options, &script);
+    until("the command of P1 has ended, and that of P2 runs", || {
+        let log = std::fs::read_to_string(&joblog).unwrap_or_default();
+        log.lines().count() == 2 && marker.exists()
+    });
+    running.signal(Signal::INT);
+    let ended = running.finish().with_code(130);
+    ended.says(&["1 of 2 shards are done, in `", "--resume runs the others\n"]);
+    assert_eq!(names(&cluster.path("out")), ["p1"]);
+    let resumed = guarded(&cluster, &format!("{options} --resume"), "echo again; cat");
+    resumed
+        .finish()
+        .ok()
+        .prints(&["  earlier      1 shard has"]);
+    assert_eq!(cluster.dir.read("out/p1/stdout"), "one");
+    assert_eq!(cluster.dir.read("out/p2/stdout"), "again\ntwo two");
+    dismiss(nodes);
+}
+
+/// A cluster of four PEs with names on this host.
+const NAMED: &str = r#"
+    coordinator = "127.0.6.1"
+    [[pe]]
+    name = "a"
+    address = "127.0.6.2"
+    [[pe]]
+    name = "b"
+    address = "127.0.6.3"
+    parent = "a"
+    [[pe]]
+    name = "c"
+    address = "127.0.6.4"
+    parent = "a"
+    [[pe]]
+    name = "d"
+    address = "127.0.6.5"
+    parent = "a"
+"#;
+
+/// The entry `p3` has the number of its PE, and stays `p3`.
+#[test]
+fn entries_keep_their_names_wherever_a_map_names_them() {
+    let dir = scratch();
+    dir.put("cluster.toml", NAMED);
+    for entry in ["b", "c", "p3"] {
+        dir.put(&format!("in/{entry}"), entry);
+    }
+    let map = |more: &str, script: &str| {
+        let line =
+            "map --cluster @/cluster.toml --work @/ --input @/in --output @/out --joblog @/log";
+        let mut words = dir.words(&format!("{line} {more} --"));
+        words.extend(["sh", "-c", script].map(str::to_owned));
+        flitcast_tests::run(words)
+    };
+    let script = "echo {} $FLITCAST_SHARD $FLITCAST_PE; echo at {} >&2; [ {} != c ] || exit 3";
+    let failed = map("", script).with_code(1);
+    let output = dir.shown("out");
+    failed.says(&[
+        "b| at b\n",
+        "c| at c\n",
+        "P3| at p3\n",
+        &format!("error: P2 c: the command ended with exit status 3; its last words: at c; its output is in {output}/c.failed\n"),
+    ]);
+    failed.prints(&["  P1 b  ", "  P2 c  ", "  P3 d  "]);
+    assert_eq!(names(&dir.join("out")), ["b", "c.failed", "p3"]);
+    assert_eq!(dir.read("out/b/stdout"), "b b 1\n");
+    assert_eq!(dir.read("out/p3/stdout"), "p3 p3 3\n");
+    let log = dir.read("log");
+    let mut shards: Vec<&str> = log
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split('\t').next_back())
+        .collect();
+    shards.sort_unstable();
+    assert_eq!(shards, ["b", "c", "p3"]);
+    map("--resume", "echo again {}")
+        .ok()
+        .prints(&["  earlier      2 shards have"]);
+    assert_eq!(names(&dir.join("out")), ["b", "c", "p3"]);
+    assert_eq!(dir.read("out/b/stdout"), "b b 1\n");
+    assert_eq!(dir.read("out/c/stdout"), "again c\n");
+    let report = map("--force --format json", "true").ok().report();
+    let named = report.list("/pes").iter().map(|pe| pe["shard"].as_str());
+    assert!(named.eq([Some("b"), Some("c"), Some("p3")]));
 }

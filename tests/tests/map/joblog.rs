@@ -1,6 +1,9 @@
 //! The log of commands, and what `--resume` runs again.
 
 use flitcast_tests::files::{identity, names};
+use flitcast_tests::processes::until;
+use flitcast_tests::{Finished, Running};
+use rustix::process::Signal;
 
 use super::Place;
 
@@ -125,4 +128,92 @@ fn what_cannot_be_resumed_is_refused() {
     place.run(&["--joblog", &joblog, "--resume"], &["cat"]).ok();
     assert_eq!(shards(&log(&place)), ["p1", "p2"]);
     assert_eq!(place.result("p2/stdout"), "y");
+}
+
+/// Starts a map of the shards a to d at two PEs, in which c and d do not end until the file `go` exists.
+/// Returns it when a and b have ended, and c and d run.
+#[track_caller]
+fn start_of_four(place: &Place, options: &[&str]) -> Running {
+    for shard in ["a", "b", "c", "d"] {
+        place.put(&format!("in put/{shard}"), shard);
+    }
+    let beside = place.dir.shown("in put");
+    let script = format!(
+        "echo of {{}}; case {{}} in a|b) exit 0;; esac
+         trap 'exit 0' TERM; touch '{beside}/../up {{}}'; until [ -e '{beside}/../go' ]; do sleep 0.01; done"
+    );
+    let running = place.start(options, &["sh", "-c", &script]);
+    until("c and d run", || {
+        ["up c", "up d"].iter().all(|up| place.path(up).exists())
+    });
+    running
+}
+
+#[track_caller]
+fn finish_by(running: Running, signal: Signal, code: i32) -> Finished {
+    running.signal(signal);
+    running.finish().with_code(code)
+}
+
+#[test]
+fn an_interruption_gathers_what_has_ended_and_resume_runs_the_others() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let place = Place::new(&[]);
+        let joblog = place.dir.shown("log");
+        let options = ["--tree", "star:3", "--joblog", &joblog];
+        let ended = finish_by(start_of_four(&place, &options), signal, code);
+        let output = place.output();
+        ended.says(&[&format!(
+            "interrupted: every process was stopped; 2 of 4 shards are done, in `{}`; the same \
+             command with --resume runs the others\n",
+            output.display()
+        )]);
+        ended.prints(&["  killed  ", "  results      2 of 4, "]);
+        assert!(!ended.stderr.contains("error:"), "{}", ended.stderr);
+        place.assert_results(&["a", "b"], &["log", "up c", "up d"]);
+        let logged = log(&place);
+        let mut ended = shards(&logged);
+        ended.sort_unstable();
+        assert_eq!(ended, ["a", "b"]);
+        let first = identity(&output.join("a/stdout"));
+
+        place.put("go", "");
+        let resumed = [&options[..], &["--resume"]].concat();
+        let done = place.run(&resumed, &["echo", "of", "{}"]).ok();
+        done.prints(&["  earlier      2 shards have results already\n", "2 of 2"]);
+        let mut ran: Vec<String> = log(&place).iter().map(|line| line[9].clone()).collect();
+        ran.sort_unstable();
+        assert_eq!(ran, ["a", "b", "c", "d"]);
+        assert_eq!(identity(&output.join("a/stdout")), first);
+        assert_eq!(place.result("d/stdout"), "of d\n");
+    }
+}
+
+#[test]
+fn after_an_interruption_without_a_log_all_shards_are_run_again() {
+    let place = Place::new(&[]);
+    let running = start_of_four(&place, &["--tree", "star:3"]);
+    let ended = finish_by(running, Signal::INT, 130);
+    ended.says(&["; another map runs all shards again, because --resume needs a --joblog\n"]);
+    place.assert_results(&["a", "b"], &["up c", "up d"]);
+}
+
+#[test]
+fn a_second_signal_ends_a_map_without_its_results() {
+    let place = Place::new(&[]);
+    for shard in ["a", "b"] {
+        place.put(&format!("in put/{shard}"), shard);
+    }
+    let up = place.dir.shown("up");
+    let script = format!(
+        "[ {{}} = b ] || exit 0; trap \"touch '{up} told'\" TERM; touch '{up}'
+         while :; do sleep 0.01; done"
+    );
+    let running = place.start(&["--tree", "star:2"], &["sh", "-c", &script]);
+    until("b runs", || place.path("up").exists());
+    running.signal(Signal::INT);
+    until("b was told to end", || place.path("up told").exists());
+    let ended = finish_by(running, Signal::INT, 130);
+    ended.says(&["interrupted twice: every process was stopped; 1 result was not gathered\n"]);
+    place.assert_beside(&["in put", "up", "up told"]);
 }

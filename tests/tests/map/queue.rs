@@ -1,6 +1,7 @@
 //! Shards of any name are a queue: any PE runs the command on any of them.
 
 use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Command, Stdio};
 use std::{ffi::OsStr, fs};
 
 use flitcast_tests::files::names;
@@ -243,7 +244,121 @@ fn running_commands_can_be_killed_after_a_failure() {
         "error: b at P2: the command ended with exit status 3",
         "error: 1 shard was not run, because commands on others failed\n",
     ]);
+    let row = failed.stdout.lines().find(|line| line.starts_with("  a "));
+    assert!(
+        row.is_some_and(|row| row.contains(" killed ")),
+        "{}",
+        failed.stdout
+    );
     place.assert_results(&["b.failed"], &["flag"]);
+}
+
+#[test]
+fn equal_errors_of_many_shards_are_one_line() {
+    let names: Vec<String> = (1..=12).map(|name| name.to_string()).collect();
+    let place = place(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let failed = place
+        .run(&["--tree", "star:3"], &["nosuchcmd"])
+        .with_code(1);
+    let told = "error: 12 shards (1, 2, 3 and 9 more): `nosuchcmd` cannot be started: ";
+    failed.says(&[told]);
+    assert_eq!(failed.stderr.matches("nosuchcmd").count(), 1);
+    let place = self::place(&["a", "b", "c", "d", "e"]);
+    let failed = place.shell(&["--tree", "star:3"], "[ $FLITCAST_SHARD = c ] || exit 4");
+    let output = place.output();
+    failed.with_code(1).says(&[&format!(
+        "error: 4 shards (a, b, d and 1 more): the command ended with exit status 4; the output of \
+         each is in {}/NAME.failed\n",
+        output.display()
+    )]);
+    place.assert_results(&["a.failed", "b.failed", "c", "d.failed", "e.failed"], &[]);
+}
+
+/// Numbers in names count by their values, in the table and in JSON.
+#[test]
+fn shards_are_listed_in_the_order_of_their_numbers() {
+    let place = place(&["1", "10", "2", "a9", "a10", "11"]);
+    let done = place.run(&["--tree", "star:3"], &["true"]).ok();
+    let rows = done
+        .stdout
+        .lines()
+        .skip_while(|line| !line.contains(" shard "));
+    let rows = rows.skip(1).take_while(|line| !line.is_empty());
+    let listed: Vec<&str> = rows
+        .filter_map(|row| row.split_whitespace().next())
+        .collect();
+    assert_eq!(listed, ["1", "2", "10", "11", "a9", "a10"]);
+}
+
+/// Runs a map with a script on a terminal of this width and returns the lines that it prints.
+#[track_caller]
+fn on_a_terminal(place: &Place, columns: usize, script: &str) -> Vec<String> {
+    let [program, input, output] = [
+        flitcast_tests::flitcast().to_owned(),
+        place.input(),
+        place.output(),
+    ];
+    let line = format!(
+        "stty rows 50 cols {columns}; exec '{}' map -n 2 --retry 1 --force --input '{}' --output '{}' -- \
+         sh -c '{script}'",
+        program.display(),
+        input.display(),
+        output.display()
+    );
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]);
+    let done = script.stdin(Stdio::null()).output();
+    let done = done.expect("`script` of util-linux runs");
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success(), "{text}");
+    let lines = text.lines().map(|line| line.trim_end().to_owned());
+    lines.collect()
+}
+
+#[test]
+fn the_progress_has_an_estimate_of_the_time_left() {
+    let place = place(&["a", "b", "c", "d"]);
+    let shown = on_a_terminal(&place, 100, "sleep 0.3").join("\n");
+    let begin = shown
+        .find("1 of 4 done  ")
+        .unwrap_or_else(|| panic!("{shown}"));
+    let left = &shown[begin..][..40];
+    assert!(left.contains(" ms left"), "{shown}");
+    assert!(
+        !shown.contains("0 of 4 done  "),
+        "no command has ended: {shown}"
+    );
+}
+
+#[test]
+fn a_long_name_is_shortened_before_columns_are_left_out() {
+    const LONG: &str =
+        "a_very_long_name_of_a_shard_that_people_do_have_in_practice_2026-11-28.tar.gz";
+    for (columns, begin, end) in [
+        (80, "  a_very_long_name", "-11-28.tar.gz"),
+        (60, "  a_", ".gz"),
+    ] {
+        let place = place(&[LONG, "b"]);
+        let again = place.dir.shown("again");
+        let script =
+            format!("[ $FLITCAST_SHARD != b ] || [ -e {again} ] || {{ touch {again}; exit 1; }}");
+        let lines = on_a_terminal(&place, columns, &script);
+        let shown = lines.join("\n");
+        let head = lines.iter().position(|line| line.starts_with("  shard "));
+        let head = head.unwrap_or_else(|| panic!("no table: {shown}"));
+        let headings: Vec<&str> = lines[head].split_whitespace().collect();
+        let all = ["shard", "PE", "runs", "bytes", "exit", "time", "results"];
+        assert_eq!(headings, all, "{shown}");
+        let row = &lines[head + 1];
+        let name = row.split("  ").find(|cell| !cell.is_empty());
+        assert!(row.starts_with(begin) && row.contains('…'), "{shown}");
+        assert!(name.is_some_and(|name| name.ends_with(end)), "{shown}");
+        // The path of the output is not shortened.
+        let is_path = |line: &&String| line.starts_with("  results ");
+        for line in lines[head..].iter().filter(|line| !is_path(line)) {
+            assert!(line.chars().count() <= columns, "{columns}: {shown}");
+        }
+    }
 }
 
 /// The processors of this host are as many as PEs by default.

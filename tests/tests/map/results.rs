@@ -248,6 +248,25 @@ fn what_is_wrong_is_told_before_anything_is_written() {
     place.assert_results(&["p1", "p2", "p3"], &[]);
 }
 
+/// The output of an earlier map is not the only error, nor the first.
+#[test]
+fn a_missing_input_is_named_before_an_output_that_exists() {
+    let place = Place::new(&[]);
+    place.put("results/old", "mine");
+    let (input, output) = (place.dir.shown("nope"), place.dir.shown("results"));
+    for pes in [&["-n", "2"][..], &[], &["--tree", "star:4"]] {
+        let files = ["--input", &input, "--output", &output, "--", "true"];
+        let refused = flitcast_tests::run([&["map"], pes, &files].concat());
+        let first = format!("error: --input: cannot read the directory `{input}`: No such file");
+        refused.fails(
+            2,
+            &[&first, "it holds files already; --force replaces those"],
+        );
+        assert!(refused.stderr.starts_with(&first), "{}", refused.stderr);
+        assert_eq!(refused.stderr.matches(&first).count(), 1);
+    }
+}
+
 #[test]
 fn the_working_folder_is_private_and_can_be_kept() {
     let place = Place::new(&TEXTS);

@@ -103,10 +103,11 @@ impl Console {
         );
     }
 
-    /// Shows that `done` of `of` commands have ended successfully.
-    pub fn done(&self, done: usize, of: usize) {
-        let fact = format!("{done} of {of} done");
-        self.bar().show(done as u64, vec![fact]);
+    /// Shows that `done` of `of` commands have ended successfully, and the estimated time until all have.
+    pub fn done(&self, done: usize, of: usize, left: Option<Duration>) {
+        let left = left.map(|left| format!("{} left", Nanos(left.as_nanos() as u64)));
+        let facts = [format!("{done} of {of} done")].into_iter().chain(left);
+        self.bar().show(done as u64, facts.collect());
     }
 
     /// Prints that a round has taken `times` times as long as predicted so far.

@@ -44,6 +44,8 @@ pub struct Interrupted {
     pub signal: Interruption,
     /// The end of the processes of the PEs.
     pub processes: &'static str,
+    /// Whether a second signal came before all processes had ended.
+    pub is_urgent: bool,
     /// The state of the messages; `None` if it is unknown.
     pub failure: Option<Box<Failure>>,
 }
@@ -64,6 +66,7 @@ impl Interrupted {
         Interrupted {
             signal,
             processes,
+            is_urgent: false,
             failure,
         }
     }
@@ -214,9 +217,11 @@ pub async fn on_a_cluster<T>(
     let (conducted, interruption, is_patient) = until_interrupted(done, &ends, interrupts).await;
     console.clear();
     emit(Event::Stopping);
+    let mut is_urgent = !is_patient;
     let enough = async {
         if is_patient {
             interrupts.next().await;
+            is_urgent = true;
         }
     };
     cluster.stop(is_over(conducted.as_ref()), enough).await;
@@ -227,7 +232,11 @@ pub async fn on_a_cluster<T>(
     Ok(match (conducted, interruption) {
         (conducted, Some(signal)) => {
             let failure = conducted.and_then(Result::err).map(Box::new);
-            RunResult::Interrupted(Interrupted::new(request, signal, failure))
+            let interrupted = Interrupted::new(request, signal, failure);
+            RunResult::Interrupted(Interrupted {
+                is_urgent,
+                ..interrupted
+            })
         }
         (Some(Ok(done)), None) => RunResult::Done(done),
         (Some(Err(failure)), None) => RunResult::Failed(Box::new(failure)),

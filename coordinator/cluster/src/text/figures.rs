@@ -26,6 +26,39 @@ impl Table {
         let cells = cells.into_iter().map(|cell| cell.to_string());
         self.rows.push(cells.collect());
     }
+
+    /// Shortens the names in the first column so that rows fit into `width` characters, but not below
+    /// `least` characters.
+    pub fn shorten_names(&mut self, least: usize, width: Option<usize>) {
+        let Some(width) = width else {
+            return;
+        };
+        let longest = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let lengths = cells.map(|cell| cell.chars().count());
+            lengths.max().unwrap_or(0)
+        };
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let others = (1..columns).map(|column| GAP + longest(column));
+        let others: usize = others.sum();
+        let room = width.saturating_sub(GAP + others).max(least);
+        for name in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            *name = shortened(name, room);
+        }
+    }
+}
+
+/// Shortens a name that has more than `room` characters: an ellipsis takes the place of its middle.
+pub fn shortened(name: &str, room: usize) -> String {
+    let count = name.chars().count();
+    if count <= room {
+        return name.to_owned();
+    }
+    let kept = room.saturating_sub(1);
+    let (begin, end) = (kept.div_ceil(2), kept / 2);
+    let begin = name.chars().take(begin);
+    let end = name.chars().skip(count - end);
+    begin.chain(['…']).chain(end).collect()
 }
 
 /// Formats a table as text: its first `names` columns are aligned left, the others, which are
@@ -196,6 +229,28 @@ mod tests {
         assert_eq!(fit(Some(24)), without_depth);
         assert_eq!(fit(Some(14)), "  PE     bytes\n  P1\n  P2  12345678\n");
         assert_eq!(fit(Some(1)), "  PE\n  P1\n  P2\n");
+    }
+
+    #[test]
+    fn long_names_are_shortened_in_the_middle() {
+        for (room, expected) in [(7, "abcdefg"), (6, "abc…fg"), (5, "ab…fg"), (1, "…")] {
+            assert_eq!(shortened("abcdefg", room), expected);
+        }
+        assert_eq!(shortened("éééé", 3), "é…é");
+        let fit = |least, width| {
+            let mut rows = table(["shard", "PE", "bytes"]);
+            rows.add_row(["a long name", "P1", "12345678"]);
+            rows.add_row(["b", "P20"]);
+            rows.shorten_names(least, width);
+            lines(rows, 1)
+        };
+        let all =
+            "  shard         PE     bytes\n  a long name   P1  12345678\n  b            P20\n";
+        assert_eq!(fit(1, None), all);
+        assert_eq!(fit(1, Some(28)), all);
+        let shorter = "  shard     PE     bytes\n  a l…ame   P1  12345678\n  b        P20\n";
+        assert_eq!(fit(1, Some(24)), shorter);
+        assert_eq!(fit(7, Some(10)), shorter);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use flitcast_node::payload;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::MAX_JOBS;
@@ -157,7 +158,7 @@ impl Map {
             .is_some_and(|places| places.is_elsewhere());
         let shards = shards(&mut args, elsewhere).unwrap_or_else(|all| {
             faults.extend(all);
-            Shards::OfPes
+            Shards::dealt()
         });
         match &args.work {
             Some(work) if work.is_relative() => {
@@ -185,6 +186,13 @@ impl Map {
                     output_fault(&args.output, (false, 0), Some(&args.input), args.replaces());
                 faults.extend(fault.map(anyhow::Error::from));
             }
+        }
+        if !elsewhere
+            && !faults.is_empty()
+            && let Err(fault) = payload::list(&args.input)
+        {
+            // The scatter, which reports it otherwise, is not checked.
+            faults.insert(0, anyhow!("--input: {fault}"));
         }
         let work = working_folder(&args, is_spread)
             .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
@@ -216,7 +224,7 @@ impl Map {
         }
         match (scatter, work, gathered) {
             (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
-                let is_direct = shards == Shards::OfPes;
+                let is_direct = shards.are_of_pes();
                 scatter.messages.later_output = later_output(&args).filter(|_| is_direct);
                 scatter.again = true;
                 scatter.commands = true;
@@ -270,7 +278,7 @@ impl Map {
             jobs: self.args.jobs,
             retries: self.scatter.retries,
             halt: faults.halt,
-            is_shared: self.shards != Shards::OfPes && !site.placement.is_spread(),
+            is_shared: !self.shards.are_of_pes() && !site.placement.is_spread(),
         }
     }
 
@@ -294,7 +302,7 @@ impl Map {
 /// other hosts is listed later.
 fn shards(args: &mut MapArgs, is_elsewhere: bool) -> Result<Shards, Vec<anyhow::Error>> {
     if args.spread || is_elsewhere {
-        return Ok(Shards::OfPes);
+        return Ok(Shards::dealt());
     }
     let has_result = |shard: &OsStr| args.output.join(shard).symlink_metadata().is_ok();
     let done = args.done(has_result).map_err(|fault| vec![fault])?;
@@ -355,6 +363,11 @@ impl MapArgs {
             joblog::done_in(log).map_err(|error| anyhow!("--joblog {}: {error}", log.display()))?;
         let done = done.into_iter().filter(|shard| has_result(shard));
         Ok(Some(done.collect()))
+    }
+
+    /// Returns whether the commands that end are logged.
+    pub fn has_joblog(&self) -> bool {
+        self.joblog.is_some()
     }
 
     /// Returns whether results in the output are replaced.

@@ -121,7 +121,7 @@ fn complete(
     let tree: &TreeArgs = &map.args.tree;
     map.shards = Shards::listed(shards, tree, done.as_ref())?;
     let names = map.shards.names();
-    if map.shards == Shards::OfPes {
+    if map.shards.are_of_pes() {
         return Ok(());
     }
     let in_the_way = names.iter().filter(|name| results.contains(*name));

@@ -51,13 +51,20 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     }
     let code = report_end(ended, map.args.format, &story, |mapped| {
         complain(map, mapped);
+        if let Some(interrupted) = &mapped.interrupted {
+            stderr::note(report::interrupted_note(map, mapped, interrupted));
+            if mapped.gather.is_none() {
+                return (String::new(), interrupted.signal.exit_code());
+            }
+        }
         let printed = match map.args.format {
             Format::Json => report::json(map, mapped),
             _ => report::table(map, mapped),
         };
-        let code = match mapped.is_complete() {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(FAILED),
+        let code = match &mapped.interrupted {
+            Some(interrupted) => interrupted.signal.exit_code(),
+            None if mapped.is_complete() => ExitCode::SUCCESS,
+            None => ExitCode::from(FAILED),
         };
         (printed, code)
     })?;

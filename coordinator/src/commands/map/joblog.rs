@@ -66,7 +66,7 @@ impl JobLog {
                 End::Signalled(signal) => (0, signal),
                 End::Failed(_) => (-1, 0),
             },
-            CommandFate::Waiting | CommandFate::Lost(_) => (-1, 0),
+            CommandFate::Waiting | CommandFate::Lost(_) | CommandFate::Killed(_) => (-1, 0),
         };
         let words = words
             .iter()

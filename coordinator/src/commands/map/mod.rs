@@ -6,10 +6,13 @@
 mod args;
 mod at_root;
 mod command;
+mod complaints;
 mod halt;
 mod joblog;
 mod moving;
+mod natural;
 mod queue;
+mod remaining;
 mod report;
 mod results;
 mod run;

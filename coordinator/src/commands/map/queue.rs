@@ -13,11 +13,13 @@ use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Run, ToPe};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::halt::Halt;
 use super::joblog::JobLog;
 use super::moving::Mover;
-use super::task::{CommandFate, ShardTask};
+use super::remaining::Durations;
+use super::task::{CommandFate, ShardTask, numbered};
 use flitcast_cluster::launch::cluster::{Cluster, Heard};
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::rounds::controller::LEFT;
@@ -118,6 +120,8 @@ pub struct Queue<'a> {
     mover: &'a mut Mover,
     /// When the last command on each shard has begun.
     began: BTreeMap<usize, SystemTime>,
+    /// The durations of the commands that have ended.
+    durations: Durations,
     /// Whether no further command begins.
     is_halted: bool,
 }
@@ -143,6 +147,7 @@ impl<'a> Queue<'a> {
             tasks,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
+            durations: Durations::default(),
             is_halted: false,
         };
         for index in 0..queue.tasks.len() {
@@ -153,35 +158,48 @@ impl<'a> Queue<'a> {
         queue
     }
 
-    /// Runs all due tasks, until each has ended, or no PE is left that can run it. Returns whether
-    /// failures have halted the queue.
-    pub async fn work_off(mut self) -> bool {
+    /// Runs all due tasks, until each has ended, or no PE is left that can run it, or `ends` is cancelled.
+    /// Returns whether failures have halted the queue.
+    pub async fn work_off(mut self, ends: &CancellationToken) -> bool {
         self.console
             .begin("map".to_owned(), self.tasks.len() as u64);
         self.show();
         loop {
-            self.fill().await;
+            tokio::select! {
+                biased;
+                () = ends.cancelled() => {
+                    self.kill_running("the command was ended by a signal to `flitcast map`");
+                    return self.is_halted;
+                }
+                () = self.fill() => {}
+            }
             self.begin_move();
             if self.running.is_empty() && !self.awaits_move() {
                 return self.is_halted;
             }
             tokio::select! {
+                // The next turn of the loop ends the commands.
+                () = ends.cancelled() => {}
                 heard = self.cluster.hear(Instant::now() + LOOK) => match heard {
                     Some((pe, heard)) => self.take(pe, heard),
-                    None => self.lose_dead(),
+                    None => {
+                        self.lose_dead();
+                        self.show();
+                    }
                 },
                 (index, to, moved) = self.mover.ended() => self.moved(index, to, moved),
             }
             if self.is_halted && matches!(self.order.halt, Halt::Now(_)) {
-                let running: Vec<PeId> = self.running.keys().copied().collect();
-                for pe in running {
-                    for (_, index) in self.running.remove(&pe).unwrap_or_default() {
-                        let why = "the command was killed, because others failed (--halt)";
-                        self.tasks[index].fate = CommandFate::Lost(why.to_owned());
-                    }
-                }
+                self.kill_running("the command was killed, because others failed (--halt)");
                 return true;
             }
+        }
+    }
+
+    /// Handles the end of all running commands, which the stop of the cluster kills.
+    fn kill_running(&mut self, why: &str) {
+        for index in std::mem::take(&mut self.running).into_values().flatten() {
+            self.tasks[index.1].fate = CommandFate::Killed(why.to_owned());
         }
     }
 
@@ -310,7 +328,8 @@ impl<'a> Queue<'a> {
     fn take(&mut self, pe: PeId, heard: Heard) {
         let lost = match heard {
             Heard::Word(FromPe::Line { text, shard }) => {
-                return match self.tasks.first().is_some_and(|task| task.is_named) {
+                let is_named = self.tasks.first().is_some_and(|task| task.is_named);
+                return match is_named || shard != numbered(pe) {
                     true => {
                         let shard = shard.to_string_lossy();
                         self.console.line_of_shard(&shard, pe, &text);
@@ -318,7 +337,8 @@ impl<'a> Queue<'a> {
                     false => self.console.line_of(pe, &text),
                 };
             }
-            Heard::Word(FromPe::Pong(_)) => return,
+            // Each time a PE answers, the estimate of the time left is renewed.
+            Heard::Word(FromPe::Pong(_)) => return self.show(),
             Heard::Word(FromPe::Ran(ran)) => {
                 if let Some(of_pe) = self.running.get_mut(&pe)
                     && let Some(index) = of_pe.remove(&ran.shard)
@@ -357,6 +377,9 @@ impl<'a> Queue<'a> {
         let task = &mut self.tasks[index];
         task.fate = fate;
         self.done += usize::from(task.is_done());
+        if let Some(ran) = task.ran() {
+            self.durations.add(Duration::from_nanos(ran.took_ns));
+        }
         self.note(index);
         let task = &self.tasks[index];
         let retries = self.order.retries;
@@ -400,7 +423,13 @@ impl<'a> Queue<'a> {
     }
 
     fn show(&self) {
-        self.console.done(self.done, self.tasks.len());
+        let waiting = self.waiting.values().map(|of| of.tasks.len()).sum();
+        let running = self.running.values().flat_map(BTreeMap::values);
+        let running = running.filter_map(|index| self.began.get(index)?.elapsed().ok());
+        let alive = self.cluster.pes().filter(|pe| self.cluster.is_alive(*pe));
+        let slots = alive.count() * self.order.jobs;
+        let left = self.durations.remaining(waiting, running, slots);
+        self.console.done(self.done, self.tasks.len(), left);
     }
 }
 

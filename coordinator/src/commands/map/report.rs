@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use flitcast_node::task::failed_name;
 use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
@@ -10,49 +9,48 @@ use super::args::Map;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
-use flitcast_cluster::text::figures::{self, fitted, micros};
+use flitcast_cluster::rounds::run::Interrupted;
+use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos};
-use flitcast_cluster::text::words::{counted, last_words, shell_word};
+use flitcast_cluster::text::words::{counted, shell_word};
 
-/// Returns the errors of all shards whose command failed, a line for each.
-pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut waiting = 0;
-    for task in &mapped.tasks {
-        let subject = task.subject();
-        if task.is_named && matches!(task.fate, CommandFate::Waiting) {
-            waiting += 1;
-        } else if let Some(why) = task.failure() {
-            let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
-            let said = last_words("; its last words: ", lines);
-            let kept = task.has_output() && task.left_behind.is_none();
-            let output = map.args.output.join(failed_name(&task.name));
-            let kept = kept.then(|| format!("; its output is in {}", output.display()));
-            out.push(format!(
-                "{subject}: {why}{said}{}",
-                kept.unwrap_or_default()
-            ));
+/// Number of characters that a long name of a shard has at least on a narrow terminal.
+const LEAST_OF_NAME: usize = 12;
+
+/// Describes the shards that are done after an interruption, and the way to run the others.
+pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -> String {
+    let earlier = map.shards.done();
+    let done = mapped.tasks.iter().filter(|task| task.has_result()).count() + earlier;
+    let all = mapped.tasks.len() + earlier;
+    let processes = interrupted.processes;
+    let output = map.args.output.display();
+    let is_gathered = mapped.gather.is_some();
+    if done > earlier && !is_gathered {
+        let results = counted((done - earlier) as u64, "result was", "results were");
+        return format!("interrupted twice: {processes}; {results} not gathered");
+    }
+    let others = match (map.args.has_joblog(), map.args.spread) {
+        _ if done == 0 || done == all => String::new(),
+        (true, false) => "; the same command with --resume runs the others".to_owned(),
+        (_, true) => "; with --spread, another map runs all shards again".to_owned(),
+        (false, false) => {
+            "; another map runs all shards again, because --resume needs a --joblog".to_owned()
         }
-        let not_taken = task.not_taken().iter();
-        out.extend(not_taken.map(|why| format!("{subject}: not in its result: {why}")));
-        let left = task.left_behind.iter();
-        out.extend(left.map(|why| format!("{subject}: {why}")));
-    }
-    if waiting > 0 {
-        let shards = counted(waiting, "shard was", "shards were");
-        out.push(format!(
-            "{shards} not run, because commands on others failed"
-        ));
-    }
-    out
+    };
+    let place = match is_gathered || earlier > 0 {
+        true => format!(", in `{output}`"),
+        false => String::new(),
+    };
+    let is = if all == 1 { "shard is" } else { "shards are" };
+    format!("interrupted: {processes}; {done} of {all} {is} done{place}{others}")
 }
 
 /// Returns the table and the summary below it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
     let table = match map.shards {
-        Shards::OfPes => pes_table(map, mapped),
-        Shards::Named { .. } => shards_table(mapped),
+        Shards::OfPes { .. } => pes_table(map, mapped),
+        Shards::Named { .. } => shards_table(map, mapped),
     };
     heading(map, mapped) + &table + &summary(map, mapped)
 }
@@ -67,7 +65,7 @@ fn pes_table(map: &Map, mapped: &Mapped) -> String {
     let mut table = figures::table(header);
     for pe in map.scatter.site.tree.below_root() {
         let task = mapped.tasks.iter().find(|task| task.home == pe);
-        let mut row = vec![pe.to_string()];
+        let mut row = vec![map.scatter.site.placement.called(pe)];
         row.extend(cells(task));
         if several {
             row.insert(2, task.map_or("-".to_owned(), |task| task.runs.to_string()));
@@ -78,7 +76,7 @@ fn pes_table(map: &Map, mapped: &Mapped) -> String {
 }
 
 /// Returns a row for each shard, or for the slowest ones if there are many.
-fn shards_table(mapped: &Mapped) -> String {
+fn shards_table(map: &Map, mapped: &Mapped) -> String {
     const ROWS: usize = 16;
     let mut tasks: Vec<&ShardTask> = mapped.tasks.iter().collect();
     if tasks.len() > ROWS {
@@ -94,7 +92,7 @@ fn shards_table(mapped: &Mapped) -> String {
     let mut table = figures::table(header);
     for task in &tasks {
         let pe = if task.runs > 0 {
-            task.pe.to_string()
+            map.scatter.site.placement.called(task.pe)
         } else {
             "-".to_owned()
         };
@@ -105,7 +103,8 @@ fn shards_table(mapped: &Mapped) -> String {
         }
         table.add_row(row);
     }
-    let table = fitted(table, 1, &["runs", "bytes", "results", "PE"], columns());
+    table.shorten_names(LEAST_OF_NAME, columns());
+    let table = fitted(table, 2, &["runs", "bytes", "results", "PE"], columns());
     let left = mapped.tasks.len() - tasks.len();
     match (tasks.len(), left) {
         (0, _) => String::new(),
@@ -124,6 +123,7 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
     match &task.fate {
         CommandFate::Waiting => [shard, none(), none(), none()],
         CommandFate::Lost(_) => [shard, "lost".to_owned(), none(), none()],
+        CommandFate::Killed(_) => [shard, "killed".to_owned(), none(), none()],
         CommandFate::Ran(ran) => {
             let exit = match &ran.end {
                 End::Exited(code) => code.to_string(),
@@ -171,15 +171,21 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     let tasks = mapped.tasks.iter();
     let longest = tasks.filter_map(|task| Some((task.ran()?.took_ns, task)));
     let longest = longest.max_by_key(|(took, task)| (*took, task.seq));
+    let called = |pe| map.scatter.site.placement.called(pe);
+    let running = format!("  run          {}", Nanos(mapped.running.as_nanos() as u64));
     let longest = longest.map(|(_, task)| match task.is_named {
-        true => format!(", longest: {}", task.subject()),
-        false => format!(", longest at {}", task.pe),
+        true => {
+            let (before, behind) = (", longest: ", format!(" at {}", called(task.pe)));
+            let taken = [&running, before, &behind].map(|part| part.chars().count());
+            let room = columns().map_or(usize::MAX, |columns| {
+                columns.saturating_sub(taken.iter().sum())
+            });
+            let name = shortened(&task.shown(), room.max(LEAST_OF_NAME));
+            format!("{before}{name}{behind}")
+        }
+        false => format!(", longest at {}", called(task.pe)),
     });
-    let running = Nanos(mapped.running.as_nanos() as u64);
-    out.push_str(&format!(
-        "  run          {running}{}\n",
-        longest.unwrap_or_default()
-    ));
+    out.push_str(&format!("{running}{}\n", longest.unwrap_or_default()));
     out.push_str(&format!(
         "  gather       {}\n",
         moved(mapped.gather.as_deref())
@@ -235,17 +241,12 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
         "security": map.scatter.site.guard.name(),
     });
     match map.shards {
-        Shards::OfPes => {
+        Shards::OfPes { .. } => {
             result["pes"] = pes.collect();
             result["failed"] = undelivered.map(|task| task.pe.0).collect();
         }
         Shards::Named { .. } => {
-            let shards = mapped.tasks.iter().map(|task| {
-                let mut shard = task_json(task);
-                shard["shard"] = task.name.to_string_lossy().into();
-                shard
-            });
-            result["shards"] = shards.collect();
+            result["shards"] = mapped.tasks.iter().map(task_json).collect();
             result["failed"] = undelivered
                 .map(|task| task.name.to_string_lossy())
                 .collect();
@@ -270,6 +271,7 @@ fn task_json(task: &ShardTask) -> Value {
     };
     json!({
         "pe": task.pe.0,
+        "shard": task.name.to_string_lossy(),
         "shard_bytes": task.shard_bytes,
         "runs": task.runs,
         "exit_status": code,

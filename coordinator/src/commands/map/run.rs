@@ -14,11 +14,11 @@ use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::cluster::Cluster;
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
-use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
+use flitcast_cluster::rounds::run::{Interrupted, RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
 
-/// Runs the command for all tasks, each as often as its retries permit, until failures halt the queue.
-/// Returns the PEs that are dead and cannot be started again.
+/// Runs the command for all tasks, each as often as its retries permit, until failures or a signal halt
+/// the queue. Returns the PEs that are dead and cannot be started again, and the end by a signal.
 ///
 /// # Errors
 ///
@@ -30,15 +30,16 @@ pub async fn run(
     mut joblog: Option<JobLog>,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-) -> anyhow::Result<RunResult<BTreeSet<PeId>>> {
+) -> anyhow::Result<(BTreeSet<PeId>, Option<Interrupted>)> {
     let retries = order.retries;
     let mut gone = BTreeSet::new();
     let mut is_halted = false;
+    let mut interrupted = None;
     loop {
         let due = tasks.iter().filter(|task| task.is_due(retries));
         let due: BTreeSet<PeId> = due.map(|task| task.home).collect();
-        if due.is_empty() || is_halted {
-            return Ok(RunResult::Done(gone));
+        if due.is_empty() || is_halted || interrupted.is_some() {
+            return Ok((gone, interrupted));
         }
         // PEs that join are present even without a task.
         let pes: Vec<PeId> = match request.site.placement.is_joined() {
@@ -53,15 +54,12 @@ pub async fn run(
             let mut mover = Mover::new(request, are_movable, logs);
             let log = joblog.as_mut();
             let queue = Queue::new(cluster, console, order, tasks, log, &mut mover);
-            tokio::select! {
-                halted = queue.work_off() => is_halted = halted,
-                () = ends.cancelled() => {}
-            }
+            is_halted = queue.work_off(ends).await;
             mover.stop().await;
             Ok(())
         };
         match on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await? {
-            RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
+            RunResult::Interrupted(signal) => interrupted = Some(signal),
             RunResult::Done(()) => {}
             RunResult::Failed(failure) => {
                 let at_fault = |pe: &PeId| failure.failed_pes.contains(pe);

@@ -1,6 +1,6 @@
 //! The shards of an input: one for each PE, or entries of any name, which any PE may get.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_node::task::failed_name;
 use flitcast_proto::{PeId, Tree};
 
+use super::natural;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::count_by_input;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
@@ -20,8 +21,11 @@ const LONGEST_NAME: usize = 255 - ".failed".len();
 /// The shards of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shards {
-    /// Each PE has its own: the entry with its name, or its part of the files.
-    OfPes,
+    /// Each PE has its own: the entry with its number or name, or its part of the files.
+    OfPes {
+        /// The names of the entries; empty if files are dealt.
+        entries: BTreeMap<PeId, OsString>,
+    },
     /// Entries that are dealt to the PEs.
     Named {
         /// The names of the entries in order, and the bytes of their files.
@@ -32,10 +36,22 @@ pub enum Shards {
 }
 
 impl Shards {
+    /// Returns the shards of PEs among which files are dealt, or whose entries are not known.
+    pub fn dealt() -> Shards {
+        Shards::OfPes {
+            entries: BTreeMap::new(),
+        }
+    }
+
+    /// Returns whether each PE has its own shard.
+    pub fn are_of_pes(&self) -> bool {
+        matches!(self, Shards::OfPes { .. })
+    }
+
     /// Returns the names of the entries; empty if shards are those of PEs.
     pub fn names(&self) -> Vec<OsString> {
         match self {
-            Shards::OfPes => Vec::new(),
+            Shards::OfPes { .. } => Vec::new(),
             Shards::Named { left, .. } => left.iter().map(|(name, _)| name.clone()).collect(),
         }
     }
@@ -43,7 +59,7 @@ impl Shards {
     /// Returns the number of shards that have results already.
     pub fn done(&self) -> usize {
         match self {
-            Shards::OfPes => 0,
+            Shards::OfPes { .. } => 0,
             Shards::Named { done, .. } => *done,
         }
     }
@@ -64,9 +80,9 @@ impl Shards {
             None => {
                 let mut counted = tree.clone();
                 count_by_input(&mut counted, Some(input), Layout::ByDestination);
-                if are_of_pes(&names, &counted) {
+                if let Some(entries) = of_pes(&names, &counted) {
                     *tree = counted;
-                    return Ok(Shards::OfPes);
+                    return Ok(Shards::OfPes { entries });
                 }
             }
         }
@@ -96,8 +112,11 @@ impl Shards {
         let all = names.len();
         match done {
             Some(done) => left.retain(|(name, _)| !done.contains(name)),
-            None if are_of_pes(&names, tree) => return Ok(Shards::OfPes),
-            None => {}
+            None => {
+                if let Some(entries) = of_pes(&names, tree) {
+                    return Ok(Shards::OfPes { entries });
+                }
+            }
         }
         names.retain(|name| left.binary_search_by(|(other, _)| other.cmp(name)).is_ok());
         check(&names)?;
@@ -109,14 +128,16 @@ impl Shards {
     /// message and whether that was delivered; by PE, or by name.
     pub fn tasks(&self, tree: &Tree, sent: &[(PeId, u64, bool)]) -> Vec<ShardTask> {
         let dealt = match self {
-            Shards::OfPes => None,
-            Shards::Named { left, .. } => Some(payload::shards_of(left, Others::of(tree))),
+            Shards::OfPes { .. } => Vec::new(),
+            Shards::Named { left, .. } => payload::shards_of(left, Others::of(tree)),
         };
         let mut tasks = Vec::new();
         for &(pe, bytes, is_delivered) in sent {
-            let mut of_pe: Vec<ShardTask> = match &dealt {
-                None => vec![ShardTask::of_pe(pe, bytes)],
-                Some(dealt) => {
+            let mut of_pe: Vec<ShardTask> = match self {
+                Shards::OfPes { entries } => {
+                    vec![ShardTask::of_pe(pe, entries.get(&pe), bytes)]
+                }
+                Shards::Named { .. } => {
                     let own = dealt.get(pe.index()).into_iter().flatten();
                     own.map(|(name, bytes)| ShardTask::named(name.clone(), pe, *bytes))
                         .collect()
@@ -131,9 +152,9 @@ impl Shards {
             tasks.extend(of_pe);
         }
         match self {
-            Shards::OfPes => tasks.sort_by_key(|task| task.home),
+            Shards::OfPes { .. } => tasks.sort_by_key(|task| task.home),
             Shards::Named { .. } => {
-                tasks.sort_by(|one, other| one.name.cmp(&other.name));
+                tasks.sort_by(|one, other| natural::compare(&one.name, &other.name));
                 for (seq, task) in (1..).zip(&mut tasks) {
                     task.seq = seq;
                 }
@@ -143,23 +164,24 @@ impl Shards {
     }
 }
 
-/// Returns whether each of these entries is named by a PE that can have a shard. They are, if the tree
-/// is not valid, which the scatter reports.
-fn are_of_pes(entries: &[OsString], tree: &TreeArgs) -> bool {
+/// Returns the PEs of these entries, if each is named by a PE that can have a shard. The result is empty if
+/// the tree is not valid, which the scatter reports.
+fn of_pes(entries: &[OsString], tree: &TreeArgs) -> Option<BTreeMap<PeId, OsString>> {
     if tree.pe_options().is_empty() {
-        return entries.is_empty();
+        return entries.is_empty().then(BTreeMap::new);
     }
     let offered = tree.offered(SpanningArg::Bfs).unwrap_or_default();
     let Some(topology) = offered.first() else {
-        return true;
+        return Some(BTreeMap::new());
     };
     let names = topology.places().names();
     let others = Others::of(&topology.tree).named(&names);
-    let is_of_pe = |entry: &OsString| {
-        let pe = others.pe_of(entry);
-        pe.is_some_and(|pe| pe < others.pes && Some(pe) != others.root.map(PeId::index))
+    let with_pe = |entry: &OsString| {
+        let pe = others.pe_of(entry).filter(|pe| *pe < others.pes)?;
+        let pe = PeId(pe as u32);
+        (Some(pe) != others.root).then(|| (pe, entry.clone()))
     };
-    entries.iter().all(is_of_pe)
+    entries.iter().map(with_pe).collect()
 }
 
 /// Checks that shards can have these names, which are in order.

@@ -8,6 +8,7 @@ use flitcast_proto::wire::control::{End, Ran};
 
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::words::signal_named;
 
 /// A shard, and the end of the command on it.
@@ -15,7 +16,7 @@ use flitcast_cluster::text::words::signal_named;
 pub struct ShardTask {
     /// The number of the shard among all, from 1.
     pub seq: usize,
-    /// The name of the shard: `p3`, or that of its entry in the input.
+    /// The name of the shard: that of its entry in the input, or `p3` if P3 has a part of the files.
     pub name: OsString,
     /// Whether any PE may run the command.
     pub is_named: bool,
@@ -41,14 +42,17 @@ pub enum CommandFate {
     /// The PE could not run the command to its end, or never received its shard; the text is the
     /// reason.
     Lost(String),
+    /// The program ended the command; the text is the reason.
+    Killed(String),
 }
 
 impl ShardTask {
-    /// Creates the task of a PE whose input is its shard; it has not been run.
-    pub fn of_pe(pe: PeId, shard_bytes: u64) -> ShardTask {
+    /// Creates the task of a PE whose input is its shard, which may be an entry with a name; it has not
+    /// been run.
+    pub fn of_pe(pe: PeId, entry: Option<&OsString>, shard_bytes: u64) -> ShardTask {
         ShardTask {
             seq: pe.index(),
-            name: format!("p{}", pe.0).into(),
+            name: entry.cloned().unwrap_or_else(|| numbered(pe)),
             is_named: false,
             home: pe,
             pe,
@@ -64,8 +68,13 @@ impl ShardTask {
         ShardTask {
             name,
             is_named: true,
-            ..ShardTask::of_pe(home, shard_bytes)
+            ..ShardTask::of_pe(home, None, shard_bytes)
         }
+    }
+
+    /// Returns whether the message of its PE is its result, with no other name.
+    pub fn is_message(&self) -> bool {
+        self.is_done() && !self.is_named && self.name == numbered(self.pe)
     }
 
     /// Returns the subject of a message about the command: `P3`, or `text at P3`.
@@ -97,7 +106,7 @@ impl ShardTask {
     pub fn ran(&self) -> Option<&Ran> {
         match &self.fate {
             CommandFate::Ran(ran) => Some(ran),
-            CommandFate::Waiting | CommandFate::Lost(_) => None,
+            CommandFate::Waiting | CommandFate::Lost(_) | CommandFate::Killed(_) => None,
         }
     }
 
@@ -126,7 +135,7 @@ impl ShardTask {
         match &self.fate {
             _ if self.is_done() => None,
             CommandFate::Waiting => Some("was not run".to_owned()),
-            CommandFate::Lost(why) => Some(why.clone()),
+            CommandFate::Lost(why) | CommandFate::Killed(why) => Some(why.clone()),
             CommandFate::Ran(ran) => Some(match &ran.end {
                 End::Exited(code) => format!("the command ended with exit status {code}"),
                 End::Signalled(signal) => {
@@ -136,6 +145,11 @@ impl ShardTask {
             }),
         }
     }
+}
+
+/// Returns the name of the entry of a PE by its number: `p3`.
+pub fn numbered(pe: PeId) -> OsString {
+    format!("p{}", pe.0).into()
 }
 
 /// The result of a map.
@@ -151,9 +165,17 @@ pub struct Mapped {
     pub gather: Option<Box<Outcome>>,
     /// Retry reports of the scatter and of the gather.
     pub stories: [RetryReport; 2],
+    /// The signal that ended the commands before all had run.
+    pub interrupted: Option<Interrupted>,
 }
 
 impl Mapped {
+    /// Returns whether a signal is the reason why the command has not run to its end on a shard.
+    pub fn is_as_interrupted(&self, task: &ShardTask) -> bool {
+        let is_open = matches!(task.fate, CommandFate::Waiting | CommandFate::Killed(_));
+        is_open && self.interrupted.is_some()
+    }
+
     /// Returns whether every shard has its result, with all that the command wrote.
     pub fn is_complete(&self) -> bool {
         let is_whole = |task: &ShardTask| task.has_result() && task.not_taken().is_empty();

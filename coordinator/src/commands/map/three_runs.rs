@@ -7,7 +7,7 @@ use flitcast_node::task::WorkLock;
 use flitcast_proto::PeId;
 
 use super::args::Map;
-use super::report::complaints;
+use super::complaints::complaints;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use super::{results, run};
@@ -40,7 +40,7 @@ pub async fn execute(
             failure.keeps_files = false;
             return Ok((RunResult::Failed(failure), story));
         }
-        RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
+        RunResult::Interrupted(signal) => return Ok(by_signal(signal)),
     };
     if map.scatter.site.placement.is_joined() {
         let retries = story.retries.iter();
@@ -59,7 +59,7 @@ pub async fn execute(
     let began = Instant::now();
     let order = map.order();
     let joblog = map.joblog()?;
-    let ended = run::run(
+    let (dead, interrupted) = run::run(
         &scattered.request,
         &order,
         &mut tasks,
@@ -68,13 +68,8 @@ pub async fn execute(
         interrupts,
     )
     .await?;
-    match ended {
-        RunResult::Interrupted(signal) => return Ok(interrupted(signal)),
-        RunResult::Failed(failure) => {
-            return Ok((RunResult::Failed(failure), RetryReport::default()));
-        }
-        RunResult::Done(dead) => gone.extend(dead),
-    }
+    gone.extend(dead);
+    let is_urgent = interrupted.as_ref().is_some_and(|it| it.is_urgent);
     tasks.extend(lost);
     tasks.sort_by_key(|task| task.seq);
     let mapped = Box::new(Mapped {
@@ -83,9 +78,10 @@ pub async fn execute(
         running: began.elapsed(),
         gather: None,
         stories: [story, RetryReport::default()],
+        interrupted,
     });
     let has_any = |task: &ShardTask| task.is_done() || task.has_output();
-    match mapped.tasks.iter().any(has_any) {
+    match mapped.tasks.iter().any(has_any) && !is_urgent {
         true => gather(map, mapped, gone, logs, interrupts).await,
         false => Ok((RunResult::Done(mapped), RetryReport::default())),
     }
@@ -100,9 +96,8 @@ async fn gather(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
-    let is_direct = |task: &ShardTask| task.is_done() && !task.is_named;
     // The output of a failed command of an earlier run may be in the output.
-    let is_direct = mapped.tasks.iter().all(is_direct) && !map.args.replaces();
+    let is_direct = mapped.tasks.iter().all(ShardTask::is_message) && !map.args.replaces();
     let request = map.gather(is_direct).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
@@ -124,7 +119,7 @@ async fn gather(
         }
         RunResult::Interrupted(signal) => {
             complain(map, &mapped);
-            return Ok(interrupted(signal));
+            return Ok(by_signal(signal));
         }
     };
     let arrived = |pe: PeId| gathered.delivered.iter().any(|(there, _)| *there == pe);
@@ -155,6 +150,6 @@ pub fn complain(map: &Map, mapped: &Mapped) {
     }
 }
 
-fn interrupted(signal: Interrupted) -> Ended {
+fn by_signal(signal: Interrupted) -> Ended {
     (RunResult::Interrupted(signal), RetryReport::default())
 }

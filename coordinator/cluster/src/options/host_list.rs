@@ -55,10 +55,12 @@ pub fn joined(groups: Option<&str>, hosts: Option<&str>, excluded: Option<&str>)
     }
 }
 
+/// A name without its last number: the text before and behind it, and its number of digits.
+type Numbered<'a> = (&'a str, &'a str, usize);
+
 /// Returns a list of hosts with ranges of numbers in brackets, as in `node[01-03,07],login`.
 pub fn folded(hosts: &[&str]) -> String {
-    // Names that differ only in their last number, of as many digits, and the ranges of that number.
-    let mut all: Vec<((&str, &str, usize), Vec<[u64; 2]>)> = Vec::new();
+    let mut all: Vec<(Numbered<'_>, Vec<[u64; 2]>)> = Vec::new();
     for host in hosts {
         let (key, number) = parts(host);
         match (all.last_mut(), number) {
@@ -69,7 +71,7 @@ pub fn folded(hosts: &[&str]) -> String {
             (_, number) => all.push((key, number.map(|number| [number; 2]).into_iter().collect())),
         }
     }
-    let item = |((before, behind, width), ranges): &((&str, &str, usize), Vec<[u64; 2]>)| {
+    let item = |((before, behind, width), ranges): &(Numbered<'_>, Vec<[u64; 2]>)| {
         let width = *width;
         let range = |[first, last]: &[u64; 2]| match first == last {
             true => format!("{first:0width$}"),
@@ -84,8 +86,8 @@ pub fn folded(hosts: &[&str]) -> String {
     all.iter().map(item).collect::<Vec<_>>().join(",")
 }
 
-/// Splits a name at its last number: what is before and behind it, its digits, and its value.
-fn parts(host: &str) -> ((&str, &str, usize), Option<u64>) {
+/// Splits a name at its last number, and returns its value.
+fn parts(host: &str) -> (Numbered<'_>, Option<u64>) {
     let is_digit = |char: char| char.is_ascii_digit();
     let end = host.rfind(is_digit).map_or(0, |last| last + 1);
     let begin = host[..end].trim_end_matches(is_digit).len();

@@ -53,6 +53,14 @@ fn issue(folder: &Folder, pes: u32) {
     folder.run(&format!("ca init @/keys --pes {pes}")).ok();
 }
 
+#[test]
+fn listed_hosts_are_shown() {
+    let of = |line: &str| scratch().run(line).ok().stdout;
+    let listed = of("check -w 127.0.0.[2-3]");
+    assert!(listed.contains("P2 127.0.0.3"), "{listed}");
+    assert_eq!(listed, of("check hosts:127.0.0.[2-3]"));
+}
+
 #[track_caller]
 fn check(folder: &Folder, more: &str) -> Finished {
     folder.run(&format!("check @/c.toml {more}"))

@@ -50,6 +50,29 @@ fn a_file_is_divided_at_the_ends_of_its_lines() {
         b"",
     );
     assert_eq!(back, text.as_bytes());
+    let report = dir.run("gather --tree kary:2:6 --input @/parts --output -");
+    report
+        .ok()
+        .says(&["every digest matched; the messages are on standard output\n"]);
+}
+
+/// Only a gather has one message after the other for one reader.
+#[test]
+fn other_operations_do_not_write_to_standard_output() {
+    let dir = scratch();
+    dir.put("in/p1", "text\n");
+    for line in [
+        "scatter -n 1",
+        "broadcast -n 1",
+        "gossip -n 1",
+        "exchange -n 1",
+    ] {
+        let why = "--output -: only a gather writes to standard output; give a folder";
+        dir.run(&format!("{line} --input @/in --output -"))
+            .fails(2, &[why]);
+    }
+    let map = "map --input @/in --output - -- cat";
+    dir.run(map).fails(2, &["only a gather writes"]);
 }
 
 #[test]
@@ -67,7 +90,11 @@ fn a_number_of_parts_gives_the_number_of_pes() {
     );
     // A repeated command sends nothing.
     dir.run("scatter --split 3 --input @/whole --output @/parts")
-        .ok();
+        .ok()
+        .prints(&["  round        nothing to send: everything is there already\n"]);
+    dir.run("scatter -n 2 --size 0")
+        .ok()
+        .prints(&["  round        nothing to send: every message is null\n"]);
     let blocks = "scatter --tree star:4 --blocks 1000 --input @/whole --output @/blocks";
     dir.run(blocks).ok();
     let first = std::fs::read(dir.join("blocks/p1")).expect("it came");
@@ -125,6 +152,32 @@ fn what_cannot_be_divided_is_refused() {
         (line("--blocks 7x --input @/whole"), "--blocks"),
         (line("--lines --input @/missing"), "No such file"),
         (
+            line("--input @/whole"),
+            "whole: it is a file; divide it with --lines, --blocks SIZE or --split N",
+        ),
+        (
+            line("--input -"),
+            "--input -: it is one file; add --lines, --blocks SIZE or --split N",
+        ),
+        (
+            "scatter --lines --input @/whole --output @/out".to_owned(),
+            "error: the number of parts is not given; add -n N, --split N",
+        ),
+        (
+            "scatter --spread --input @/folder --output @/out".to_owned(),
+            "error: --spread: the number of PEs is not given; add -n N",
+        ),
+        (line("--split 0 --input @/whole"), "at least 1 part"),
+        (line("--split x --input @/whole"), "not a number of parts"),
+        (
+            "gather --tree star:2 --input @/folder/p* --output -".to_owned(),
+            "--output -: the message of P1 is a folder; give a folder for the output",
+        ),
+        (
+            "gather --tree star:2 --input @/folder/p*/file --output -".to_owned(),
+            "--output -: what matches a pattern arrives as a folder",
+        ),
+        (
             "scatter --tree star:3 --size 1KiB --split 2".to_owned(),
             "goes with --input",
         ),
@@ -141,5 +194,7 @@ fn what_cannot_be_divided_is_refused() {
     }
     assert!(!dir.join("out").exists());
     let folders = "gather --tree star:2 --input @/folder --output -";
-    dir.run(folders).fails(1, &["P1 is a folder"]);
+    let refused = dir.run(folders);
+    refused.fails(2, &["P1 is a folder"]);
+    assert!(!refused.stderr.contains("kept"), "{}", refused.stderr);
 }

@@ -1,6 +1,7 @@
 //! Inputs with wildcards, which each PE expands in its own entry.
 
 use flitcast_tests::files::{fill, names};
+use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::scratch;
 
 /// Each PE sends the files that match in its own entry, by its number or its name.
@@ -55,4 +56,29 @@ fn a_gather_takes_what_matches() {
     dir.run(scatter)
         .fails(2, &["has wildcards, which a gather"]);
     assert!(!dir.join("none").exists());
+}
+
+/// On other hosts only a PE itself finds that nothing matches.
+#[test]
+fn pes_elsewhere_without_a_match_are_named() {
+    let cluster = Joining::new(&[0, 0, 1], "60s");
+    for name in ["in/p1/a.log", "in/p2/b.txt", "in/p3/c.txt"] {
+        fill(&cluster.path(name), 1000);
+    }
+    let nodes = cluster.nodes("--stay");
+    let gather = |input: &str, output: &str| {
+        let line = format!("gather --input DIR/in/{input} --output DIR/{output}");
+        cluster.guarded(&line).finish().ok()
+    };
+    for _ in ["sent", "there already"] {
+        let some = gather("p*/*.log", "logs");
+        some.says(&[
+            "warning: --input ",
+            "/in/p*/*.log`: nothing matches at P2 h2, P3 h3\n",
+        ]);
+    }
+    assert_eq!(names(&cluster.path("logs")), ["p1"]);
+    let all = gather("p*/?.*", "all");
+    assert!(!all.stderr.contains("warning"), "{}", all.stderr);
+    dismiss(nodes);
 }

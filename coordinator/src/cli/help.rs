@@ -23,7 +23,7 @@ const TASKS: [(&str, &str); 5] = [
 ];
 
 /// The options that only the long help has.
-const EXPERT: &str = "blocks control cover credentials deal encrypted exclude_hosts flit_size insecure \
+const EXPERT: &str = "blocks control cover credentials deal encrypted exclude_hosts flit_size group insecure \
     keep_work link_flit metrics order packets pacing ports profile raw root search shared spanning sync \
     time_limit timeouts trace warm_up work";
 
@@ -128,12 +128,9 @@ pub fn wrapped(help: &str, columns: Option<usize>) -> String {
     out
 }
 
-/// Keeps only the nearest of the commands that an error suggests, if people type it.
+/// Keeps of the commands that an error lists or suggests those that people type, and of suggestions the
+/// nearest one.
 pub fn with_nearest(mut error: Error, command: &Command) -> Error {
-    let Some(ContextValue::Strings(similar)) = error.remove(ContextKind::SuggestedSubcommand)
-    else {
-        return error;
-    };
     let is_typed = |name: &String| {
         let found = command.find_subcommand(name);
         found.is_none_or(|it| {
@@ -141,6 +138,14 @@ pub fn with_nearest(mut error: Error, command: &Command) -> Error {
                 .iter()
                 .any(|(_, all)| all.split(' ').any(|one| one == it.get_name()))
         })
+    };
+    if let Some(ContextValue::Strings(mut all)) = error.remove(ContextKind::ValidSubcommand) {
+        all.retain(|name| is_typed(name));
+        error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(all));
+    }
+    let Some(ContextValue::Strings(similar)) = error.remove(ContextKind::SuggestedSubcommand)
+    else {
+        return error;
     };
     // The nearest one is the last.
     if let Some(nearest) = similar.into_iter().rfind(is_typed) {
@@ -202,6 +207,8 @@ mod tests {
         };
         assert!(tip("scater").contains("similar subcommand exists: 'scatter'\n"));
         assert!(!tip("stag").contains("stage"));
+        let listed = tip("-q");
+        assert!(listed.contains("scatter, gather") && !listed.contains("self-hash"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod help;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
@@ -16,7 +17,7 @@ use tracing_subscriber::{fmt, registry};
 
 use crate::commands::bench::Bench;
 use crate::commands::map::Map;
-use crate::commands::transfer::replace_standard;
+use crate::commands::transfer::{printable, refuse_standard, replace_standard};
 use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
@@ -166,6 +167,12 @@ fn read_standard(round: &mut RoundArgs) -> anyhow::Result<()> {
     )
 }
 
+/// Refuses standard output where the output has to be a folder.
+fn refuse_standard_output(output: Option<&Path>) -> anyhow::Result<()> {
+    let why = "only a gather writes to standard output; give a folder";
+    refuse_standard("--output", output, why)
+}
+
 fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     let (detail, colors) = cli.appearance();
     screen::choose(detail, colors);
@@ -216,6 +223,11 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Watch(Deferred(args)) => print_with(|out| watch::run(&args, out)),
         Command::Tree(Deferred(args)) => print_with(|out| tree::run(args, out)),
         Command::Scatter(Deferred(mut args)) => {
+            refuse_standard_output(args.round.output.as_deref())?;
+            if !args.division.is_given() {
+                let why = "it is one file; add --lines, --blocks SIZE or --split N";
+                refuse_standard("--input", args.round.input.as_deref(), why)?;
+            }
             read_standard(&mut args.round)?;
             transferred(Request::scatter(args))
         }
@@ -224,15 +236,28 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
                 transfer, output, ..
             } = &mut args.round;
             replace_standard("--output", output, &transfer.tree, spool::output_folder)?;
-            transferred(Request::gather(args))
+            transferred(Request::gather(args).and_then(printable))
         }
         Command::Broadcast(Deferred(mut args)) => {
+            refuse_standard_output(args.round.output.as_deref())?;
             read_standard(&mut args.round)?;
             transferred(Request::broadcast(args))
         }
-        Command::Gossip(Deferred(args)) => transferred(Request::gossip(args)),
-        Command::Exchange(Deferred(args)) => transferred(Request::exchange(args)),
+        Command::Gossip(Deferred(args)) => {
+            refuse_standard_output(args.round.output.as_deref())?;
+            transferred(Request::gossip(args))
+        }
+        Command::Exchange(Deferred(args)) => {
+            refuse_standard_output(args.round.output.as_deref())?;
+            transferred(Request::exchange(args))
+        }
         Command::Map(Deferred(args)) => {
+            refuse_standard_output(Some(&args.output))?;
+            if args.tree.cluster_file().is_none() && args.input.is_file() {
+                let input = args.input.display();
+                let why = "it is a file; give a folder of shards";
+                return Err(refused([format!("--input {input}: {why}")]));
+            }
             let map = Map::understand(args).map_err(refused)?;
             observed(seen, map::run(&map, &logs))
         }

@@ -5,18 +5,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use flitcast_node::payload::destination;
+use anyhow::{Context as _, anyhow, bail};
+use flitcast_node::payload::{Others, Pattern, destination};
+use flitcast_proto::PeId;
+use flitcast_proto::items::Address;
 use flitcast_proto::wire::control::Payload;
 
 use crate::render::exit::{FAILED, refused, report_end};
 use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
-use flitcast_cluster::job::request::Request;
+use flitcast_cluster::job::fault::one;
+use flitcast_cluster::job::request::{Request, RequestError};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::tree::TreeArgs;
-use flitcast_cluster::retry::{self, ResumableJob};
+use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
+use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::system::spool;
@@ -24,6 +28,7 @@ use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::unless_closed;
+use flitcast_cluster::text::words::names;
 
 /// Puts a path in the place of standard input or output, if an option names that.
 ///
@@ -48,13 +53,104 @@ pub fn replace_standard(
     Ok(())
 }
 
+/// Refuses an option that names standard input or output.
+pub fn refuse_standard(option: &str, named: Option<&Path>, why: &str) -> anyhow::Result<()> {
+    match named == Some(Path::new(spool::STANDARD)) {
+        true => Err(refused([format!("{option} -: {why}")])),
+        false => Ok(()),
+    }
+}
+
+/// Returns the request of a gather, unless its messages are to be written to standard output and one is
+/// known to be a folder.
+pub fn printable(request: Request) -> Result<Request, Vec<RequestError>> {
+    let Payload::Files(files) = &request.messages.payload else {
+        return Ok(request);
+    };
+    if !spool::is_output(&files.output) {
+        return Ok(request);
+    }
+    let (site, pattern) = (&request.site, Pattern::of(&files.input));
+    if pattern.as_ref().is_some_and(Pattern::is_dealt) {
+        return one(anyhow!(
+            "--output -: what matches a pattern arrives as a folder; give a folder for the output"
+        ));
+    }
+    let names = site.placement.names();
+    let others = Others::of(&site.tree).named(&names);
+    let folder = pattern.map_or_else(|| files.input.clone(), |pattern| pattern.folder);
+    let is_folder = |pe: &PeId| others.entry(&folder, *pe).is_ok_and(|entry| entry.is_dir());
+    // Other hosts have other files.
+    let is_here = !site.placement.is_elsewhere();
+    let found = others.iter().map(|pe| PeId(pe as u32)).find(is_folder);
+    match found.filter(|_| is_here) {
+        Some(pe) => one(anyhow!(
+            "--output -: the message of {pe} is a folder; give a folder for the output"
+        )),
+        None => Ok(request),
+    }
+}
+
+/// Warns of PEs on other hosts where nothing matches the wildcards of the input.
+fn warn_of_no_match(request: &Request, outcome: &Outcome, story: &RetryReport) {
+    let Payload::Files(files) = &request.messages.payload else {
+        return;
+    };
+    let Some(pattern) = Pattern::of(&files.input) else {
+        return;
+    };
+    let (site, bytes) = (&request.site, &outcome.rounds.bytes);
+    if !site.placement.is_elsewhere() {
+        return;
+    }
+    let (collective, tree) = (request.way.operation.collective(), &site.tree);
+    let is_sent = |message: Address| {
+        message.ends(tree).any(|end| {
+            let id = collective.delivery(tree, message.id, end);
+            bytes.get(id.index()).is_some_and(|bytes| *bytes > 0)
+                || request.messages.left_out.contains(&id)
+                || story.skipped.contains(&collective.delivery_name(tree, id))
+        })
+    };
+    let is_there = |pe: PeId| outcome.pes.iter().any(|it| it.pe == pe);
+    let without = collective.messages(tree);
+    let without = without.filter(|message| is_there(message.source) && !is_sent(*message));
+    let mut pes: Vec<PeId> = without.map(|message| message.source).collect();
+    pes.dedup();
+    if !pes.is_empty() {
+        let pes = names(&pes);
+        stderr::warning(format_args!("--input {pattern}: nothing matches at {pes}"));
+    }
+}
+
+/// Returns a report whose rows name standard output, if the messages are written to it, and the messages
+/// that were in the output before.
+fn amended(report: &str, output: Option<&Path>, outcome: &Outcome, story: &RetryReport) -> String {
+    let report = match output {
+        Some(output) => {
+            let files = format!("files are in {}", output.display());
+            report.replacen(&files, "the messages are on standard output", 1)
+        }
+        None => report.to_owned(),
+    };
+    match outcome.messages == 0 && !story.skipped.is_empty() {
+        true => report.replacen(
+            "nothing to send: every message is null",
+            "nothing to send: everything is there already",
+            1,
+        ),
+        false => report,
+    }
+}
+
 /// Writes the gathered messages to standard output, in the order of PEs.
 fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
     for pe in request.site.tree.pes() {
         let path = destination(output, pe);
         match File::open(&path) {
             Ok(_) if path.is_dir() => bail!(
-                "the message of {pe} is a folder, which cannot be written to standard output; name a folder with --output"
+                "the message of {pe} is a folder, which cannot be written to standard output; all messages are in {}",
+                output.display()
             ),
             Ok(mut file) => {
                 let printed = io::copy(&mut file, &mut io::stdout()).map(drop);
@@ -91,6 +187,7 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
         print_messages(output, request)?;
     }
     report_end(ended, request.format, &story, |outcome| {
+        warn_of_no_match(request, outcome, &story);
         let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
             Format::Json => json(request, outcome, &story),
@@ -98,7 +195,8 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
                 let (detail, columns) = (screen::detail(), screen::columns());
                 let more = (detail == Detail::Full)
                     .then(|| certificates::table(request, outcome, columns));
-                report::table(request, outcome, detail, columns)
+                let rows = report::table(request, outcome, detail, columns);
+                amended(&rows, output, outcome, &story)
                     + &more.unwrap_or_default()
                     + &with_names(&story.lines())
             }

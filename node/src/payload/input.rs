@@ -1,6 +1,7 @@
 //! Assignment of input files to messages: an input directory with an entry for each PE, by its
 //! number (`p1`, `p2`, ..) or by its name. `deal` deals the files of a directory.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -114,7 +115,15 @@ pub fn read_input_dir(
     dir: &Path,
     others: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    let names = list(dir).map_err(|error| vec![error])?;
+    let names = list(dir).map_err(|error| match error {
+        PayloadError::Io { source: why, .. } if why.kind() == io::ErrorKind::NotADirectory => {
+            let dir = shown(dir);
+            let why =
+                format!("{dir} is not a folder; give one with an entry p1, p2, .. for each PE");
+            vec![PayloadError::Unusable(why)]
+        }
+        error => vec![error],
+    })?;
     let mut faults = Vec::new();
     let (entries, most) = (names.len(), others.count());
     if entries > most {
@@ -160,7 +169,18 @@ fn by_pe(
 }
 
 fn names_no_pe(name: &Path, others: Others) -> String {
-    format!("{} names no PE; {others}", shown(name))
+    let meant = name.file_name().and_then(meant_pe);
+    let meant = meant.filter(|meant| others.iter().any(|pe| pe == *meant));
+    let advice = meant.map_or(String::new(), |pe| format!("; did you mean p{pe}?"));
+    format!("{} names no PE; {others}{advice}", shown(name))
+}
+
+/// Returns the PE whose number an entry has in another form, as in `1`, `P1` or `p01`.
+pub fn meant_pe(entry: &OsStr) -> Option<usize> {
+    let text = entry.to_str()?;
+    let digits = text.strip_prefix(['p', 'P']).unwrap_or(text);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
 }
 
 /// Reads the input directory of an exchange among all PEs: the message of P2 for P5 is the entry of
@@ -269,7 +289,7 @@ mod tests {
             no_pe("p"),
             no_pe("p+1"),
             "`p0` is the root of the tree, which has no message; this tree has p1..p7".to_owned(),
-            no_pe("p01"),
+            no_pe("p01") + "; did you mean p1?",
             format!(
                 "`{dir}/p2` is refused: a message cannot be a symlink itself; \
                  put what it points to in its place"

@@ -58,8 +58,8 @@ pub use hidden::{
     HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
 };
 pub use input::{
-    measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir, scatter_input,
-    whole_input,
+    meant_pe, measure_all, own_input, pattern_input, pieces_input, pieces_of, read_input_dir,
+    scatter_input, whole_input,
 };
 pub use leftovers::{
     OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,

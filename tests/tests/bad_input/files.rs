@@ -40,10 +40,46 @@ fn an_input_that_is_not_there_or_no_directory() {
             &format!("{operation} --tree path:4 --output @/output --input"),
             "
             @/none | --input | /none | No such file
-            @/input/p1/file | --input | /input/p1/file | Not a directory
+            @/input/p1/file | --input | /input/p1/file: it is a file; | give a folder
         ",
         );
     }
+    refused_each_in(
+        &with_input(),
+        "",
+        "
+        scatter -n 1 --input @/input/p1/file --output @/o | divide it with --lines, --blocks SIZE or --split N
+        scatter --input @/input/p1/file --output @/o | divide it with --lines, --blocks SIZE or --split N
+        gossip -n 1 --input @/input/p1/file --output @/o | give a folder in which p1 is the message of P1
+        exchange -n 1 --input @/input/p1/file --output @/o | in which p1/p2 is the message of P1 for P2
+        map --input @/input/p1/file --output @/o -- cat | it is a file; give a folder of shards
+    ",
+    );
+}
+
+/// The error names the reason why the input does not give the number of PEs.
+#[test]
+fn an_input_that_names_no_pe() {
+    let dir = with_input();
+    fs::create_dir(dir.join("empty")).expect("it can be made");
+    for name in ["any/a", "any/b", "other/1", "other/P2"] {
+        fill(&dir.join(name), 1);
+    }
+    refused_each_in(
+        &dir,
+        "",
+        "
+        scatter --input @/empty --output @/o | /empty: the folder has no entries; put p1, p2, ..
+        gather --input @/empty --output @/o | /empty: the folder has no entries; put p1, p2, ..
+        scatter --input @/any --output @/o | no entry is named like a PE (p1); use -n 2 --spread
+        gather --input @/any --output @/o | none of 2 entries is named like a PE (p1, p2, ..)
+        scatter --input @/other --output @/o | no entry is named like a PE; did you mean p1 by `1`?
+        scatter -n 2 --input @/other --output @/o | `1` names no PE; this tree has p1..p2; did you mean p1? | `P2` names no PE; this tree has p1..p2; did you mean p2?
+        broadcast --input @/any --output @/o | error: no PEs are given; use -n N, --hosts HOSTS or --cluster FILE
+    ",
+    );
+    let run = dir.run("scatter --input @/any --output @/o");
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
 }
 
 /// Entries that not even root can send.

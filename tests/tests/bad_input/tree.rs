@@ -1,5 +1,6 @@
 //! Invalid trees.
 
+use flitcast_tests::run::start_with;
 use flitcast_tests::scratch;
 
 use super::{refused, refused_each, refused_each_in, refused_in};
@@ -125,4 +126,30 @@ fn more_pes_than_a_machine_takes() {
         star:99999999 | `99999999` | 1048576
     ",
     );
+}
+
+/// One error lists all hosts; this machine is not among them.
+#[test]
+fn hosts_that_are_not_found() {
+    let dir = scratch();
+    let path = ".config/clustershell/groups.d/local.cfg";
+    dir.put(path, "lab: g[01-03].invalid\n");
+    let home = [("HOME", dir.path())];
+    for (hosts, missing) in [
+        ("-w n[1-3].invalid", "n[1-3].invalid"),
+        ("-w me@n[1-2].invalid,127.0.0.1", "n[1-2].invalid"),
+        ("-g lab", "g[01-03].invalid"),
+        ("-g @lab -x g02.invalid", "g[01,03].invalid"),
+        ("-g lab -w n7.invalid", "g[01-03].invalid,n7.invalid"),
+    ] {
+        let line = format!("scatter {hosts} --size 1");
+        let run = start_with(line.split(' '), &home).finish();
+        run.fails(2, &[&format!(": no host `{missing}` is found: ")]);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    }
+    let check = "check -w n[1-3].invalid";
+    dir.run(check)
+        .fails(2, &["no host `n[1-3].invalid` is found: "]);
+    let both = "check c.toml -w n1.invalid";
+    dir.run(both).fails(2, &["cannot be used with"]);
 }

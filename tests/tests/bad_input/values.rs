@@ -156,3 +156,17 @@ fn a_log_filter_that_is_none() {
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     assert!(run.stdout.is_empty());
 }
+
+#[test]
+fn numbers_of_pes_that_are_none() {
+    refused_each(
+        "scatter --size 1",
+        "
+        -n x | 'x' for '--workers <N>': it is not a number of PEs
+        -n 0 | '0' for '--workers <N>': at least 1 PE is needed beside P0
+        -n 100000 | N is at most 1023 in a run, and 5792 in a plan
+        -n 1024 | at most 1024 processes are started on one machine
+        -n 2 --retries 17 | --retry: `17` is not an integer from 0 to 16
+    ",
+    );
+}

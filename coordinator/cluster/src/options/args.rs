@@ -259,7 +259,7 @@ pub struct RoundArgs {
     pub bwlimit: Option<String>,
     /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another
     /// parent, and only what is missing is sent.
-    #[arg(long, value_name = "N", help_heading = "Faults")]
+    #[arg(long, alias = "retries", value_name = "N", help_heading = "Faults")]
     pub retry: Option<String>,
     /// Number of rounds; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -289,7 +289,7 @@ pub struct ResumeArgs {
     #[arg(long, help_heading = "Faults")]
     pub revive: bool,
     /// Continue without a PE that fails, N times at most (up to 16).
-    #[arg(long, value_name = "N", help_heading = "Faults")]
+    #[arg(long, alias = "retries", value_name = "N", help_heading = "Faults")]
     pub retry: Option<String>,
     /// Time limits, as in `flitcast scatter --timeouts` [default: those of the failed round].
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]

@@ -25,12 +25,25 @@ pub struct DivisionArgs {
     #[arg(long, value_name = "SIZE", conflicts_with = "spread")]
     pub blocks: Option<String>,
     /// Divide one input file into N equal parts: for P1 to PN; with --lines or --blocks, at their ends.
-    #[arg(long, value_name = "N", conflicts_with = "spread",
-        value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "spread", value_parser = parse_parts)]
     pub split: Option<u32>,
 }
 
+/// Parses `--split N`.
+fn parse_parts(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("there is at least 1 part".to_owned()),
+        Ok(parts) => Ok(parts),
+        Err(_) => Err("it is not a number of parts".to_owned()),
+    }
+}
+
 impl DivisionArgs {
+    /// Returns whether an option divides a file.
+    pub fn is_given(&self) -> bool {
+        self.lines || self.blocks.is_some() || self.split.is_some()
+    }
+
     /// Returns the division, if there is one.
     ///
     /// # Errors
@@ -45,8 +58,7 @@ impl DivisionArgs {
             }
             None => u64::from(!self.lines),
         };
-        let is_divided = self.lines || self.blocks.is_some() || self.split.is_some();
-        Ok(is_divided.then_some(Division {
+        Ok(self.is_given().then_some(Division {
             lines: self.lines,
             block_bytes,
             parts: self.split.unwrap_or(0),

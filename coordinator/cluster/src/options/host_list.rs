@@ -32,6 +32,71 @@ pub fn hosts(list: &str) -> anyhow::Result<Vec<String>> {
     Ok(hosts)
 }
 
+/// Returns one list of the hosts of groups, with or without `@` before each, and of `hosts`, without those
+/// of `excluded`.
+pub fn joined(groups: Option<&str>, hosts: Option<&str>, excluded: Option<&str>) -> String {
+    let groups = groups.iter().flat_map(|groups| groups.split([',', ' ']));
+    let groups = groups.map(|group| match group.starts_with('@') || group.is_empty() {
+        true => group.to_owned(),
+        false => format!("@{group}"),
+    });
+    let (hosts, more) = hosts.map_or(("", None), |hosts| match hosts.split_once('!') {
+        Some((hosts, excluded)) => (hosts, Some(excluded)),
+        None => (hosts, None),
+    });
+    let wanted: Vec<String> = groups
+        .chain([hosts.to_owned()])
+        .filter(|list| !list.is_empty())
+        .collect();
+    let excluded: Vec<&str> = more.into_iter().chain(excluded).collect();
+    match excluded.is_empty() {
+        true => wanted.join(","),
+        false => format!("{}!{}", wanted.join(","), excluded.join(",")),
+    }
+}
+
+/// A name without its last number: the text before and behind it, and its number of digits.
+type Numbered<'a> = (&'a str, &'a str, usize);
+
+/// Returns a list of hosts with ranges of numbers in brackets, as in `node[01-03,07],login`.
+pub fn folded(hosts: &[&str]) -> String {
+    let mut all: Vec<(Numbered<'_>, Vec<[u64; 2]>)> = Vec::new();
+    for host in hosts {
+        let (key, number) = parts(host);
+        match (all.last_mut(), number) {
+            (Some((last, ranges)), Some(number)) if *last == key => match ranges.last_mut() {
+                Some(range) if range[1].checked_add(1) == Some(number) => range[1] = number,
+                _ => ranges.push([number; 2]),
+            },
+            (_, number) => all.push((key, number.map(|number| [number; 2]).into_iter().collect())),
+        }
+    }
+    let item = |((before, behind, width), ranges): &(Numbered<'_>, Vec<[u64; 2]>)| {
+        let width = *width;
+        let range = |[first, last]: &[u64; 2]| match first == last {
+            true => format!("{first:0width$}"),
+            false => format!("{first:0width$}-{last:0width$}"),
+        };
+        let text = ranges.iter().map(range).collect::<Vec<_>>().join(",");
+        match text.contains(['-', ',']) {
+            true => format!("{before}[{text}]{behind}"),
+            false => format!("{before}{text}{behind}"),
+        }
+    };
+    all.iter().map(item).collect::<Vec<_>>().join(",")
+}
+
+/// Splits a name at its last number, and returns its value.
+fn parts(host: &str) -> (Numbered<'_>, Option<u64>) {
+    let is_digit = |char: char| char.is_ascii_digit();
+    let end = host.rfind(is_digit).map_or(0, |last| last + 1);
+    let begin = host[..end].trim_end_matches(is_digit).len();
+    match host[begin..end].parse() {
+        Ok(number) => ((&host[..begin], &host[end..], end - begin), Some(number)),
+        Err(_) => ((host, "", 0), None),
+    }
+}
+
 fn expanded(list: &str, depth: usize) -> anyhow::Result<Vec<String>> {
     let mut hosts: Vec<String> = Vec::new();
     for item in items(list)? {
@@ -153,6 +218,39 @@ mod tests {
             let expected: Vec<&str> = expected.split(' ').collect();
             assert_eq!(hosts(list).unwrap(), expected, "{list}");
         }
+    }
+
+    #[test]
+    fn lists_are_joined() {
+        let of = |groups, hosts, excluded| joined(groups, hosts, excluded);
+        assert_eq!(of(Some("lab,@left"), None, None), "@lab,@left");
+        assert_eq!(of(Some("@lab"), Some("a,b"), Some("b")), "@lab,a,b!b");
+        assert_eq!(of(None, Some("n[1-4]!n2"), Some("n3")), "n[1-4]!n2,n3");
+    }
+
+    #[test]
+    fn numbers_are_folded() {
+        for list in [
+            "a",
+            "node[01-03,07],login",
+            "n9,n[10-11]",
+            "r1n[1-2]x",
+            "10.0.0.[1-3]",
+            "a,a",
+        ] {
+            let all = names_of(list);
+            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            assert_eq!(folded(&all), list);
+        }
+    }
+
+    /// Returns the hosts of a list, also those that are there twice.
+    fn names_of(list: &str) -> Vec<String> {
+        let items = items(list).unwrap();
+        items
+            .into_iter()
+            .flat_map(|item| names(item).unwrap())
+            .collect()
     }
 
     #[test]

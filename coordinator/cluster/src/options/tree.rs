@@ -3,19 +3,25 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use flitcast_plan::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
+use crate::options::host_list;
 use crate::options::names::typed;
+use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::values::joined;
+
+/// Maximum value of `-n`: the largest complete network that `flitcast_plan::network` builds has 5,793 nodes.
+const MAX_WORKERS: u32 = 5792;
 
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Default, Args)]
+#[command(group = ArgGroup::new("host_list").multiple(true))]
 pub struct TreeArgs {
     /// Number of PEs beside P0, on this machine: short for --network complete:N+1, whose tree is chosen
     /// by its predicted time where a command can choose.
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_workers)]
     pub workers: Option<u32>,
     /// The tree, like kary:2:8: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
     /// file:PATH (TOML). N counts every PE, P0 included.
@@ -33,10 +39,13 @@ pub struct TreeArgs {
     pub cluster: Option<PathBuf>,
     /// Hosts that ssh reaches, like node[01-64],login: a PE on each, beside P0 on this machine. @GROUP
     /// stands for the hosts of a group of ClusterShell.
-    #[arg(short = 'w', long, value_name = "HOSTS")]
+    #[arg(short = 'w', long, value_name = "HOSTS", group = "host_list")]
     pub hosts: Option<String>,
+    /// The hosts of a group of ClusterShell, as `--hosts @GROUP`; beside those of --hosts.
+    #[arg(short = 'g', long, value_name = "GROUP", group = "host_list")]
+    pub group: Option<String>,
     /// Hosts of --hosts to leave out.
-    #[arg(short = 'x', long, value_name = "HOSTS", requires = "hosts")]
+    #[arg(short = 'x', long, value_name = "HOSTS", requires = "host_list")]
     pub exclude_hosts: Option<String>,
     /// The network's node that becomes P0; of a cluster file's network, a PE's name or its number in
     /// the file [default: 0].
@@ -46,6 +55,22 @@ pub struct TreeArgs {
     /// gather, else bfs].
     #[arg(long, value_enum)]
     pub spanning: Option<SpanningArg>,
+    /// The reason why the input does not give the number of PEs, if no option does.
+    #[arg(skip)]
+    pub uncounted: Option<String>,
+}
+
+/// Parses `-n N`.
+fn parse_workers(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 PE is needed beside P0".to_owned()),
+        Ok(workers) if workers > MAX_WORKERS => Err(format!(
+            "N is at most {} in a run, and {MAX_WORKERS} in a plan",
+            MAX_LOCAL_PES - 1
+        )),
+        Ok(workers) => Ok(workers),
+        Err(_) => Err("it is not a number of PEs".to_owned()),
+    }
 }
 
 /// Returns the help of `--network`.
@@ -80,13 +105,17 @@ impl TreeArgs {
         }
     }
 
-    /// Returns the cluster file of `--cluster`, or the list of `--hosts` in its place.
+    /// Returns the cluster file of `--cluster`, or the list of `--hosts` and `--group` in its place.
     pub fn cluster_file(&self) -> Option<PathBuf> {
-        let excluded = self.exclude_hosts.iter().map(|hosts| format!("!{hosts}"));
-        let excluded: String = excluded.collect();
-        let list = self.hosts.as_ref();
-        let list = list.map(|hosts| format!("hosts:{hosts}{excluded}").into());
+        let group = self.group.as_deref();
+        let list = host_list::joined(group, self.hosts.as_deref(), self.exclude_hosts.as_deref());
+        let list = self.has_hosts().then(|| format!("hosts:{list}").into());
         self.cluster.clone().or(list)
+    }
+
+    /// Returns whether hosts are listed.
+    pub fn has_hosts(&self) -> bool {
+        self.hosts.is_some() || self.group.is_some()
     }
 
     /// Returns the network of `--network`, or the complete network of `-n`.
@@ -102,7 +131,7 @@ impl TreeArgs {
             ("--tree", self.tree.is_some()),
             ("--network", self.network.is_some()),
             ("--cluster", self.cluster.is_some()),
-            ("--hosts", self.hosts.is_some()),
+            ("--hosts", self.has_hosts()),
         ];
         present(options).collect()
     }
@@ -112,7 +141,7 @@ impl TreeArgs {
         let options = [
             ("--tree", self.tree.is_some()),
             ("--cluster", self.cluster.is_some()),
-            ("--hosts", self.hosts.is_some()),
+            ("--hosts", self.has_hosts()),
             ("--root", self.root.is_some()),
             ("--spanning", self.spanning.is_some()),
         ];

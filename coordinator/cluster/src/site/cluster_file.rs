@@ -123,9 +123,12 @@ pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
 
 /// Parses a cluster file whose names are looked up.
 fn parse_and_look_up(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
-    let lookup = Lookup::system();
+    look_up(text, &Lookup::system())
+}
+
+fn look_up(text: &str, lookup: &Lookup) -> Result<ClusterFile, Vec<PositionedError>> {
     loop {
-        let cluster = parse_with(text, &lookup);
+        let cluster = parse_with(text, lookup);
         if !lookup.look_up() {
             return cluster;
         }
@@ -152,12 +155,20 @@ fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
         quoted(&host_name()),
     );
     for host in &hosts {
-        let name = host.rsplit_once('@').map_or(&**host, |(_, name)| name);
-        let (name, ssh) = (quoted(name), quoted(host));
+        let (name, ssh) = (quoted(name_of(host)), quoted(host));
         text.push_str(&format!("[[pe]]\nname = {name}\nssh = {ssh}\n"));
     }
-    let cluster = parse_and_look_up(&text);
+    let lookup = Lookup::system();
+    let cluster = look_up(&text, &lookup);
     cluster.map_err(|faults| {
+        if let Some((missing, why)) = lookup.not_found() {
+            let names = hosts.iter().map(|host| name_of(host));
+            let names: Vec<&str> = names
+                .filter(|name| missing.iter().any(|it| it == name))
+                .collect();
+            let names = host_list::folded(&names);
+            return fault(anyhow::anyhow!("no host `{names}` is found: {why}"));
+        }
         let of_text = faults.into_iter();
         // The user has not seen the text.
         let fault = |fault: PositionedError| PositionedError {
@@ -166,6 +177,11 @@ fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
         };
         of_text.map(fault).collect()
     })
+}
+
+/// Returns the name of a host without the user before it.
+fn name_of(host: &str) -> &str {
+    host.rsplit_once('@').map_or(host, |(_, name)| name)
 }
 
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";

@@ -77,17 +77,19 @@ impl TreeArgs {
         let slurm = cluster.as_deref().and_then(Slurm::named);
         let made = match (&self.tree, &network, &cluster, slurm) {
             _ if self.workers.is_some() && self.network.is_some()
-                || self.hosts.is_some() && self.cluster.is_some() =>
+                || self.has_hosts() && self.cluster.is_some() =>
             {
                 Err(vec![self.several()])
             }
             (tree, None, Some(_), Some(slurm)) => {
                 of_job(slurm, tree.as_deref()).map_err(|fault| vec![fault])
             }
-            (None, None, None, _) => Err(vec![anyhow!(
-                "no PEs are given; use -n N (like -n 8), --tree TREE (like kary:2:8), \
-                 --network NETWORK (like mesh:4x4), --hosts HOSTS (like node[1-8]) or --cluster FILE"
-            )]),
+            (None, None, None, _) => Err(vec![match &self.uncounted {
+                Some(why) => anyhow!("{why}"),
+                None => anyhow!(
+                    "no PEs are given; use -n N, --hosts HOSTS or --cluster FILE (or --tree or --network)"
+                ),
+            }]),
             (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
             (None, None, Some(file), _) => self.cluster(file, kinds),
             (None, Some(network), None, _) => {
@@ -162,7 +164,12 @@ mod tests {
 
     #[test]
     fn exactly_one_of_tree_network_and_cluster() {
-        assert!(messages(&args(None, None))[0].contains("use -n N (like -n 8), --tree TREE"));
+        assert!(messages(&args(None, None))[0].contains("use -n N, --hosts HOSTS"));
+        let uncounted = TreeArgs {
+            uncounted: Some("the input is empty".to_owned()),
+            ..args(None, None)
+        };
+        assert_eq!(messages(&uncounted), ["the input is empty"]);
         let mut several = args(Some("path:3"), Some("ring:3"));
         let expected = ["--tree and --network: use one of them"];
         assert_eq!(messages(&several), expected);

@@ -32,20 +32,31 @@ Examples:
   flitcast check cluster.toml
   flitcast check cluster.toml --root b --spanning broadcast
   flitcast check cluster.toml --format json
-  flitcast check 'hosts:node[1-8]' --reach
+  flitcast check -w 'node[1-8]' --reach
 
 Exit status: 0 if the file is good, else 2; with --reach 1 if a host fails.";
 
 /// Arguments of `flitcast check`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = EXAMPLES,
-    mut_arg("file", |file| file.help("The cluster file (TOML), or hosts:HOSTS for the hosts of -w HOSTS")),
-)]
+#[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
-    /// Cluster file.
-    #[command(flatten)]
-    cluster: ClusterArgs,
+    /// The cluster file (TOML), or hosts:HOSTS for the hosts of -w HOSTS.
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "hosts",
+        conflicts_with = "hosts"
+    )]
+    file: Option<PathBuf>,
+    /// Check hosts that ssh reaches, like node[01-64],login, instead of a cluster file.
+    #[arg(short = 'w', long, value_name = "HOSTS")]
+    hosts: Option<String>,
+    /// With [network] in the file: the PE that becomes P0, by its name or its number in the file
+    /// [default: 0].
+    #[arg(long, value_name = "R")]
+    root: Option<String>,
+    /// With [network] in the file: how the tree spans it [default: bfs].
+    #[arg(long, value_enum)]
+    spanning: Option<SpanningArg>,
     /// Try all hosts: ssh, the program, which is copied to them, and the way there and back.
     #[arg(long)]
     reach: bool,
@@ -82,10 +93,16 @@ struct CheckedClusterFile {
 /// Checks the file and prints its content or all faults; on request, tries its hosts.
 pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let format = args.format;
-    let path = args.cluster.file.clone();
+    let hosts = args.hosts.map(|hosts| format!("hosts:{hosts}").into());
+    let path: PathBuf = args.file.or(hosts).unwrap_or_default();
+    let cluster = ClusterArgs {
+        file: path.clone(),
+        root: args.root,
+        spanning: args.spanning,
+    };
     let mut out = Vec::new();
     let mut code = ExitCode::SUCCESS;
-    match check(args.cluster) {
+    match check(cluster) {
         Ok(cluster) => {
             let tried = args.reach.then(|| tried(&cluster)).transpose()?;
             match format {

@@ -71,15 +71,27 @@ impl RequestSpec {
         self.spread.then_some(option)
     }
 
-    /// Takes the number of PEs from the entries of the input where no option gives it. Returns the error
-    /// of an input that cannot be read for that.
-    pub fn count_by_input(&mut self) -> Option<anyhow::Error> {
+    /// Takes the number of PEs from the entries of the input where no option gives it, or else adds the
+    /// reason why the input does not give it.
+    pub fn count_by_input(&mut self) {
         let input = self.round.input.as_deref().filter(|_| !self.spread);
         let layout = self.like.collective().layout();
         let tree = &mut self.round.transfer.tree;
         input::count_by_input(tree, input, layout);
-        let input = input.filter(|_| tree.pe_options().is_empty());
-        input.and_then(|input| input::unlisted(input, layout))
+        if tree.pe_options().is_empty() {
+            tree.uncounted = match (input, self.division, self.spread) {
+                (_, Some(_), _) => Some(
+                    "the number of parts is not given; add -n N, --split N or --hosts HOSTS"
+                        .to_owned(),
+                ),
+                (_, None, true) => Some(
+                    "--spread: the number of PEs is not given; add -n N or --hosts HOSTS"
+                        .to_owned(),
+                ),
+                (Some(input), ..) => input::uncounted(input, layout),
+                (None, ..) => None,
+            };
+        }
     }
 
     /// Returns an error with the options that fit the entries of the input, if these are too many.

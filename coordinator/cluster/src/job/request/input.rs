@@ -27,6 +27,9 @@ pub fn measure_input(
     left_out: impl Fn(DeliveryId) -> bool,
 ) -> Result<Vec<u64>, Vec<RequestError>> {
     let (input, spread) = (&files.input, files.spread);
+    if let Some(fault) = file_fault(input, operation.collective().layout()).filter(|_| !spread) {
+        return one(fault);
+    }
     let of_input = |fault: PayloadError| RequestError::from(anyhow!("--input: {fault}"));
     let all = |faults: Vec<PayloadError>| faults.into_iter().map(of_input).collect::<Vec<_>>();
     let all_pes = Others::all(tree.len()).named(names);
@@ -117,11 +120,49 @@ pub fn count_by_input(tree: &mut TreeArgs, input: Option<&Path>, layout: Layout)
     }
 }
 
-/// Returns the error of an input whose entries cannot be listed.
-pub fn unlisted(input: &Path, layout: Layout) -> Option<anyhow::Error> {
-    let fault = payload::list(&folder_of(input)).err();
-    let fault = fault.filter(|_| layout != Layout::Whole);
-    fault.map(|fault| anyhow!("--input: {fault}"))
+/// Returns the reason why the entries of an input do not give the number of PEs; `None` if they are not
+/// asked.
+pub fn uncounted(input: &Path, layout: Layout) -> Option<String> {
+    if layout == Layout::Whole {
+        return None;
+    }
+    if let Some(fault) = file_fault(input, layout) {
+        return Some(fault.to_string());
+    }
+    let names = match payload::list(&folder_of(input)) {
+        Ok(names) => names,
+        Err(fault) => return Some(format!("--input: {fault}")),
+    };
+    let meant = names
+        .iter()
+        .find_map(|name| Some((name, payload::meant_pe(name.as_os_str())?)));
+    let why = match (names.len(), meant, layout) {
+        (0, ..) => "the folder has no entries; put p1, p2, .. into it, one for each PE".to_owned(),
+        (_, Some((name, pe)), _) => {
+            let name = name.display();
+            format!("no entry is named like a PE; did you mean p{pe} by `{name}`?")
+        }
+        (count, None, Layout::ByDestination) => {
+            format!("no entry is named like a PE (p1); use -n {count} --spread, or `flitcast map`")
+        }
+        (count, ..) => format!("none of {count} entries is named like a PE (p1, p2, ..)"),
+    };
+    Some(format!("--input {}: {why}", input.display()))
+}
+
+/// Returns the error of an input that is a file where a folder with an entry for each PE is needed.
+fn file_fault(input: &Path, layout: Layout) -> Option<anyhow::Error> {
+    let is_path = Pattern::of(input).is_none();
+    let is_file = is_path && input.metadata().is_ok_and(|found| !found.is_dir());
+    let advice = match layout {
+        Layout::Whole => return None,
+        Layout::ByDestination => {
+            "divide it with --lines, --blocks SIZE or --split N, or give a folder"
+        }
+        Layout::BySource | Layout::Shards => "give a folder in which p1 is the message of P1",
+        Layout::Pieces => "give a folder in which p1/p2 is the message of P1 for P2",
+    };
+    is_file.then(|| anyhow!("--input {}: it is a file; {advice}", input.display()))
 }
 
 /// Returns an error with the options that fit an input with messages for more PEs than there are; `None`

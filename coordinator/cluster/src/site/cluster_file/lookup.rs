@@ -16,6 +16,9 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// The port that is tried: hosts that ssh reaches listen there, and others refuse the connection.
 const PORT: u16 = 22;
 
+/// The error of a name without an address.
+const NO_ADDRESS: &str = "it has no address";
+
 /// The addresses of a name in the order of preference, each with whether it answers; or the reason why there
 /// are none.
 type Addresses = Result<Vec<(IpAddr, bool)>, String>;
@@ -66,7 +69,19 @@ impl Lookup {
             .iter()
             .min_by_key(|(address, answers)| (!answers, is_other(address)));
         best.map(|(address, _)| *address)
-            .ok_or_else(|| "it has no address".to_owned())
+            .ok_or_else(|| NO_ADDRESS.to_owned())
+    }
+
+    /// Returns the names that were looked up and not found, and the reason for the first of them.
+    pub fn not_found(&self) -> Option<(Vec<String>, String)> {
+        let names = self.names.as_ref()?.borrow();
+        let failed = |(name, found): (&String, &Option<Addresses>)| match found {
+            Some(Err(why)) => Some((name.clone(), why.clone())),
+            Some(Ok(all)) if all.is_empty() => Some((name.clone(), NO_ADDRESS.to_owned())),
+            _ => None,
+        };
+        let (hosts, whys): (Vec<String>, Vec<String>) = names.iter().filter_map(failed).unzip();
+        Some((hosts, whys.into_iter().next()?))
     }
 
     /// Looks up all names that were asked for and are not known; returns whether there were any.
@@ -96,7 +111,11 @@ impl Lookup {
 /// Resolves a name, and tries its addresses if there are several.
 fn addresses(host: &str) -> Addresses {
     let found = (host, PORT).to_socket_addrs();
-    let found = found.map_err(|error| error.to_string())?;
+    let found = found.map_err(|error| {
+        let why = error.to_string();
+        let known = "failed to lookup address information: ";
+        why.strip_prefix(known).unwrap_or(&why).to_owned()
+    })?;
     let mut all: Vec<(SocketAddr, bool)> = found.map(|address| (address, true)).collect();
     if all.len() > 1 {
         thread::scope(|scope| {

@@ -49,6 +49,7 @@ mod starter;
 mod tree;
 mod values;
 
+use std::net::IpAddr;
 use std::path::Path;
 
 pub use content::{ClusterFile, Edges};
@@ -277,8 +278,17 @@ fn complete(
         });
     }
     let own = coordinator.as_ref().and_then(|at| Some(at.said?.0));
+    // An address that is not found has a fault, and the own one is that on the way to another host.
+    let is_unknown = |at: &At<IpAddr>| at.said.is_none();
+    let is_reported = own.is_none()
+        && entries
+            .iter()
+            .any(|it| it.address.as_ref().is_some_and(is_unknown));
     for entry in entries.iter_mut().filter(|entry| entry.here) {
-        entry.complete(reader, lookup, own);
+        match (is_reported, &entry.address, entry.spot) {
+            (true, None, spot) => entry.address = Some(At { spot, said: None }),
+            _ => entry.complete(reader, lookup, own),
+        }
     }
 }
 

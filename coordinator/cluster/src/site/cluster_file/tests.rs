@@ -199,6 +199,17 @@ address = '10.0.0.5'
     );
 }
 
+/// The address of this machine depends on that of another host.
+#[test]
+fn a_host_that_is_not_found_is_the_only_fault() {
+    refused(
+        "launch.kind = 'ssh'\n[[pe]]\nname = 'a'\nhere = true\n[[pe]]\nname = 'b'\nparent = 'a'\n",
+        &[
+            "t:5:1: b has no address: say where its children reach it; no host `b` is found: names are not looked up here",
+        ],
+    );
+}
+
 const JOINING: &str = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n";
 
 #[test]

@@ -123,26 +123,6 @@ fn warn_of_no_match(request: &Request, outcome: &Outcome, story: &RetryReport) {
     }
 }
 
-/// Returns a report whose rows name standard output, if the messages are written to it, and the messages
-/// that were in the output before.
-fn amended(report: &str, output: Option<&Path>, outcome: &Outcome, story: &RetryReport) -> String {
-    let report = match output {
-        Some(output) => {
-            let files = format!("files are in {}", output.display());
-            report.replacen(&files, "the messages are on standard output", 1)
-        }
-        None => report.to_owned(),
-    };
-    match outcome.messages == 0 && !story.skipped.is_empty() {
-        true => report.replacen(
-            "nothing to send: every message is null",
-            "nothing to send: everything is there already",
-            1,
-        ),
-        false => report,
-    }
-}
-
 /// Writes the gathered messages to standard output, in the order of PEs.
 fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
     for pe in request.site.tree.pes() {
@@ -195,8 +175,8 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
                 let (detail, columns) = (screen::detail(), screen::columns());
                 let more = (detail == Detail::Full)
                     .then(|| certificates::table(request, outcome, columns));
-                let rows = report::table(request, outcome, detail, columns);
-                amended(&rows, output, outcome, &story)
+                let is_repeated = !story.skipped.is_empty();
+                report::table(request, outcome, is_repeated, detail, columns)
                     + &more.unwrap_or_default()
                     + &with_names(&story.lines())
             }

@@ -16,6 +16,7 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
+use flitcast_cluster::system::spool;
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
@@ -42,7 +43,15 @@ const LEAST: [&str; 8] = [
 
 /// Returns the table and the summary below it: as much as `detail` demands, and at most `width`
 /// characters wide.
-pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option<usize>) -> String {
+///
+/// `is_repeated` is whether messages were in the output before.
+pub fn table(
+    request: &Request,
+    outcome: &Outcome,
+    is_repeated: bool,
+    detail: Detail,
+    width: Option<usize>,
+) -> String {
     let is_full = detail == Detail::Full;
     let heading = wrapped(&heading(request, outcome), width.unwrap_or(usize::MAX));
     let mut out = format!("{}\n\n", on_stdout(Style::Bold, &heading.join("\n")));
@@ -53,7 +62,7 @@ pub fn table(request: &Request, outcome: &Outcome, detail: Detail, width: Option
     }
     out.push_str(&rows(request, outcome, is_full, width));
     out.push('\n');
-    for (label, text) in summary(request, outcome, is_full) {
+    for (label, text) in summary(request, outcome, is_repeated, is_full) {
         out.push_str(&beside(&label, INDENT, &with_names(&text), width));
     }
     out
@@ -193,9 +202,13 @@ fn line(label: &str, text: impl Into<String>) -> Line {
     (label.to_owned(), text.into())
 }
 
-fn summary(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
+fn summary(request: &Request, outcome: &Outcome, is_repeated: bool, is_full: bool) -> Vec<Line> {
     if outcome.messages == 0 {
-        return vec![line("round", "nothing to send: every message is null")];
+        let why = match is_repeated {
+            true => "everything is there already",
+            false => "every message is null",
+        };
+        return vec![line("round", format!("nothing to send: {why}"))];
     }
     let mut out = times(request, outcome, is_full);
     if is_full {
@@ -212,15 +225,15 @@ fn summary(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
         _ if request.is_dry_run() => line("dry run", "nothing was sent (--dry-run)"),
         Payload::Files(files) => {
             let matched = on_stdout(Style::Green, "every digest matched");
-            let output = files.output.display();
+            let place = match spool::is_output(&files.output) {
+                true => "the messages are on standard output".to_owned(),
+                false => format!("files are in {}", files.output.display()),
+            };
             let synced = match files.durability {
                 Durability::Never => "; --sync none: the disk may not have them yet",
                 Durability::Message | Durability::File => "",
             };
-            line(
-                "verified",
-                format!("{matched}; files are in {output}{synced}"),
-            )
+            line("verified", format!("{matched}; {place}{synced}"))
         }
         Payload::Synthetic { .. } => {
             let matched = on_stdout(Style::Green, "every byte and digest matched");

@@ -329,7 +329,7 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
     ];
     refused(&line, &faults);
     assert!(!dir.join("no").exists());
-    refused("bench gather", &["--tree TREE", "--lengths LENGTHS"]);
+    refused("bench gather", &["no PEs are given", "--lengths LENGTHS"]);
     refused_each(
         "bench",
         "

@@ -185,6 +185,6 @@ fn all_that_is_wrong_is_told_at_once() {
         exchange --tree path:2000 --lengths each:1 | 2000 PEs are too many
         gossip --tree kary:0:1 --ts 3 | --tree kary:0:1 | --lengths: missing | --ts is for a gossip on a --network
         gossip --network ring:2 --lengths 3 --root 3 --ports multi --tl 0 | --root is for trees | --lengths is for trees | --ports is for trees | use at least 3 | more than 0
-        gossip | --tree TREE | --lengths
+        gossip | no PEs are given | --lengths
     ");
 }

@@ -173,7 +173,7 @@ fn what_is_wrong_with_a_comparison_is_told() {
     refused_each(
         "compare gather",
         "
-        --lengths equal:4 | --tree TREE | --network NETWORK
+        --lengths equal:4 | no PEs are given; use -n N | or --tree or --network
         --network mesh:0x4 --lengths what | mesh | what
         --tree random:1000000:1 --lengths equal:4 | too many
     ",

@@ -148,7 +148,7 @@ fn all_faults_of_a_file_of_edges_and_of_the_rest_at_once() {
 #[test]
 fn networks_that_there_are_not() {
     for command in ["tree", "scatter --size 1", "gather --size 1"] {
-        refused(command, &["--tree TREE", "--network NETWORK"]);
+        refused(command, &["no PEs are given", "--network"]);
         refused_each(
             command,
             "

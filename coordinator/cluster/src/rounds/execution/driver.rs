@@ -1,6 +1,7 @@
 //! Drives the controller on a cluster: sends its messages, passes on the PEs' messages and the
 //! time, and displays its events.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -359,11 +360,15 @@ fn why_ended(end: Option<ChannelError>) -> PeLoss {
     let Some(error) = end else {
         return PeLoss::Closed;
     };
-    let lifeless = match &error {
-        ChannelError::Io(error) => IdleTimeout::of(error),
-        ChannelError::Wire(_) => None,
+    let ChannelError::Io(failure) = &error else {
+        return PeLoss::Broken(error.to_string());
     };
-    lifeless.map_or_else(|| PeLoss::Broken(error.to_string()), PeLoss::Lifeless)
+    match (IdleTimeout::of(failure), failure.kind()) {
+        (Some(lifeless), _) => PeLoss::Lifeless(lifeless),
+        // So ends a connection whose process had yet to read something.
+        (None, io::ErrorKind::ConnectionReset) => PeLoss::Closed,
+        (None, _) => PeLoss::Broken(error.to_string()),
+    }
 }
 
 /// Returns a PE's address, or the one that it has joined from if none is configured.

@@ -118,7 +118,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     fs::rename(&away, &arrived).expect("it is there");
     let before = identity(&arrived);
     let resumed = resume(&record, "--revive").ok();
-    resumed.prints(&["P3 had it already"]);
+    resumed.prints(&["P3 h3 had it already"]);
     assert_eq!(identity(&arrived), before);
     for pe in 1..4 {
         let name = format!("p{pe}");

@@ -379,7 +379,7 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     let retried = run(arguments(&cluster, "scatter --size 10KiB --retry 1"));
     let cause = "P1 pe 1 is dead (cannot be started: ssh fcssh1";
     retried.fails(1, &[cause, "dead: P1 pe 1's message"]);
-    retried.prints(&["P2, P3 moved to P0"]);
+    retried.prints(&["P2 pe 2, P3 pe 3 moved to P0 pe 0"]);
     hosts.are_quiet();
 }
 

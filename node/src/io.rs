@@ -58,6 +58,7 @@ pub struct NodeIo<'a> {
     /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
     pub yields: Yields,
+    pub slice: WorkSlice,
     pub state: RoundBuffers<'a>,
 }
 
@@ -83,7 +84,6 @@ pub struct RoundBuffers<'a> {
     outlet: Outlet,
     /// The order of polling.
     last: PollCursor,
-    slice: WorkSlice,
     /// Whether the PE polls for frames a few more times before it sleeps.
     polls_before_sleep: bool,
     /// Messages that are becoming visible.
@@ -344,7 +344,7 @@ impl RoundIo for NodeIo<'_> {
     /// Checks for failed connections: while one is busy, another may fail. A PE whose connections never
     /// keep it waiting answers pings, too.
     async fn look(&mut self, now: Time) -> Result<(), RoundError> {
-        self.state.slice.end_if_long(now).await;
+        self.slice.end_if_long(now).await;
         Ok(self.neighbours.look(now)?)
     }
 

@@ -34,6 +34,7 @@ use crate::store::{Store, output_folder};
 use crate::system::clock::Alarm;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
+use crate::work_slice::WorkSlice;
 use crate::{host, limits, probe, schedule_check, task};
 
 /// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect
@@ -310,6 +311,7 @@ async fn play_rounds(
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
             yields: Yields::default(),
+            slice: WorkSlice::default(),
             state,
         });
     }

@@ -171,8 +171,7 @@ impl Bar {
     }
 
     fn draw(&mut self) {
-        let columns = terminal::size(io::stderr()).map(|(_, columns)| columns);
-        let columns = columns.filter(|&columns| columns > 0);
+        let columns = terminal::columns(io::stderr());
         let line = self.line(columns.unwrap_or(USUAL_COLUMNS));
         self.put(&format!("\r\x1b[2K{line}"));
         self.drawn = Some(Instant::now());

@@ -10,3 +10,9 @@ pub fn size(out: impl AsFd) -> Option<(usize, usize)> {
     let size = tcgetwinsize(out).ok()?;
     Some((size.ws_row.into(), size.ws_col.into()))
 }
+
+/// Returns the columns of a terminal; `None` if the output is none, or does not report its size.
+pub fn columns(out: impl AsFd) -> Option<usize> {
+    let (_, columns) = size(out)?;
+    Some(columns).filter(|&columns| columns > 0)
+}

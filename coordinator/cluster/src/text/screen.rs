@@ -60,8 +60,7 @@ pub fn detail() -> Detail {
 /// Returns the columns of the terminal on stdout; `None` if stdout is not a terminal, or does
 /// not report its size.
 pub fn columns() -> Option<usize> {
-    let size = terminal::size(io::stdout()).map(|(_, columns)| columns);
-    size.filter(|&columns| columns > 0)
+    terminal::columns(io::stdout())
 }
 
 /// Formats text in a style if stdout is coloured.

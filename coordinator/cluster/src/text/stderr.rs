@@ -92,21 +92,21 @@ pub fn note(text: impl Display) {
     let text = with_names(&text.to_string());
     match is_json() {
         true => tracing::info!(target: MESSAGES, "{text}"),
-        false => put(in_lines(&printable(text), columns()), true),
+        false => put(
+            in_lines(&printable(text), terminal::columns(io::stderr())),
+            true,
+        ),
     }
 }
 
 /// Puts a message behind a coloured word.
 fn put_labelled(style: Style, label: &str, text: &str) {
-    let lines = in_lines(&printable(format_args!("{label} {text}")), columns());
+    let lines = in_lines(
+        &printable(format_args!("{label} {text}")),
+        terminal::columns(io::stderr()),
+    );
     let text = lines.strip_prefix(label).unwrap_or(&lines);
     put(format!("{}{text}", on_stderr(style, label)), true);
-}
-
-/// Returns the columns of the terminal on stderr, if that is a terminal.
-fn columns() -> Option<usize> {
-    let (_, columns) = terminal::size(io::stderr())?;
-    Some(columns).filter(|&columns| columns > 0)
 }
 
 /// Divides lines that are longer than a terminal is wide at words. Lines with commands stay whole, so that

@@ -365,7 +365,7 @@ fn why_ended(end: Option<ChannelError>) -> PeLoss {
     };
     match (IdleTimeout::of(failure), failure.kind()) {
         (Some(lifeless), _) => PeLoss::Lifeless(lifeless),
-        // So ends a connection whose process had yet to read something.
+        // The kernel resets the connection of a process that ends before it has read everything.
         (None, io::ErrorKind::ConnectionReset) => PeLoss::Closed,
         (None, _) => PeLoss::Broken(error.to_string()),
     }

@@ -11,7 +11,7 @@ pub fn size(out: impl AsFd) -> Option<(usize, usize)> {
     Some((size.ws_row.into(), size.ws_col.into()))
 }
 
-/// Returns the columns of a terminal; `None` if the output is none, or does not report its size.
+/// Returns the columns of a terminal; `None` if the output is not a terminal, or if it has no size.
 pub fn columns(out: impl AsFd) -> Option<usize> {
     let (_, columns) = size(out)?;
     Some(columns).filter(|&columns| columns > 0)

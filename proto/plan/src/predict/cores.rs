@@ -9,20 +9,20 @@ use crate::cost::Host;
 /// 1 to 4 ms.
 pub(super) const SLICE_NS: u64 = 3_000_000;
 
-/// Time for which a thread of another program lets those of a round have its core: they sleep often, and
-/// get no more than they use.
-const TURN_NS: u64 = SLICE_NS / 3;
+/// Time on a core, more than it slept, up to which a thread of the round gets one from another program as
+/// soon as it wakes: the scheduler owes it as much.
+const CREDIT_NS: u64 = SLICE_NS / 2;
 
 /// A thread that needs a core: a PE by its index, followed by the threads that read or write files.
 pub(super) type Thread = usize;
 
-/// A thread of another program. It has a core for at least a time slice, and then waits for a turn of
-/// others that have work.
+/// A thread of another program. It runs for a time slice, and then waits until the threads of the round
+/// had theirs.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     /// Has had a core since this time.
     Runs(u64),
-    /// Takes the first core that is free, or from this time on is given up.
+    /// Takes a core that nothing else needs, or from this time on the first one that is given up.
     Waits(u64),
 }
 
@@ -40,15 +40,28 @@ impl Other {
     }
 }
 
+/// How much a thread of the round has had of its core.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// Since when it has a core.
+    since: Option<u64>,
+    /// When it gave up its core, or asked for one after that.
+    without_since: u64,
+    /// Time on a core, less the time without.
+    used_ns: u64,
+}
+
 /// Cores that threads share. A thread keeps its core while it has work, so a receiver with a full
 /// socket continues to read for any number of ready senders. When its time slice ends, the thread
 /// that has waited longest runs.
 #[derive(Debug)]
 pub(super) struct Cores {
+    /// Number of cores.
+    count: u32,
     /// Number of free cores; `None` if each thread has its own.
     free: Option<u32>,
-    /// For each thread, since when it has had a core.
-    since: Vec<Option<u64>>,
+    /// The threads of the round that have had work.
+    threads: Vec<Use>,
     /// The waiting threads of the round.
     waiting: VecDeque<Thread>,
     /// Threads of other programs.
@@ -66,21 +79,11 @@ impl Cores {
             false => Other::Waits(0),
         };
         Cores {
+            count: count.unwrap_or(1),
             free: count.map(|count| count - running),
-            since: Vec::new(),
+            threads: Vec::new(),
             waiting: Default::default(),
             others: (0..others).map(other).collect(),
-        }
-    }
-
-    /// Gives a core to the thread that is triggered at the begin of a round, and runs already.
-    pub(super) fn give_first(&mut self, thread: Thread) {
-        if self.free == Some(0)
-            && let Some(other) = self.others.first_mut()
-        {
-            *other = Other::Waits(TURN_NS);
-            self.since.resize(thread + 1, None);
-            self.since[thread] = Some(0);
         }
     }
 
@@ -90,30 +93,42 @@ impl Cores {
         let Some(free) = &mut self.free else {
             return true;
         };
-        if self.since.len() <= thread {
-            self.since.resize(thread + 1, None);
+        if self.threads.len() <= thread {
+            self.threads.resize(thread + 1, Use::default());
         }
-        if self.since[thread].is_some() {
+        let of = &mut self.threads[thread];
+        if of.since.is_some() {
             return true;
         }
+        of.used_ns = of
+            .used_ns
+            .saturating_sub(now.saturating_sub(of.without_since));
+        of.without_since = now;
+        let at_once = of.used_ns < CREDIT_NS;
         match free.checked_sub(1) {
             Some(left) => *free = left,
-            None if self.displaces_other(now) => {}
+            None if self.displaces_other(now, at_once) => {}
             None => {
                 self.waiting.push_back(thread);
                 return false;
             }
         }
-        self.since[thread] = Some(now);
+        self.threads[thread].since = Some(now);
         true
     }
 
-    /// Takes the core of another program whose time slice is over; returns whether there was one.
-    fn displaces_other(&mut self, now: u64) -> bool {
-        let is_over = |other: &&mut Other| other.yields_at().is_some_and(|at| at <= now);
-        let over = self.others.iter_mut().find(is_over);
-        let found = over.map(|other| *other = Other::Waits(now.saturating_add(TURN_NS)));
-        found.is_some()
+    /// Takes the core of another program for a thread, at once or only if its time slice is over; returns
+    /// whether there was one. It gets its next slice when each thread with work may have had one.
+    fn displaces_other(&mut self, now: u64, at_once: bool) -> bool {
+        let yields = |other: &Other| other.yields_at().is_some_and(|at| at_once || at <= now);
+        let Some(place) = self.others.iter().position(yields) else {
+            return false;
+        };
+        let running = self.threads.iter().filter(|it| it.since.is_some());
+        let with_work = 1 + running.count() + self.waiting.len();
+        let turns = SLICE_NS * with_work as u64 / u64::from(self.count);
+        self.others[place] = Other::Waits(now.saturating_add(turns));
+        true
     }
 
     /// Returns when another program yields its core, if a thread waits for one.
@@ -125,18 +140,19 @@ impl Cores {
     /// Gives the core of another program whose time slice is over to the thread that has waited
     /// longest, and returns that thread.
     pub(super) fn turn(&mut self, now: u64) -> Option<Thread> {
-        if self.waiting.is_empty() || !self.displaces_other(now) {
+        let next = self.waiting.pop_front()?;
+        if !self.displaces_other(now, false) {
+            self.waiting.push_front(next);
             return None;
         }
-        let next = self.waiting.pop_front()?;
-        self.since[next] = Some(now);
+        self.threads[next].since = Some(now);
         Some(next)
     }
 
     /// Returns whether a thread has to yield its core: its time slice is over and another thread
     /// waits.
     pub(super) fn is_over(&self, now: u64, thread: Thread) -> bool {
-        let since = self.since.get(thread).copied().flatten();
+        let since = self.threads.get(thread).and_then(|of| of.since);
         let is_over = since.is_some_and(|since| now >= since.saturating_add(SLICE_NS));
         let other_waits = || self.others.iter().any(|other| other.is_due(now));
         is_over && (!self.waiting.is_empty() || other_waits())
@@ -145,13 +161,15 @@ impl Cores {
     /// Takes the core of a thread, if it has one; returns the thread that gets it.
     pub(super) fn give_up(&mut self, now: u64, thread: Thread) -> Option<Thread> {
         self.free?;
-        self.since.get_mut(thread)?.take()?;
+        let of = self.threads.get_mut(thread)?;
+        of.used_ns += now.saturating_sub(of.since.take()?);
+        of.without_since = now;
         if let Some(due) = self.others.iter_mut().find(|other| other.is_due(now)) {
             *due = Other::Runs(now);
             return None;
         }
         if let Some(next) = self.waiting.pop_front() {
-            self.since[next] = Some(now);
+            self.threads[next].since = Some(now);
             return Some(next);
         }
         let mut others = self.others.iter_mut();
@@ -217,33 +235,40 @@ mod tests {
     }
 
     #[test]
-    fn another_program_takes_turns_with_the_pes() {
+    fn a_thread_that_has_used_its_credit_waits_for_another_program() {
         let mut cores = on(Some(1), 1);
-        assert!(!cores.take(5, PES[0]), "it has just begun");
-        assert_eq!(cores.next_turn(), Some(SLICE_NS));
-        assert_eq!(cores.turn(SLICE_NS - 1), None);
-        assert_eq!(cores.turn(SLICE_NS), Some(PES[0]));
-        assert!(!cores.take(SLICE_NS, PES[1]));
-        assert_eq!(cores.give_up(SLICE_NS + 9, PES[0]), Some(PES[1]));
-        assert!(!cores.take(SLICE_NS + 10, PES[2]));
-        let over = SLICE_NS + TURN_NS;
-        assert_eq!(cores.give_up(over, PES[1]), None, "it is the other's turn");
-        assert_eq!(cores.turn(over + SLICE_NS), Some(PES[2]));
-        // A core that no PE needs is the other's at once.
-        let now = over + SLICE_NS + 1;
-        assert_eq!(cores.give_up(now, PES[2]), None);
-        assert!(!cores.take(now + 1, PES[3]));
-        assert!(cores.take(now + SLICE_NS, PES[0]), "its slice is over");
+        assert!(cores.take(5, PES[0]), "it has slept");
+        let used = 5 + CREDIT_NS;
+        assert_eq!(cores.give_up(used, PES[0]), None);
+        assert!(cores.take(used, PES[1]), "it has slept, too");
+        assert_eq!(cores.give_up(used, PES[1]), None);
+        assert!(!cores.take(used, PES[0]));
+        let over = used + SLICE_NS;
+        assert_eq!(cores.next_turn(), Some(over));
+        assert_eq!(cores.turn(over - 1), None);
+        assert_eq!(cores.turn(over), Some(PES[0]));
     }
 
     #[test]
-    fn the_pe_that_begins_a_round_has_a_core() {
-        let mut cores = on(Some(2), 2);
-        cores.give_first(PES[1]);
-        assert!(cores.take(0, PES[1]));
-        assert!(!cores.take(0, PES[2]));
-        assert_eq!(cores.give_up(9, PES[1]), Some(PES[2]));
-        let next = cores.give_up(TURN_NS, PES[2]);
-        assert_eq!(next, None, "it is the other's turn");
+    fn another_program_has_its_turn_after_each_thread_with_work() {
+        let mut cores = on(Some(1), 1);
+        assert!(cores.take(0, PES[0]));
+        let turn = SLICE_NS;
+        assert!(!cores.take(turn - 1, PES[1]));
+        assert_eq!(
+            cores.give_up(turn - 1, PES[0]),
+            Some(PES[1]),
+            "it is not due"
+        );
+        assert_eq!(cores.give_up(turn, PES[1]), None, "it is due");
+        // Two have work when the other program yields its core.
+        let over = turn + SLICE_NS;
+        for pe in [PES[0], PES[1]] {
+            cores.threads[pe].used_ns = 9 * SLICE_NS;
+            assert!(!cores.take(turn + 1, pe));
+        }
+        assert_eq!(cores.turn(over), Some(PES[0]));
+        assert_eq!(cores.give_up(over + 2 * SLICE_NS - 1, PES[0]), Some(PES[1]));
+        assert_eq!(cores.give_up(over + 2 * SLICE_NS, PES[1]), None);
     }
 }

@@ -135,9 +135,6 @@ impl<'a> PredictionState<'a> {
         let tree = self.tree;
         let root = tree.root();
         let others = tree.pes().filter(|pe| *pe != root);
-        if !self.collective.begins_by_clock() {
-            self.begin_first(root);
-        }
         for pe in std::iter::once(root).chain(others) {
             let is_triggered = self.collective.is_triggered(tree, pe);
             if is_triggered {

@@ -239,11 +239,13 @@ fn a_busy_program_takes_its_share_of_the_cores() {
         }) as f64
     };
     let alone = beside(0, 1);
-    // 90 ms of work on one core, half of which another program takes.
-    assert!((beside(1, 1) / alone - 2.0).abs() < 0.1);
-    // On two cores, it takes at most half of one, and nothing where P0 alone has work.
+    // 45 ms of work of all PEs on one core, of which another program has a small share, and 45 ms of P0
+    // alone, which it shares evenly.
+    let share = beside(1, 1) / alone;
+    assert!((1.3..1.6).contains(&share), "{share}");
+    // On two cores, it takes at most as much as P0, and nothing where P0 alone has work.
     let share = beside(1, 2) / beside(0, 2);
-    assert!((1.05..1.4).contains(&share), "{share}");
+    assert!((1.05..1.5).contains(&share), "{share}");
     assert_eq!(beside(1, 64), beside(0, 64), "there are cores for all");
 }
 

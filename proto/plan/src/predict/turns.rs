@@ -26,11 +26,6 @@ impl PredictionState<'_> {
         takes
     }
 
-    /// Gives a core to the PE that begins the round alone.
-    pub(super) fn begin_first(&mut self, at: PeId) {
-        self.cores_of(at.index()).give_first(at.index());
-    }
-
     /// Takes the core of a thread, if it has one, and runs the thread that has waited longest.
     pub(super) fn give_up_core(&mut self, now: u64, thread: Thread) {
         let next = self.cores_of(thread).give_up(now, thread);

@@ -40,7 +40,7 @@ impl Other {
     }
 }
 
-/// How much a thread of the round has had of its core.
+/// The time that a thread of the round has had a core.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     /// Since when it has a core.

@@ -245,7 +245,7 @@ fn a_busy_program_takes_its_share_of_the_cores() {
     assert!((1.3..1.6).contains(&share), "{share}");
     // On two cores, it takes at most as much as P0, and nothing where P0 alone has work.
     let share = beside(1, 2) / beside(0, 2);
-    assert!((1.05..1.5).contains(&share), "{share}");
+    assert!((1.02..1.5).contains(&share), "{share}");
     assert_eq!(beside(1, 64), beside(0, 64), "there are cores for all");
 }
 

@@ -47,6 +47,7 @@ mod confine;
 mod connect;
 mod coordinator;
 mod counters;
+pub mod dates;
 mod error;
 pub mod handshake_limiter;
 pub mod health;

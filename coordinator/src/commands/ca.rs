@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
 use clap::{Args, Subcommand};
+use flitcast_node::dates;
 use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
@@ -215,7 +216,7 @@ fn say(
     ends: SystemTime,
 ) -> io::Result<()> {
     let folder = folder.display();
-    let [until, ends] = [until, ends].map(humantime::format_rfc3339_seconds);
+    let [until, ends] = [until, ends].map(dates::text);
     match names {
         [] => writeln!(
             out,

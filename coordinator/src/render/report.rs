@@ -20,7 +20,7 @@ use flitcast_cluster::system::spool;
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
-use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
+use flitcast_cluster::text::units::{Bytes, Nanos, Rate, Seconds};
 use flitcast_cluster::text::words::counted;
 
 /// Maximum number of PEs that a short report lists.
@@ -414,10 +414,7 @@ fn preparation(request: &Request, outcome: &Outcome) -> Vec<Line> {
 fn costs_line(source: CostSource, of_what: &str) -> String {
     let ago = |age: Duration| match age.as_secs() {
         0 => "just now".to_owned(),
-        seconds => {
-            let age = humantime::format_duration(Duration::from_secs(seconds));
-            format!("{age} ago")
-        }
+        seconds => format!("{} ago", Seconds(seconds)),
     };
     match source {
         CostSource::Measured => format!("{of_what}, measured just now"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Different files to different hosts, as people copy them now and with flitcast, by turns: each
 # of 8 hosts gets one of its own. The hosts are those of deploy/lab, on one switch.
-#   run.sh [REPETITIONS [SIZE [RATE]]]
+#   run.sh [REPETITIONS [SIZE [RATE [CSV]]]]
 # from a built checkout (cargo build --release, or $FLITCAST), as root, with deploy/lab's packages,
 # openssh-server, clustershell and jq. 5 repetitions of 256 MiB at 1gbit take half an hour, and
 # 5 GB below $TMPDIR. Nothing else should run beside it.
@@ -16,7 +16,7 @@ flitcast=${FLITCAST:-$root/target/release/flitcast}
 HOSTS=8
 cluster=/run/flitcast-lab/cluster.toml
 work=$(mktemp --directory)
-rows=$here/copies.csv
+rows=${4:-$here/copies.csv}
 # The source's host, and where the others are reached.
 source_host=(nsenter --net=/run/netns/fc0)
 address() { echo "198.18.0.$(($1 + 1))"; }

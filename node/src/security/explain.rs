@@ -8,6 +8,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 
 use super::Name;
 use super::revoked::{NO_LIST, REVOKED_FILE};
+use crate::dates;
 
 /// Rewrites an error of a connection, to a process that may be known, for users.
 pub fn explained(error: io::Error, of: Option<Name>) -> io::Error {
@@ -103,5 +104,5 @@ fn heard(alert: AlertDescription) -> String {
 
 fn date(time: UnixTime) -> String {
     let time = UNIX_EPOCH + Duration::from_secs(time.as_secs());
-    humantime::format_rfc3339_seconds(time).to_string()
+    dates::text(time)
 }

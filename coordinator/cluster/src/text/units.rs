@@ -190,6 +190,29 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// A time in seconds, displayed like `2m 5s`, with its two largest units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds(pub u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+        let (mut left, mut parts) = (self.0, Vec::new());
+        for (seconds, unit) in UNITS {
+            let count = left / seconds;
+            left %= seconds;
+            if count > 0 {
+                parts.push(format!("{count}{unit}"));
+            }
+        }
+        parts.truncate(2);
+        match parts.is_empty() {
+            true => f.pad("0s"),
+            false => f.pad(&parts.join(" ")),
+        }
+    }
+}
+
 /// A rate, displayed like `1.21 GB/s` with 3 significant digits and powers of 1000, as is usual for
 /// rates; `-` if the time is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use flitcast_node::dates;
 use flitcast_plan::Algorithm;
 use flitcast_plan::calibration::MeasuredEdge;
 use flitcast_plan::cost::Host;
@@ -110,9 +111,8 @@ impl Calibration {
             ..
         } = measured;
         let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded::edge).collect();
-        let now = humantime::format_rfc3339_seconds(SystemTime::now());
         Profile {
-            measured: now.to_string(),
+            measured: dates::text(SystemTime::now()),
             tree_name: self.topology.name.clone(),
             parents: parents(&self.topology.tree),
             links: request.site.links_name(),

@@ -30,7 +30,7 @@ use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::screen::columns;
-use flitcast_cluster::text::units::{Bytes, Nanos};
+use flitcast_cluster::text::units::{Bytes, Nanos, Seconds};
 use flitcast_cluster::text::words::counted;
 
 /// Time for the PEs to join: they try twice a second.
@@ -415,7 +415,6 @@ fn age(since: SystemTime) -> Duration {
     since.elapsed().unwrap_or_default()
 }
 
-/// Formats a duration to the second: `2m 5s`.
 fn told(time: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+    Seconds(time.as_secs()).to_string()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use flitcast_node::dates;
 use flitcast_node::handshake_limiter::Lease;
 use flitcast_node::security::{Identity, Security, Transport};
 use flitcast_proto::PeId;
@@ -205,7 +206,7 @@ fn a_certificate_that_is_not_good_is_told_where_it_is_used() {
     };
     let now = SystemTime::now();
     let mixed = (founded().0, authority.1.clone());
-    let when = humantime::format_rfc3339_seconds(now - HOUR);
+    let when = dates::text(now - HOUR);
     let expired = format!("the certificate issued for P1: the certificate expired on {when}");
     assert_eq!(used(now - HOUR, now + HOUR, P1, &authority), Ok(()));
     for (from, until, name, authority, why) in [

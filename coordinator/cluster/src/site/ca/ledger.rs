@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
+use flitcast_node::dates;
 use flitcast_node::security::Name;
 use flitcast_node::system::regular;
 use flitcast_proto::PeId;
@@ -33,7 +34,7 @@ impl Entry {
         let who = file.trim_end_matches(".pem");
         let serial = self.serial.iter().map(|byte| format!("{byte:02x}"));
         let serial: String = serial.collect();
-        let until = humantime::format_rfc3339_seconds(self.until);
+        let until = dates::text(self.until);
         format!("{who} {serial} until {until}\n")
     }
 
@@ -46,7 +47,7 @@ impl Entry {
         Some(Entry {
             name: name(who).ok()?,
             serial: bytes.collect::<Option<_>>()?,
-            until: humantime::parse_rfc3339(until).ok()?,
+            until: dates::parse(until)?,
         })
     }
 }

@@ -154,6 +154,19 @@ fn rates_and_times_are_read_and_printed_exactly() {
     }
 }
 
+#[test]
+fn seconds_have_their_two_largest_units() {
+    for (seconds, text) in [
+        (0, "0s"),
+        (59, "59s"),
+        (125, "2m 5s"),
+        (3_605, "1h 5s"),
+        (93_784, "1d 2h"),
+    ] {
+        assert_eq!(Seconds(seconds).to_string(), text);
+    }
+}
+
 proptest! {
     #[test]
     fn a_printed_rate_is_itself(value: u64) {

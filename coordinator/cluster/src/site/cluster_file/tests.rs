@@ -8,6 +8,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::*;
 use crate::files::user_file::printed;
+use crate::site::placement::Launch;
 use crate::site::reachability::Spanned;
 
 fn good(text: &str) -> ClusterFile {

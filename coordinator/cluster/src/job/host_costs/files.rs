@@ -10,7 +10,7 @@ use flitcast_proto::cost::{FILE_COSTS, FileCosts};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::cache::{CacheEntry, Kept, age_of, folder, load, now_s, store};
+use super::cache::{Kept, age_of, folder, load, now_s, store};
 use super::source::CostSource;
 use crate::tuning::{BUSY_CORE_THREADS, BUSY_DISK_SHARE, FILES_FAR_OFF};
 
@@ -77,7 +77,6 @@ pub struct CachedFiles {
     factors: Kept,
     /// The difference between the logarithms of the measured and the predicted time of the last round, in
     /// deviations.
-    #[serde(default)]
     last_off: f64,
 }
 
@@ -179,21 +178,10 @@ const PRIOR: Prior<FACTORS> = Prior {
     iterations: 4,
 };
 
-impl CacheEntry for CachedFiles {
-    const PREFIX: &str = "files-";
-
-    fn name(&self) -> String {
-        name(&self.file_system)
-    }
-}
-
 fn name(file_system: &FileSystem) -> String {
     let told = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
-    format!(
-        "{}{:016x}.json",
-        CachedFiles::PREFIX,
-        XxHash3_64::oneshot(told.as_bytes())
-    )
+    let hash = XxHash3_64::oneshot(told.as_bytes());
+    format!("files-{hash:016x}.json")
 }
 
 impl CachedFiles {
@@ -230,7 +218,7 @@ impl CachedFiles {
     /// Stores the entry for later commands.
     pub fn store(&self) {
         if let Some(folder) = folder() {
-            store(&folder, self);
+            store(&folder, &name(&self.file_system), self);
         }
     }
 

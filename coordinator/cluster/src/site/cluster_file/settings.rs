@@ -51,10 +51,9 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     let mut is_good = true;
     for timeout in timeouts::ALL {
         if let Some(field) = table.optional(timeout.name) {
-            let set = |text: &str| timeout.set(&mut said, text).map_err(|fault| [fault]);
-            is_good &= field
-                .parse_as("a time in quotes, like \"5s\"", set)
-                .is_some();
+            let set = |text: &str| timeout.set(&mut said, text);
+            let set = field.parse_as("a time in quotes, like \"5s\"", set);
+            is_good &= set.is_some();
         }
     }
     is_good &= table.refuse_others();

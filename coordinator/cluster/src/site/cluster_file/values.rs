@@ -120,9 +120,8 @@ pub fn named_file(key: &'static str, field: &Field<'_, '_>, beside: &Path) -> Op
 }
 
 pub fn read_link(field: &Field<'_, '_>) -> Option<LinkSpec> {
-    let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
-    let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
-    field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
+    let expected = "a text like \"rate=200mbit,latency=1ms\"";
+    field.parse_parts(expected, LinkSpec::parse)
 }
 
 /// Reads a destination of ssh in a `[[pe]]`.

@@ -238,15 +238,7 @@ fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     let known = known.chain(candidates::of_all_ports(name));
     let ways = known.map(|candidate| candidate.way(None));
     // An algorithm that is not offered can still be typed.
-    let others = operation_by(name, &given).map(|operation| Method {
-        operation,
-        baseline: None,
-        pacing: None,
-        flit_bytes: None,
-        packets: None,
-        order: MessageOrder::Tail,
-        covers: false,
-    });
+    let others = operation_by(name, &given).map(Method::of);
     let is_named = |way: &Method| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {
         let given = sync.map_or(given.clone(), |sync| format!("{given}, {sync}"));

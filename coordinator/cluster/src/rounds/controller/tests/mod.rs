@@ -31,16 +31,29 @@ fn at(seconds: f64) -> Time {
     Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
 }
 
-fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
+/// Returns a fault, which is one of the input or of a closed connection.
+fn fault_in(peer: Option<PeId>, reason: &str, [bad_input, hung_up]: [bool; 2]) -> FromPe {
     FromPe::Fault {
         round: RoundId(1),
         peer,
         reason: reason.to_owned(),
-        bad_input: false,
+        bad_input,
         output_stands: false,
-        hung_up: false,
+        hung_up,
         changed: Vec::new(),
     }
+}
+
+fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
+    fault_in(peer, reason, [false, false])
+}
+
+fn hung_up(peer: PeId, reason: &str) -> FromPe {
+    fault_in(Some(peer), reason, [false, true])
+}
+
+fn bad_input(reason: &str) -> FromPe {
+    fault_in(None, reason, [true, false])
 }
 
 fn killed() -> PeLoss {

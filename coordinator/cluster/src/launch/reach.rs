@@ -229,7 +229,6 @@ async fn tried(target: &Target, begun: &mut Begun, is_needed: bool) -> anyhow::R
     Ok(version.to_owned())
 }
 
-/// Connects to an address.
 async fn connected(address: SocketAddr) -> io::Result<()> {
     match timeout(CONNECT, TcpStream::connect(address)).await {
         Ok(connected) => connected.map(drop),

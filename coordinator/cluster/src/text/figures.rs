@@ -4,7 +4,6 @@ use flitcast_plan::fraction::Fraction;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// Spaces between columns.
 const GAP: usize = 2;
 
 /// A table without lines between its cells.

@@ -18,7 +18,6 @@ use flitcast_cluster::text::words::{counted, shell_word};
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");
 
-/// The names of the columns.
 const HEADER: &str =
     "algorithm,pass,round,predicted_us,measured_us,collisions,slip_median_us,slip_max_us\n";
 

@@ -246,7 +246,6 @@ impl PeSupervisor {
         }
     }
 
-    /// Starts a process for the PE.
     async fn begin(&self) -> anyhow::Result<Begun> {
         let (admission, folder) = self.admission()?;
         let (pe, coordinator) = (self.pe.0.to_string(), self.said.coordinator.to_string());

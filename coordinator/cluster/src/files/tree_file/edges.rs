@@ -57,7 +57,6 @@ pub fn links(reader: &Reader<'_>, field: &Field<'_, '_>, nodes: Option<&Nodes>) 
     links
 }
 
-/// Reads the link in one table.
 fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
     let mut both = LinkSpec::default();
     let mut says_more = read_link(table, &mut both);

@@ -29,7 +29,6 @@ pub struct Key {
     cores: u32,
     /// The program: its version, length and time of modification.
     build: String,
-    /// Whether connections are encrypted.
     encrypted: bool,
 }
 

@@ -165,7 +165,6 @@ fn read_flit_bytes(field: &Field<'_, '_>) -> Option<u32> {
     fits
 }
 
-/// Checks the number of values in a list.
 fn check_count(field: &Field<'_, '_>, key: &'static str, found: usize, expected: usize) {
     if found != expected {
         field.fault(format!(
@@ -206,7 +205,6 @@ fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {
     }
 }
 
-/// Reads the lengths of all deliveries.
 fn read_bytes(
     field: &Field<'_, '_>,
     operation: Algorithm,
@@ -248,7 +246,6 @@ fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     Some(Method { pacing, ..found })
 }
 
-/// Reads where the PEs are.
 fn read_site(top: &Table<'_, '_>, tree_name: String, pes: usize) -> RecordedSite {
     let (network, nodes) = (top.optional("network"), top.optional("nodes"));
     let cluster = top.optional("cluster");

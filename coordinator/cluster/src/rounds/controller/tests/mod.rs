@@ -24,7 +24,6 @@ const P0: PeId = PeId(0);
 const P1: PeId = PeId(1);
 const P2: PeId = PeId(2);
 const P3: PeId = PeId(3);
-/// The length of every message.
 const BYTES: u64 = 1000;
 
 fn at(seconds: f64) -> Time {

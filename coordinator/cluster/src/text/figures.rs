@@ -132,6 +132,11 @@ pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> S
     out
 }
 
+/// Formats a heading in lines of at most `width` characters.
+pub fn heading(text: &str, width: Option<usize>) -> String {
+    wrapped(text, width.unwrap_or(usize::MAX)).join("\n")
+}
+
 /// Divides a text between words, but not between a number and its unit, into lines of at most `room`
 /// characters, except for longer words.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {

@@ -78,7 +78,7 @@ pub struct PeLocation {
 }
 
 impl PeLocation {
-    /// Returns what is known of a PE before it has started.
+    /// Returns the location of a PE that has not started yet.
     pub fn of(request: &Request, pe: PeId) -> PeLocation {
         PeLocation {
             pe,

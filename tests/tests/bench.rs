@@ -325,7 +325,7 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
         "shoulder-tap is for paths only, and in kary:2:8 P0 has 2 children",
         "7 needed",
         "--flit-size",
-        "there is no folder ",
+        "/no: No such file",
     ];
     refused(&line, &faults);
     assert!(!dir.join("no").exists());

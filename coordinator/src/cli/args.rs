@@ -77,12 +77,12 @@ pub struct Cli {
         global = true,
         value_enum,
         value_name = "WHEN",
-        default_value_t = ColorWhen::Auto,
+        default_value_t = Colors::Auto,
         hide_default_value = true,
         hide_short_help = true,
         help_heading = "Output"
     )]
-    pub color: ColorWhen,
+    pub color: Colors,
     /// Format of log lines.
     #[arg(
         long,
@@ -107,31 +107,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// When text is coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 impl Cli {
-    /// Returns how much a run prints, and when text is coloured.
-    pub fn appearance(&self) -> (Detail, Colors) {
-        let detail = match (self.quiet, self.verbose) {
+    /// Returns how much a run prints.
+    pub fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
             (false, 0) => Detail::Short,
             (false, _) => Detail::Full,
-        };
-        let colors = match self.color {
-            ColorWhen::Auto => Colors::Auto,
-            ColorWhen::Always => Colors::Always,
-            ColorWhen::Never => Colors::Never,
-        };
-        (detail, colors)
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, Error};
 
-/// Maximum length of a line.
 const COLUMNS: usize = 80;
 /// Maximum length of a help text that is short as a whole.
 const SHORT: usize = 50;
@@ -46,7 +45,6 @@ pub fn if_asked(mut command: Command, words: &[OsString]) -> Command {
     with_short_help(command)
 }
 
-/// Lists the commands by task.
 fn with_tasks(command: Command) -> Command {
     let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
     for (task, names) in TASKS {

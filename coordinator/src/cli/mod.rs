@@ -174,8 +174,7 @@ fn refuse_standard_output(output: Option<&Path>) -> anyhow::Result<()> {
 }
 
 fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
-    let (detail, colors) = cli.appearance();
-    screen::choose(detail, colors);
+    screen::choose(cli.detail(), cli.color);
     start_logging(cli.log_format, cli.verbose).map_err(|fault| refused([fault]))?;
     let logs = log_args(&cli);
     let (seen, tree) = cli.command.observed();

@@ -139,7 +139,6 @@ fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults
     Ok(say(out, &args.folder, &names, until, authority.ends()))
 }
 
-/// Revokes all certificates of the names, and prints that.
 fn revoke(args: &RevokeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     let mut faults = Faults::default();
     let names = named(&args.names, &mut faults);
@@ -192,13 +191,11 @@ fn check_days(option: &str, days: u32, faults: &mut Faults) {
     }
 }
 
-/// Parses the names of certificates.
 fn named(texts: &[String], faults: &mut Faults) -> Vec<Name> {
     let names = texts.iter().map(|text| name(text));
     names.filter_map(|name| faults.take(name)).collect()
 }
 
-/// Returns the names of the coordinator and of `pes` PEs.
 fn all(pes: u32, faults: &mut Faults) -> Vec<Name> {
     if pes == 0 || pes as usize > MAX_PES {
         faults.0.push(anyhow!("--pes {pes}: from 1 to {MAX_PES}"));

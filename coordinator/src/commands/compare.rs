@@ -2,7 +2,6 @@
 
 mod args;
 mod broadcast;
-mod command;
 mod crossings;
 mod exchange;
 mod gossip;
@@ -12,5 +11,30 @@ mod scatter_gather;
 mod table;
 mod trees;
 
+use std::io::{self, Write};
+
+use flitcast_plan::Algorithm;
+
 pub use args::CompareArgs;
-pub use command::run;
+use args::CompareOperation;
+
+use crate::faults::Faults;
+
+/// Prints the comparison, or returns all errors in the command line.
+pub fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let printed = match &args.operation {
+        CompareOperation::Scatter(args) => {
+            scatter_gather::compared(Algorithm::FARTHEST_FIRST, args)
+        }
+        CompareOperation::Gather(args) => {
+            scatter_gather::compared(Algorithm::CERTIFICATION_PIPELINED, args)
+        }
+        CompareOperation::Broadcast(args) => broadcast::compared(args),
+        CompareOperation::Gossip(args) => match args.tree.network() {
+            Some(network) => gossip::compared(args, &network),
+            None => gossip_on_tree::compared(args),
+        },
+        CompareOperation::Exchange(args) => exchange::compared(args),
+    };
+    Ok(out.write_all(printed?.as_bytes()))
+}

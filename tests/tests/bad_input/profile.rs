@@ -141,7 +141,7 @@ fn calibrations_that_cannot_be() {
         "calibrate",
         "
         --tree path:2 --output @ | --output | is a directory
-        --tree path:2 --output @/a/b | --output | /a is no directory
+        --tree path:2 --output @/a/b | --output | /a: No such file
         --tree path:2 --flit-size 1 | --flit-size
         | --tree
     ",

@@ -9,7 +9,6 @@ use flitcast_proto::schedule::pace::Pacing;
 use crate::algorithms::method::Method;
 use crate::algorithms::unfit::NotApplicable;
 use crate::options::baseline::Baseline;
-use crate::options::order::MessageOrder;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 
@@ -134,13 +133,10 @@ impl Candidate {
     /// Returns the method with this flit size; `None` chooses the best one.
     pub fn way(&self, flit_bytes: Option<u32>) -> Method {
         Method {
-            operation: self.operation,
             baseline: self.baseline,
             pacing: self.pacing,
             flit_bytes,
-            packets: None,
-            order: MessageOrder::Tail,
-            covers: false,
+            ..Method::of(self.operation)
         }
     }
 

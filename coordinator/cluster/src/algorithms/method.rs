@@ -28,6 +28,19 @@ pub struct Method {
 }
 
 impl Method {
+    /// Returns an operation by its own algorithm, with the best of everything else.
+    pub fn of(operation: Algorithm) -> Method {
+        Method {
+            operation,
+            baseline: None,
+            pacing: None,
+            flit_bytes: None,
+            packets: None,
+            order: MessageOrder::Tail,
+            covers: false,
+        }
+    }
+
     /// Returns the name of the algorithm.
     pub fn algorithm(&self) -> &'static str {
         self.baseline.map_or(self.operation.name(), Baseline::name)

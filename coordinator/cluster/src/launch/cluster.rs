@@ -16,7 +16,7 @@ pub use error::LaunchError;
 pub use exit::Exit;
 pub use member::Heard;
 pub use plan::LaunchPlan;
-pub use process::command;
+pub use process::begin;
 pub use running::Cluster;
 
 #[cfg(test)]

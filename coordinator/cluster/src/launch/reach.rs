@@ -19,9 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::cluster::command;
+use super::cluster::begin;
 use super::log_args::LogArgs;
-use super::ssh::{Begun, Hosts, RemoteCommand, lines};
+use super::ssh::{Begun, Hosts};
 use crate::site::placement::{Launch, Place, Placement};
 use crate::text::words::{keep_last, last_words};
 use crate::tuning::{ANSWER, ENDING};
@@ -78,6 +78,10 @@ pub async fn reach(
         let (hosts, few, program) = (hosts.clone(), few.clone(), program.to_owned());
         tokio::spawn(async move {
             let hosts = hosts.as_deref().filter(|_| target.over != HERE);
+            let listen = target.place.listen.to_string();
+            let words = ["self-reach".to_owned(), listen, coordinator.to_string()];
+            let told = (words.map(OsString::from).to_vec(), Vec::new());
+            let logs = LogArgs { args: Vec::new() };
             // The semaphore is never closed.
             let _one_of_few = match hosts {
                 Some(_) => None,
@@ -85,7 +89,7 @@ pub async fn reach(
             };
             let found = match target.over.as_str() {
                 JOINS => answers(target.place.address).await,
-                _ => match begin(&target.place, hosts, &program, coordinator).await {
+                _ => match begin(&program, &target.place, hosts, &logs, told).await {
                     Ok(mut begun) => {
                         let found = tried(&target, &mut begun, has_here).await;
                         // The program ends with its standard input.
@@ -178,33 +182,6 @@ fn targets(placement: &Placement, pes: &[PeId]) -> Vec<Target> {
     targets
 }
 
-/// Starts `flitcast self-reach` at a place.
-async fn begin(
-    place: &Place,
-    hosts: Option<&Hosts>,
-    program: &Path,
-    coordinator: SocketAddr,
-) -> anyhow::Result<Begun> {
-    let logs = LogArgs { args: Vec::new() };
-    let listen = place.listen.to_string();
-    let arguments = ["self-reach".to_owned(), listen, coordinator.to_string()];
-    let arguments = arguments.map(OsString::from);
-    if let Some(hosts) = hosts {
-        let task = RemoteCommand::new(place, &logs, arguments.to_vec(), Vec::new(), true);
-        return hosts.begin(&place.destination(), &task).await;
-    }
-    let mut command = command(program, place, &logs);
-    let mut child = command.args(arguments).spawn().map_err(|error| {
-        let program = command.as_std().get_program().display();
-        anyhow!("cannot start {program}: {error}")
-    })?;
-    Ok(Begun {
-        stdin: child.stdin.take(),
-        stderr: lines(child.stderr.take()),
-        child,
-    })
-}
-
 /// Waits for the program's port and connects to it, at each address of the place. That has to succeed only
 /// if a PE is on this machine: the others need their neighbours.
 async fn tried(target: &Target, begun: &mut Begun, is_needed: bool) -> anyhow::Result<String> {
@@ -252,7 +229,6 @@ async fn tried(target: &Target, begun: &mut Begun, is_needed: bool) -> anyhow::R
     Ok(version.to_owned())
 }
 
-/// Connects to an address.
 async fn connected(address: SocketAddr) -> io::Result<()> {
     match timeout(CONNECT, TcpStream::connect(address)).await {
         Ok(connected) => connected.map(drop),

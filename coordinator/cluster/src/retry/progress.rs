@@ -24,7 +24,6 @@ pub struct DeliveryProgress {
     bytes: Vec<u64>,
     /// The excluded PEs, each with a reason.
     dead: BTreeMap<PeId, String>,
-    /// The complete deliveries.
     delivered: BTreeSet<DeliveryId>,
     /// The known version of each message that consists of files.
     versions: BTreeMap<MessageId, Version>,

@@ -326,7 +326,6 @@ async fn until_interrupted<T>(
     )
 }
 
-/// Waits for any signal.
 async fn another(interrupts: &mut Interrupts) {
     interrupts.next().await;
 }

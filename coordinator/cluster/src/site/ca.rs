@@ -13,9 +13,8 @@
 
 mod ledger;
 
-use std::fs::{File, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +27,7 @@ use rcgen::KeyPair;
 
 use crate::site::authority::{Authority, Issued, Validity};
 use crate::text::pem::pem;
+use crate::text::whole_file::write_with_mode;
 use crate::text::words::at;
 pub use ledger::{Entry, name, read};
 
@@ -110,16 +110,8 @@ fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> anyhow
     put(folder, certificate, &certificate_pem, 0o644)
 }
 
-/// Writes a file as a whole or not at all.
+/// Writes a file of the folder as a whole or not at all.
 pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> anyhow::Result<()> {
-    let path = folder.join(name);
-    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        // A temporary file is readable by its owner only.
-        file.as_file()
-            .set_permissions(Permissions::from_mode(mode))?;
-        file.as_file().sync_all()?;
-        Ok(file.persist(&path)?)
-    });
-    written.map(drop).map_err(at(&path))
+    let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
+    Ok(write_with_mode(&folder.join(name), mode, write)?)
 }

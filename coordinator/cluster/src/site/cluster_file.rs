@@ -28,8 +28,8 @@
 //! If PEs join, `tree = "kary:2:8"` can replace all `[[pe]]`: each PE then has the address that it
 //! joins from.
 //!
-//! Submodules read further keys: `ssh` those of `[launch]` for hosts that ssh reaches, `starter`
-//! those for Slurm and compose, `network` the table `[network]`, which replaces parents, and
+//! Submodules read further keys: `launch` those for Slurm and compose, `ssh` those for hosts that ssh
+//! reaches, `network` the table `[network]`, which replaces parents, and
 //! `settings` the tables `[security]` and `[timeouts]` and the key `link`.
 //! `deploy/cluster.schema.json` describes the file for editors.
 //!
@@ -45,7 +45,6 @@ mod network;
 mod placement;
 mod settings;
 mod ssh;
-mod starter;
 mod tree;
 mod values;
 
@@ -59,9 +58,7 @@ use crate::files::toml_file::writer::quoted;
 use crate::files::toml_file::{self, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, PositionedError};
 use crate::options::host_list;
-use crate::site::placement::Launch;
 use crate::site::settings::Settings;
-use crate::site::starter::Starter;
 use crate::system::machine::host_name;
 use entry::{PeEntry, entry};
 use launch::{Endpoint, LaunchTable};
@@ -94,50 +91,36 @@ pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
             faults,
         });
     }
-    let mut cluster = user_file::load(FILE, path, parse_and_look_up)?;
     let beside = path.parent().unwrap_or(Path::new(""));
-    if let Some(said) = &mut cluster.settings.credentials {
-        said.folder = beside.join(&said.folder);
-    }
-    for named in &mut cluster.settings.files {
-        named.path = beside.join(&named.path);
-        let path = named.path.clone();
-        match (&mut cluster.placement.launch, named.key) {
-            (Launch::Ssh(ssh), "config") => ssh.config = Some(path),
-            (Launch::Ssh(ssh), _) => ssh.binary = Some(path),
-            (Launch::Join { starter, .. }, _) => {
-                if let Some(Starter::Compose(compose)) = starter {
-                    compose.file = path;
-                }
-            }
-            (Launch::Local, _) => {}
-        }
-    }
-    Ok(cluster)
+    user_file::load(FILE, path, |text| look_up(text, &Lookup::system(), beside))
 }
 
 /// Parses a cluster file without looking up a name. The error contains at least one fault, in the order
 /// of the file.
 pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
-    parse_with(text, &Lookup::none())
+    parse_with(text, &Lookup::none(), Path::new(""))
 }
 
-/// Parses a cluster file whose names are looked up.
-fn parse_and_look_up(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
-    look_up(text, &Lookup::system())
-}
-
-fn look_up(text: &str, lookup: &Lookup) -> Result<ClusterFile, Vec<PositionedError>> {
+/// Parses a cluster file in the folder `beside`, whose names are looked up.
+fn look_up(
+    text: &str,
+    lookup: &Lookup,
+    beside: &Path,
+) -> Result<ClusterFile, Vec<PositionedError>> {
     loop {
-        let cluster = parse_with(text, lookup);
+        let cluster = parse_with(text, lookup, beside);
         if !lookup.look_up() {
             return cluster;
         }
     }
 }
 
-fn parse_with(text: &str, lookup: &Lookup) -> Result<ClusterFile, Vec<PositionedError>> {
-    toml_file::parse(text, |reader, top| cluster(reader, top, lookup))
+fn parse_with(
+    text: &str,
+    lookup: &Lookup,
+    beside: &Path,
+) -> Result<ClusterFile, Vec<PositionedError>> {
+    toml_file::parse(text, |reader, top| cluster(reader, top, lookup, beside))
 }
 
 /// Returns the cluster of a list of hosts that ssh reaches: P0 is on this machine, and each PE can be
@@ -160,7 +143,7 @@ fn of_hosts(list: &str) -> Result<ClusterFile, Vec<PositionedError>> {
         text.push_str(&format!("[[pe]]\nname = {name}\nssh = {ssh}\n"));
     }
     let lookup = Lookup::system();
-    let cluster = look_up(&text, &lookup);
+    let cluster = look_up(&text, &lookup, Path::new(""));
     cluster.map_err(|faults| {
         if let Some((missing, why)) = lookup.not_found() {
             let names = hosts.iter().map(|host| name_of(host));
@@ -187,12 +170,17 @@ fn name_of(host: &str) -> &str {
 
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
-fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>, lookup: &Lookup) -> Option<ClusterFile> {
+fn cluster(
+    reader: &Reader<'_>,
+    top: &Table<'_, '_>,
+    lookup: &Lookup,
+    beside: &Path,
+) -> Option<ClusterFile> {
     let name = top.find("name", read_name);
     let mut coordinator = At::key(top, "coordinator", |field| launch::endpoint(field, lookup));
-    let launch = top.find("launch", launch::launch);
+    let launch = top.find("launch", |field| launch::launch(field, beside));
     let network = top.optional("network");
-    let credentials = top.find("security", settings::security);
+    let credentials = top.find("security", |field| settings::security(field, beside));
     let timeouts = top.optional("timeouts");
     let mut settings = Settings {
         credentials,

@@ -227,42 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_lacks_is_named_all_at_once() {
-        let slurm = SLURM;
-        let variables: &[_] = &[("SLURM_PROCID", "third"), ("SLURM_JOB_ID", "7")];
-        let faults = slurm.task(with(variables), &[]).unwrap_err();
-        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        assert_eq!(told[0], "SLURM_PROCID=third: a number from 0 is expected");
-        assert!(told[1].starts_with("SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it"));
-        assert_eq!(slurm.task(with(&[]), &[]).unwrap_err().len(), 3);
-        let outside = slurm.pes(with(&[])).unwrap_err().to_string();
-        assert!(outside.starts_with("SLURM_JOB_NUM_NODES is not set: Slurm sets it inside"));
-    }
-
-    #[test]
     fn a_job_has_a_pe_for_each_task_or_else_each_node() {
         let slurm = SLURM;
         let pes = |variables| slurm.pes(with(variables)).unwrap();
         assert_eq!(pes(&[("SLURM_JOB_NUM_NODES", "4")]), 4);
         let both = &[("SLURM_JOB_NUM_NODES", "4"), ("SLURM_NTASKS", "5")];
         assert_eq!(pes(both), 5);
-    }
-
-    #[test]
-    fn the_hosts_of_a_job_are_its_pes_unless_an_option_chooses_others() {
-        let job = with(&[("SLURM_JOB_ID", "7"), ("SLURM_NTASKS", "3")]);
-        let chosen = |mut tree: TreeArgs, environment: &dyn Fn(&str) -> Option<String>| {
-            choose_job(&mut tree, environment);
-            tree.cluster
-        };
-        assert_eq!(chosen(TreeArgs::default(), &job), Some(STARTED.into()));
-        let local = TreeArgs {
-            workers: Some(2),
-            ..TreeArgs::default()
-        };
-        assert_eq!(chosen(local, &job), None);
-        assert_eq!(chosen(TreeArgs::default(), &with(&[])), None);
-        let alone = with(&[("SLURM_JOB_ID", "7"), ("SLURM_NTASKS", "1")]);
-        assert_eq!(chosen(TreeArgs::default(), &alone), None);
     }
 }

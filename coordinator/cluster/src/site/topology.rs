@@ -192,12 +192,4 @@ mod tests {
         assert!(faults[1].starts_with("--root belongs to --network"));
         assert!(faults[2].starts_with("--spanning belongs to --network"));
     }
-
-    #[test]
-    fn a_root_must_be_a_node() {
-        let mut args = args(None, Some("ring:3"));
-        args.root = Some("3".to_owned());
-        let expected = "--network ring:3: root 3: there is no such node (the last one is 2)";
-        assert_eq!(messages(&args), [expected]);
-    }
 }

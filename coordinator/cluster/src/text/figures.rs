@@ -4,7 +4,6 @@ use flitcast_plan::fraction::Fraction;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// Spaces between columns.
 const GAP: usize = 2;
 
 /// A table without lines between its cells.
@@ -131,6 +130,11 @@ pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> S
         label = "";
     }
     out
+}
+
+/// Formats a heading in lines of at most `width` characters.
+pub fn heading(text: &str, width: Option<usize>) -> String {
+    wrapped(text, width.unwrap_or(usize::MAX)).join("\n")
 }
 
 /// Divides a text between words, but not between a number and its unit, into lines of at most `room`

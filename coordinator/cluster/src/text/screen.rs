@@ -5,6 +5,8 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::OnceLock;
 
+use clap::ValueEnum;
+
 use crate::system::terminal;
 
 /// How much a run prints.
@@ -19,10 +21,10 @@ pub enum Detail {
     Full,
 }
 
-/// When output is coloured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// When text is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Colors {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless NO_COLOR is set.
     #[default]
     Auto,
     /// Always.

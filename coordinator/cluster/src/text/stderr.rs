@@ -44,13 +44,10 @@ struct Queue {
 }
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue::EMPTY);
-/// Something was put into the queue.
 static FILLED: Condvar = Condvar::new();
-/// Something was written.
 static WRITTEN: Condvar = Condvar::new();
 /// The thread that writes, once there is something to write.
 static THREAD: Once = Once::new();
-/// Whether messages are JSON objects.
 static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Chooses the format of messages.
@@ -188,7 +185,6 @@ impl Queue {
     }
 }
 
-/// Writes the text in the queue until the process ends.
 fn write() {
     loop {
         let is_empty = |queue: &mut Queue| queue.pieces.is_empty();

@@ -15,13 +15,11 @@ struct Quantity {
     name: &'static str,
     example: &'static str,
     units: &'static str,
-    /// The name of the base unit.
     counted: &'static str,
     /// Returns the number of base units in a unit, which may be empty for sizes.
     factor: fn(&str) -> Option<u128>,
 }
 
-/// A number of bytes.
 const SIZE: Quantity = Quantity {
     name: "a size",
     example: "64KiB",
@@ -41,7 +39,6 @@ const RATE: Quantity = Quantity {
     counted: "bits a second",
     factor: |unit| power(&BITS, 1000, unit).map(|power| power * 1000),
 };
-/// A time in nanoseconds.
 const TIME: Quantity = Quantity {
     name: "a time",
     example: "5ms",

@@ -50,11 +50,20 @@ pub fn write_whole(
     path: &Path,
     content: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    write_with_mode(path, 0o666, content)
+}
+
+/// Writes a file as [`write_whole`] does, with these permissions at most.
+pub fn write_with_mode(
+    path: &Path,
+    mode: u32,
+    content: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<()> {
     let write = || {
         let path = resolved(path);
         let beside = tempfile::Builder::new()
             .prefix(UNFINISHED_PREFIX)
-            .permissions(Permissions::from_mode(0o666))
+            .permissions(Permissions::from_mode(mode))
             .tempfile_in(directory(&path))?;
         let mut out = BufWriter::new(beside);
         content(&mut out)?;

@@ -11,14 +11,13 @@ use anyhow::anyhow;
 use super::csv_line::{line, micros};
 use super::samples::Sample;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
-use flitcast_cluster::system::folder::check_writable;
 use flitcast_cluster::system::machine;
+use flitcast_cluster::text::whole_file::check_place;
 use flitcast_cluster::text::words::{counted, shell_word};
 
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");
 
-/// The names of the columns.
 const HEADER: &str =
     "algorithm,pass,round,predicted_us,measured_us,collisions,slip_median_us,slip_max_us\n";
 
@@ -37,21 +36,11 @@ pub struct Raw {
 impl Raw {
     /// Checks a path without writing to it.
     pub fn fault(path: &Path) -> Option<anyhow::Error> {
-        let fault = |why: String| Some(fault(path, why));
         if path.symlink_metadata().is_ok() {
-            return fault("it is there already, and measurements are not overwritten".to_owned());
+            let why = "it is there already, and measurements are not overwritten";
+            return Some(fault(path, why.to_owned()));
         }
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        if !folder.is_dir() {
-            return fault(format!("there is no folder {}", folder.display()));
-        }
-        match check_writable(folder) {
-            Ok(()) => None,
-            Err(error) => fault(format!("{} is not writable: {error}", folder.display())),
-        }
+        check_place(path).map_err(|why| fault(path, why)).err()
     }
 
     /// Creates the file, which must not exist, with the text above the samples.

@@ -4,7 +4,7 @@ use super::checked::Bench;
 use super::measure::passes;
 use super::samples::Figures;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
-use flitcast_cluster::text::figures::{self, explained, fitted, wrapped};
+use flitcast_cluster::text::figures::{self, explained, fitted, heading};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 use flitcast_cluster::text::words::counted;
 
@@ -37,16 +37,12 @@ pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> 
     let mut notes = footnotes(bench, &figures);
     let shown = table.lines().next().unwrap_or_default();
     notes.retain(|(word, _)| !LEAST.contains(word) || shown.contains(word));
-    let heading = wrapped(&heading(bench), width.unwrap_or(usize::MAX));
-    let rounds = rounds(bench);
-    format!(
-        "{}\n{rounds}\n\n{table}\n{}",
-        heading.join("\n"),
-        explained(&notes, width)
-    )
+    let heading = heading(&title(bench), width);
+    let (rounds, notes) = (rounds(bench), explained(&notes, width));
+    format!("{heading}\n{rounds}\n\n{table}\n{notes}")
 }
 
-fn heading(bench: &Bench) -> String {
+fn title(bench: &Bench) -> String {
     format!(
         "{} {}, {}: {}, {}, {} in flits of {}",
         bench.operation,

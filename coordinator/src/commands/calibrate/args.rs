@@ -1,7 +1,7 @@
 //! The command line of `flitcast calibrate` and its checks.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -16,7 +16,7 @@ use flitcast_cluster::options::link_spec::LinkSpec;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Placement;
-use flitcast_cluster::system::folder::check_writable;
+use flitcast_cluster::text::whole_file::check_place;
 
 /// Default duration: a fixed part and a part for each edge, at most half a minute.
 const SECONDS: f64 = 4.0;
@@ -106,8 +106,11 @@ impl CalibrateArgs {
             .transpose()
             .map_err(|fault| faults.push(fault.into()))
             .ok();
-        if let Some(output) = &self.output {
-            faults.extend(file_fault(output));
+        if let Some(output) = &self.output
+            && let Err(why) = check_place(output)
+        {
+            let path = output.clone();
+            faults.push(RequestError::Output { path, why });
         }
         let guard = topology.as_ref().map(|topology| {
             let (settings, places) = (&topology.settings, topology.places());
@@ -141,45 +144,5 @@ impl CalibrateArgs {
             }
             _ => Err(faults),
         }
-    }
-}
-
-/// Checks a path without writing to it.
-fn file_fault(path: &Path) -> Option<RequestError> {
-    let fault = |why: String| {
-        Some(RequestError::Output {
-            path: path.to_owned(),
-            why,
-        })
-    };
-    if path.is_dir() {
-        return fault("it is a directory".to_owned());
-    }
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    match check_writable(parent) {
-        _ if !parent.is_dir() => fault(format!("{} is no directory", parent.display())),
-        Err(error) => fault(format!("{} is not writable: {error}", parent.display())),
-        Ok(()) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_can_be_written_where_there_is_a_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        let said = |path: &Path| file_fault(path).map(|fault| fault.to_string());
-        assert_eq!(said(&dir.path().join("profile.toml")), None);
-        assert!(said(dir.path()).unwrap().contains("is a directory"));
-        assert!(
-            said(&dir.path().join("a/b"))
-                .unwrap()
-                .contains("/a is no directory")
-        );
     }
 }

@@ -19,7 +19,6 @@ use flitcast_cluster::job::model::{Measurement, assumed_host, ports};
 use flitcast_cluster::job::request::{Messages, Request, Site, gather_operation};
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::LinkSpec;
-use flitcast_cluster::options::order::MessageOrder;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::topology::Topology;
@@ -81,13 +80,9 @@ impl Calibration {
         Request {
             site: Site::of(self.topology.clone(), self.link, self.guard.clone()),
             way: Method {
-                operation,
-                baseline: None,
                 pacing: operation.gives_orders().then_some(pacing),
                 flit_bytes: Some(self.flit_bytes),
-                packets: None,
-                order: MessageOrder::Tail,
-                covers: false,
+                ..Method::of(operation)
             },
             choice: None,
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),

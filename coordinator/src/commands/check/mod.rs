@@ -65,7 +65,6 @@ pub struct CheckArgs {
     format: Format,
 }
 
-/// A fault.
 #[derive(Debug, PartialEq, Eq)]
 struct Wrong {
     /// Position in the file; `None` if the fault concerns no part of it.

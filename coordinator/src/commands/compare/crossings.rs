@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use flitcast_cluster::options::format::Format;
-use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
+use flitcast_cluster::text::figures::{self, beside, fitted, heading};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::words::counted;
 
@@ -130,7 +130,7 @@ impl Comparison {
                 row.kept_flits.to_string(),
             ]);
         }
-        let heading = format!(
+        let title = format!(
             "{} of {}{} over {}, {} ports; no way{} takes less than {}",
             self.operation,
             counted(self.flits, "flit", "flits"),
@@ -142,7 +142,7 @@ impl Comparison {
             counted(self.bound_steps, "step", "steps"),
         );
         let width = columns();
-        let heading = wrapped(&heading, width.unwrap_or(usize::MAX)).join("\n");
+        let heading = heading(&title, width);
         let why = self.why.iter().map(|why| beside("*", 2, why, width));
         let notes = self.notes.iter().map(|note| beside("", 0, note, width));
         let mut notes: String = why.chain(notes).collect();

@@ -17,7 +17,7 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::joined;
-use flitcast_cluster::text::figures::{as_exact, beside, decimal, fitted, table, wrapped};
+use flitcast_cluster::text::figures::{as_exact, beside, decimal, fitted, heading, table};
 use flitcast_cluster::text::screen;
 
 /// The largest side of rings and tori for which all parameters are tried.
@@ -161,7 +161,7 @@ impl Comparison<'_> {
                     .collect::<Vec<_>>(),
             );
         }
-        let heading = format!(
+        let title = format!(
             "gossip of equal blocks over {} PEs on {}; t_s is {} t_l, and no way takes less than {} t_l",
             self.pes,
             self.network,
@@ -169,7 +169,7 @@ impl Comparison<'_> {
             decimal(self.bound),
         );
         let width = screen::columns();
-        let heading = wrapped(&heading, width.unwrap_or(usize::MAX)).join("\n");
+        let heading = heading(&title, width);
         let table = fitted(table, 3, &LEAST, width);
         let mut out = format!("{heading}\n\n{table}\n");
         let mut note = |text: &str| out.push_str(&beside("", 0, text, width));

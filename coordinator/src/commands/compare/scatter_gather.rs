@@ -160,7 +160,6 @@ impl Transport<'_> {
         ])
     }
 
-    /// Returns the row of a baseline along a tree.
     fn carried(
         &self,
         [name, algorithm]: [&str; 2],

@@ -4,7 +4,7 @@ use flitcast_plan::baseline::Flow;
 use serde::Serialize;
 
 use flitcast_cluster::job::on_links::OnLinks;
-use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
+use flitcast_cluster::text::figures::{self, beside, fitted, heading};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::Nanos;
 
@@ -111,12 +111,12 @@ pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
             .take(7 + usize::from(has_links)),
         );
     }
-    let heading = format!(
+    let title = format!(
         "{} of {total} flits over {pes} PEs; no way takes less than {} steps",
         comparison.operation, comparison.lower_bound_steps,
     );
     let width = columns();
-    let mut out = wrapped(&heading, width.unwrap_or(usize::MAX)).join("\n") + "\n\n";
+    let mut out = heading(&title, width) + "\n\n";
     out.push_str(&fitted(table, 3, &LEAST, width));
     if let Some(why) = &comparison.why {
         out.push_str(&format!("\n{}", beside("*", 2, why, width)));

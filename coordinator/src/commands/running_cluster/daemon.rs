@@ -18,15 +18,15 @@ use flitcast_node::security::{Identity, Name, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
-use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
+use tokio::io::AsyncWrite as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use flitcast_cluster::launch::cluster::{Exit, command};
+use flitcast_cluster::launch::cluster::{Exit, begin};
 use flitcast_cluster::launch::log_args::LogArgs;
-use flitcast_cluster::launch::ssh::{Begun, Hosts, RemoteCommand, lines};
+use flitcast_cluster::launch::ssh::{Begun, Hosts};
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Place;
@@ -246,7 +246,6 @@ impl PeSupervisor {
         }
     }
 
-    /// Starts a process for the PE.
     async fn begin(&self) -> anyhow::Result<Begun> {
         let (admission, folder) = self.admission()?;
         let (pe, coordinator) = (self.pe.0.to_string(), self.said.coordinator.to_string());
@@ -263,23 +262,9 @@ impl PeSupervisor {
         if let Some(folder) = folder {
             arguments.extend(["--credentials".into(), folder.into_os_string()]);
         }
-        if let Some(hosts) = self.hosts.as_ref().filter(|_| !self.place.is_here) {
-            let task = RemoteCommand::new(&self.place, &self.logs, arguments, admission, true);
-            return hosts.begin(&self.place.destination(), &task).await;
-        }
-        let mut command = command(&self.program, &self.place, &self.logs);
-        let mut child = command.args(arguments).spawn()?;
-        let mut stdin = child.stdin.take();
-        if let Some(stdin) = &mut stdin {
-            // If the process has ended already, that is noticed soon.
-            let _ = stdin.write_all(&admission).await;
-        }
-        let stderr = lines(child.stderr.take());
-        Ok(Begun {
-            child,
-            stdin,
-            stderr,
-        })
+        let told = (arguments, admission);
+        let hosts = self.hosts.as_deref();
+        begin(&self.program, &self.place, hosts, &self.logs, told).await
     }
 
     /// Returns the admission of the process, and the folder with its certificate if its host has

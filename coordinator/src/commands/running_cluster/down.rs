@@ -16,7 +16,6 @@ use flitcast_cluster::text::stdout::print;
 
 /// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
 const STOP: Duration = Duration::from_secs(8);
-/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
 const EXAMPLES: &str = "\

@@ -111,11 +111,9 @@ impl Occupancy {
 /// A PE that has joined and answered.
 #[derive(Clone)]
 struct Here {
-    /// Time of the last ping.
     asked: Instant,
     /// Times until each answer.
     lags: Vec<Duration>,
-    /// Resident memory of the process.
     resident_bytes: u64,
 }
 

@@ -43,7 +43,6 @@ use flitcast_cluster::text::words::at;
 const PORTS: std::ops::Range<u16> = 17_000..32_000;
 /// Time for the daemon to start: it reads a file and takes a lock.
 const BEGIN: Duration = Duration::from_secs(10);
-/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 /// Time for all PEs to be present: the program may have to be copied to many hosts first. A PE that
 /// cannot be started at all is noticed sooner.
@@ -257,7 +256,6 @@ fn start(folder: &Path, log: &Path, logs: &LogArgs) -> anyhow::Result<Child> {
     command.spawn().context("cannot start the keeper")
 }
 
-/// Waits until the daemon has started.
 fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
     let deadline = Instant::now() + BEGIN;
     loop {

@@ -223,33 +223,42 @@ impl<'a, 't> Field<'a, 't> {
         read
     }
 
-    /// Parses a text, or reports the errors that `parse` finds.
-    pub fn parse<T, E: IntoIterator<Item: Display>>(
-        &self,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Option<T> {
+    /// Parses a text, or reports the error of `parse`.
+    pub fn parse<T, E: Display>(&self, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
         self.parse_as("a text", parse)
     }
 
     /// Parses a text that `expected` describes in messages.
-    pub fn parse_as<T, E: IntoIterator<Item: Display>>(
+    pub fn parse_as<T, E: Display>(
         &self,
         expected: &str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         let read = parse(self.expect(expected, self.value().as_str())?);
-        let read = read.map_err(|faults| faults.into_iter().for_each(|fault| self.fault(fault)));
-        read.ok()
+        read.map_err(|fault| self.fault(fault)).ok()
     }
 
-    /// Parses a text, or reports the errors that `parse` finds, each behind the key.
-    pub fn parse_keyed<T, E: IntoIterator<Item: Display>>(
+    /// Parses a text, or reports the error of `parse` behind the key.
+    pub fn parse_keyed<T, E: Display>(
         &self,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         let key = &self.key;
-        let named = |fault| format!("{key}: {fault}");
-        self.parse(|text| parse(text).map_err(|all| all.into_iter().map(named).collect::<Vec<_>>()))
+        self.parse(|text| parse(text).map_err(|fault| format!("{key}: {fault}")))
+    }
+
+    /// Parses a text that `expected` describes in messages, or reports all errors of `parse`, each
+    /// behind the key.
+    pub fn parse_parts<T>(
+        &self,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Result<T, Vec<String>>,
+    ) -> Option<T> {
+        let key = &self.key;
+        let read = parse(self.expect(expected, self.value().as_str())?);
+        let told = |fault| self.fault(format!("{key}: {fault}"));
+        read.map_err(|faults| faults.into_iter().for_each(told))
+            .ok()
     }
 
     /// The value as text; reports another one.

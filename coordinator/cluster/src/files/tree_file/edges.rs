@@ -57,7 +57,6 @@ pub fn links(reader: &Reader<'_>, field: &Field<'_, '_>, nodes: Option<&Nodes>) 
     links
 }
 
-/// Reads the link in one table.
 fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
     let mut both = LinkSpec::default();
     let mut says_more = read_link(table, &mut both);
@@ -103,12 +102,12 @@ fn read_direction(both: LinkSpec, field: Option<&Field<'_, '_>>) -> LinkSpec {
 fn read_link(table: &Table<'_, '_>, link: &mut LinkSpec) -> bool {
     let (rate, latency) = (table.optional("rate"), table.optional("latency"));
     let says_any = rate.is_some() || latency.is_some();
-    let read = |text: &str| link_spec::rate(text).map_err(|fault| [fault]);
-    if let Some(rate) = rate.and_then(|field| field.parse_as("a text like \"200mbit\"", read)) {
+    let rate = rate.and_then(|field| field.parse_as("a text like \"200mbit\"", link_spec::rate));
+    if let Some(rate) = rate {
         link.rate = rate;
     }
-    let read = |text: &str| link_spec::latency(text).map_err(|fault| [fault]);
-    let latency = latency.and_then(|field| field.parse_as("a text like \"1ms\"", read));
+    let latency =
+        latency.and_then(|field| field.parse_as("a text like \"1ms\"", link_spec::latency));
     link.latency = latency.or(link.latency);
     says_any
 }

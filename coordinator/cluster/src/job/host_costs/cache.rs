@@ -29,7 +29,6 @@ pub struct Key {
     cores: u32,
     /// The program: its version, length and time of modification.
     build: String,
-    /// Whether connections are encrypted.
     encrypted: bool,
 }
 
@@ -73,7 +72,7 @@ impl Key {
     fn file_name(&self) -> String {
         let told = format!("{self:?}");
         let hash = XxHash3_64::oneshot(told.as_bytes());
-        format!("{}{hash:016x}.json", CachedHost::PREFIX)
+        format!("host-{hash:016x}.json")
     }
 }
 
@@ -93,10 +92,8 @@ pub struct Kept {
     costs: Vec<f64>,
     covariance: Vec<Vec<f64>>,
     /// When it was last changed, in seconds since 1970.
-    #[serde(default)]
     learned_s: u64,
     /// The costs at the ends of earlier sittings, the oldest first.
-    #[serde(default)]
     sittings: Vec<Vec<f64>>,
 }
 
@@ -197,25 +194,8 @@ impl CachedHost {
 
     /// Stores the entry.
     pub fn store(&self, folder: &Path) {
-        store(folder, self);
+        store(folder, &self.key.file_name(), self);
     }
-}
-
-impl CacheEntry for CachedHost {
-    const PREFIX: &str = "host-";
-
-    fn name(&self) -> String {
-        self.key.file_name()
-    }
-}
-
-/// An entry that has its own file.
-pub trait CacheEntry: Serialize {
-    /// Prefix of the names of all files of this kind.
-    const PREFIX: &str;
-
-    /// Returns the file's name.
-    fn name(&self) -> String;
 }
 
 /// Returns the content of a file, or `None` if it cannot be read or is too long.
@@ -226,19 +206,18 @@ pub fn load(folder: &Path, name: &str) -> Option<String> {
     text?.ok()
 }
 
-/// Writes a file, whole or not at all, and removes old files of its kind. If it cannot be written, the
-/// next command measures again.
-pub fn store<T: CacheEntry>(folder: &Path, kept: &T) {
+/// Writes a file, whole or not at all, and removes old files whose names begin with the same word. If
+/// it cannot be written, the next command measures again.
+pub fn store(folder: &Path, name: &str, kept: &impl Serialize) {
+    let kind = name.split_inclusive('-').next().unwrap_or(name);
     // No sync is needed: the file is valid for this boot only.
     let write = || {
         fs::create_dir_all(folder)?;
-        let mut beside = tempfile::Builder::new()
-            .prefix(T::PREFIX)
-            .tempfile_in(folder)?;
+        let mut beside = tempfile::Builder::new().prefix(kind).tempfile_in(folder)?;
         // Numbers and strings can always be serialised.
         let text = serde_json::to_string(kept).unwrap_or_default();
         beside.write_all(text.as_bytes())?;
-        beside.persist(folder.join(kept.name()))?;
+        beside.persist(folder.join(name))?;
         Ok(())
     };
     let written: std::io::Result<()> = write();
@@ -247,19 +226,17 @@ pub fn store<T: CacheEntry>(folder: &Path, kept: &T) {
         tracing::info!("what this host costs cannot be kept in {folder}: {error}");
         return;
     }
-    remove(folder, |name, age| {
-        name.starts_with(T::PREFIX) && age > CACHE_AGE
-    });
+    remove_old(folder, kind);
 }
 
-/// Removes the files whose name and age `goes` accepts.
-fn remove(folder: &Path, goes: impl Fn(&str, Duration) -> bool) {
+fn remove_old(folder: &Path, kind: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let written = entry.metadata().and_then(|found| found.modified());
         let age = written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
-        if name.ends_with(".json") && goes(&name, age.unwrap_or_default()) {
+        let is_old = age.is_ok_and(|age| age > CACHE_AGE);
+        if is_old && name.starts_with(kind) && name.ends_with(".json") {
             let _ = fs::remove_file(entry.path());
         }
     }

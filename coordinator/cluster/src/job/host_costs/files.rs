@@ -10,7 +10,7 @@ use flitcast_proto::cost::{FILE_COSTS, FileCosts};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::cache::{CacheEntry, Kept, age_of, folder, load, now_s, store};
+use super::cache::{Kept, age_of, folder, load, now_s, store};
 use super::source::CostSource;
 use crate::tuning::{BUSY_CORE_THREADS, BUSY_DISK_SHARE, FILES_FAR_OFF};
 
@@ -77,7 +77,6 @@ pub struct CachedFiles {
     factors: Kept,
     /// The difference between the logarithms of the measured and the predicted time of the last round, in
     /// deviations.
-    #[serde(default)]
     last_off: f64,
 }
 
@@ -179,21 +178,10 @@ const PRIOR: Prior<FACTORS> = Prior {
     iterations: 4,
 };
 
-impl CacheEntry for CachedFiles {
-    const PREFIX: &str = "files-";
-
-    fn name(&self) -> String {
-        name(&self.file_system)
-    }
-}
-
 fn name(file_system: &FileSystem) -> String {
     let told = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
-    format!(
-        "{}{:016x}.json",
-        CachedFiles::PREFIX,
-        XxHash3_64::oneshot(told.as_bytes())
-    )
+    let hash = XxHash3_64::oneshot(told.as_bytes());
+    format!("files-{hash:016x}.json")
 }
 
 impl CachedFiles {
@@ -230,7 +218,7 @@ impl CachedFiles {
     /// Stores the entry for later commands.
     pub fn store(&self) {
         if let Some(folder) = folder() {
-            store(&folder, self);
+            store(&folder, &name(&self.file_system), self);
         }
     }
 
@@ -406,6 +394,11 @@ mod tests {
             ..idle.clone()
         };
         assert_ne!(name(&idle), name(&beside));
+        let other_boot = FileSystem {
+            host: "another boot".to_owned(),
+            ..idle.clone()
+        };
+        assert_ne!(name(&idle), name(&other_boot));
     }
 
     /// The next sitting begins with the costs of the usual one, and its first rounds change them.
@@ -439,15 +432,5 @@ mod tests {
         let all = taught(kept(), &[1e6; 200]);
         let moved = all.costs().sync_ns / assumed().sync_ns;
         assert!(moved < 30.01, "{moved}");
-    }
-
-    #[test]
-    fn what_is_stored_of_another_boot_or_damaged_is_not_used() {
-        let text = serde_json::to_string(&kept()).unwrap();
-        let back: CachedFiles = serde_json::from_str(&text).unwrap();
-        assert_eq!(back, kept());
-        let mut other = kept().file_system;
-        other.host.push('x');
-        assert_ne!(name(&other), name(&kept().file_system));
     }
 }

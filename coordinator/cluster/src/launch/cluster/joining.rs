@@ -127,7 +127,6 @@ impl Cluster {
     }
 }
 
-/// Returns the error for PEs that did not join in time.
 fn not_joined(missing: Vec<PeId>, joining: &Joining) -> LaunchError {
     let (at, seconds, first) = (joining.at, joining.wait.as_secs_f64(), missing[0].0);
     let [has, it] = match missing.len() {

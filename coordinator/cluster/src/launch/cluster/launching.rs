@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Death, LaunchError};
 use super::member::{Heard, Member, Process};
 use super::plan::{Joining, LaunchPlan};
-use super::process::{LogForwarder, arguments, command, keep};
+use super::process::{LogForwarder, arguments, keep, spawn};
 use super::remote;
 use super::running::Cluster;
 use crate::launch::ssh::{Hosts, RemoteCommand};
@@ -203,11 +203,7 @@ impl Cluster {
         let arguments = arguments(plan, coordinator, pe);
         let (pid, keeper) = match hosts.filter(|_| !place.is_here) {
             None => {
-                let mut command = command(plan.program, place, plan.logs);
-                let child = command.args(arguments).spawn().map_err(|error| {
-                    let program = command.as_std().get_program().display();
-                    anyhow!("cannot start a process: {program}: {error}")
-                })?;
+                let child = spawn(plan.program, place, plan.logs, arguments)?;
                 let pid = child.id();
                 let keeping = keep(child, admission, telling, kill.clone());
                 (pid, tokio::spawn(keeping))

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
+use anyhow::anyhow;
 use flitcast_proto::PeId;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
@@ -17,7 +18,7 @@ use super::exit::Exit;
 use super::member::Heard;
 use super::plan::LaunchPlan;
 use crate::launch::log_args::LogArgs;
-use crate::launch::ssh::{attach, lines};
+use crate::launch::ssh::{Begun, Hosts, RemoteCommand, attach, lines};
 use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
@@ -26,13 +27,53 @@ use crate::text::words::keep_last;
 use crate::tuning::LAST_LINES;
 
 /// Returns the command that runs `program`, behind the host's prefix if there is one.
-pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
+fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
     let program = program.as_os_str();
     let mut words = place.run.iter().map(OsStr::new).chain([program]);
     let mut command = Command::new(words.next().unwrap_or(program));
     attach(&mut command);
     command.args(words).args(&logs.args).stdout(Stdio::null());
     command
+}
+
+/// Starts `program` at a place on this host.
+pub fn spawn(
+    program: &Path,
+    place: &Place,
+    logs: &LogArgs,
+    arguments: Vec<OsString>,
+) -> anyhow::Result<Child> {
+    let mut command = command(program, place, logs);
+    command.args(arguments).spawn().map_err(|error| {
+        let program = command.as_std().get_program().display();
+        anyhow!("cannot start {program}: {error}")
+    })
+}
+
+/// Starts `program` at a place, by ssh unless that is this host, with `input` on its standard input,
+/// which stays open.
+pub async fn begin(
+    program: &Path,
+    place: &Place,
+    hosts: Option<&Hosts>,
+    logs: &LogArgs,
+    (arguments, input): (Vec<OsString>, Vec<u8>),
+) -> anyhow::Result<Begun> {
+    if let Some(hosts) = hosts.filter(|_| !place.is_here) {
+        let task = RemoteCommand::new(place, logs, arguments, input, true);
+        return hosts.begin(&place.destination(), &task).await;
+    }
+    let mut child = spawn(program, place, logs, arguments)?;
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
+        // If the process has ended already, that is noticed soon.
+        let _ = stdin.write_all(&input).await;
+    }
+    Ok(Begun {
+        stdin,
+        stderr: lines(child.stderr.take()),
+        child,
+    })
 }
 
 /// Returns the arguments of `flitcast` for a PE of a coordinator that listens at this address.

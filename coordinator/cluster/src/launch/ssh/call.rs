@@ -42,7 +42,6 @@ pub enum Word {
     Begins,
     /// The program is missing; contains the name of the host's system.
     Missing(String),
-    /// The program is served at this port.
     Serves(u16),
 }
 
@@ -247,7 +246,6 @@ pub const SSH_FAILED: i32 = 255;
 pub enum SshStep {
     /// Connecting, and looking for the program.
     Connecting,
-    /// Copying the program from this machine.
     Copying,
     /// Copying the program from the host of the parent.
     Taking,

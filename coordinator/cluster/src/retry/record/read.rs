@@ -1,9 +1,7 @@
 //! Parsing of records: each invalid value is reported with its line.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use flitcast_node::payload::Others;
 use flitcast_plan::Algorithm;
@@ -36,7 +34,7 @@ pub fn parse(text: &str) -> Result<Record, Vec<PositionedError>> {
 }
 
 fn record(top: &Table<'_, '_>) -> Option<Record> {
-    let job_id = top.get("undertaking", |field| field.parse_keyed(parse_job_id));
+    let job_id = top.get("undertaking", read_job_id);
     let way = read_way(top);
     let tree_name = top.text("tree");
     let root = top.optional("root");
@@ -56,18 +54,18 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let others = Others::of(some_tree);
     let mut site = read_site(top, tree_name, others.pes);
     let flit_bytes = top.find("flit_bytes", read_flit_bytes);
-    let packets = top.find("packets", |field| field.parse_keyed(parse_value));
+    let packets = top.find("packets", |field| field.parse_keyed(str::parse));
     let parse_order = |text: &str| parse_order(text, some_tree);
-    let order = top.find("order", |field| field.parse_keyed(parse_order));
+    let order = top.find("order", |field| field.parse_parts("a text", parse_order));
     let covers = top.flag("cover");
     site.own_links = top.flag("own_links");
-    let rate = |text: &str| link_spec::rate(text).map_err(|why| [why]);
-    let limit = top.find("bwlimit", |field| field.parse_keyed(rate));
+    let limit = top.find("bwlimit", |field| field.parse_keyed(link_spec::rate));
     site.limit = limit.flatten();
     // If the operation is unknown, the messages are read as those of a scatter.
     let known = way.as_ref().map(|way| way.operation);
     let operation = known.unwrap_or(Algorithm::FARTHEST_FIRST);
-    let timeouts = top.get("timeouts", |field| field.parse_keyed(timeouts::parse));
+    let timeouts = |field: &Field<'_, '_>| field.parse_parts("a text", timeouts::parse);
+    let timeouts = top.get("timeouts", timeouts);
     let path = |key| top.get(key, |field| read_path(field, key));
     let count = |key| top.find(key, |field| field.count()).unwrap_or(0);
     let files = FilePayload {
@@ -86,9 +84,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
                 field.texts_where("a list of rules", |_| true)
             })
             .unwrap_or_default(),
-        durability: top
-            .find("durable", |field| field.parse_keyed(durability))
-            .unwrap_or_default(),
+        durability: top.find("durable", read_durability).unwrap_or_default(),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
     let delivered = |field: &_| read_delivered(field, operation, some_tree, others);
@@ -118,19 +114,27 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     })
 }
 
-/// Parses an id in the form that receipts use: sixteen hexadecimal digits.
-fn parse_job_id(text: &str) -> Result<u64, [String; 1]> {
-    let id = u64::from_str_radix(text, 16).ok();
-    let id = id.filter(|id| format!("{id:016x}") == text);
-    let wrong = "is not sixteen hexadecimal digits";
-    id.ok_or_else(|| [format!("`{text}` {wrong}")])
+/// Parses a text, or reports that it is `wrong`.
+fn parse_or<T>(
+    field: &Field<'_, '_>,
+    wrong: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    field.parse_keyed(|text| parse(text).ok_or_else(|| format!("`{text}` is {wrong}")))
 }
 
-fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
+/// Reads an id in the form that receipts use: sixteen hexadecimal digits.
+fn read_job_id(field: &Field<'_, '_>) -> Option<u64> {
+    parse_or(field, "not sixteen hexadecimal digits", |text| {
+        let id = u64::from_str_radix(text, 16).ok();
+        id.filter(|id| format!("{id:016x}") == text)
+    })
+}
+
+fn read_operation_name(field: &Field<'_, '_>) -> Option<&'static str> {
+    let known = "none of \"scatter\", \"gather\", \"broadcast\", \"gossip\" and \"exchange\"";
     let mut all = Collective::ALL.into_iter().map(Collective::name);
-    let known = all.find(|name| *name == text);
-    let unknown = "none of \"scatter\", \"gather\", \"broadcast\", \"gossip\" and \"exchange\"";
-    known.ok_or_else(|| [format!("`{text}` is {unknown}")])
+    parse_or(field, known, |text| all.find(|name| *name == text))
 }
 
 /// Returns a number; one that is too great is that of no PE and of no node.
@@ -144,7 +148,7 @@ fn read_path(field: &Field<'_, '_>, key: &'static str) -> Option<PathBuf> {
         // A zero byte would end the path in system calls.
         match path.is_absolute() && !text.contains('\0') {
             true => Ok(path),
-            false => Err([format!("{key} must be an absolute path")]),
+            false => Err(format!("{key} must be an absolute path")),
         }
     })
 }
@@ -161,7 +165,6 @@ fn read_flit_bytes(field: &Field<'_, '_>) -> Option<u32> {
     fits
 }
 
-/// Checks the number of values in a list.
 fn check_count(field: &Field<'_, '_>, key: &'static str, found: usize, expected: usize) {
     if found != expected {
         field.fault(format!(
@@ -185,17 +188,9 @@ fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
     tree.ok()
 }
 
-fn parse_value<T: FromStr<Err: Display>>(text: &str) -> Result<T, [String; 1]> {
-    text.parse().map_err(|fault: T::Err| [fault.to_string()])
-}
-
-fn durability(text: &str) -> Result<Durability, [String; 1]> {
-    let unknown = || {
-        [format!(
-            "`{text}` is none of \"message\", \"file\" and \"none\""
-        )]
-    };
-    durability_named(text).ok_or_else(unknown)
+fn read_durability(field: &Field<'_, '_>) -> Option<Durability> {
+    let known = "none of \"message\", \"file\" and \"none\"";
+    parse_or(field, known, durability_named)
 }
 
 fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {
@@ -210,7 +205,6 @@ fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {
     }
 }
 
-/// Reads the lengths of all deliveries.
 fn read_bytes(
     field: &Field<'_, '_>,
     operation: Algorithm,
@@ -227,13 +221,12 @@ fn read_bytes(
 /// Reads the operation and its algorithm by their names, and the pacing.
 fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     let name = top.required("operation");
-    let name = name.and_then(|field| field.parse_keyed(parse_operation_name));
+    let name = name.and_then(|field| read_operation_name(&field));
     let field = top.required("algorithm");
     let sync = top.optional("sync").map(|field| field.text());
     let pacing = top.find("pacing", |field| {
         let known = "none of \"scheduled\", \"turns\" and \"eager\"";
-        let unknown = |text: &str| [format!("`{text}` is {known}")];
-        field.parse_keyed(|text| pacing_named(text).ok_or_else(|| unknown(text)))
+        parse_or(field, known, pacing_named)
     });
     let given = field.as_ref().and_then(|field| field.text());
     // A value that is not a text has been reported.
@@ -243,15 +236,7 @@ fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     let known = known.chain(candidates::of_all_ports(name));
     let ways = known.map(|candidate| candidate.way(None));
     // An algorithm that is not offered can still be typed.
-    let others = operation_by(name, &given).map(|operation| Method {
-        operation,
-        baseline: None,
-        pacing: None,
-        flit_bytes: None,
-        packets: None,
-        order: MessageOrder::Tail,
-        covers: false,
-    });
+    let others = operation_by(name, &given).map(Method::of);
     let is_named = |way: &Method| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {
         let given = sync.map_or(given.clone(), |sync| format!("{given}, {sync}"));
@@ -261,7 +246,6 @@ fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     Some(Method { pacing, ..found })
 }
 
-/// Reads where the PEs are.
 fn read_site(top: &Table<'_, '_>, tree_name: String, pes: usize) -> RecordedSite {
     let (network, nodes) = (top.optional("network"), top.optional("nodes"));
     let cluster = top.optional("cluster");
@@ -305,7 +289,7 @@ fn read_network(
         field.fault(alone("nodes", "network"));
         return None;
     }
-    let spec = network.map(|network| network.parse_keyed(parse_value));
+    let spec = network.map(|network| network.parse_keyed(str::parse));
     let nodes = field.each(|one| Some(number(one.count()?)))?;
     check_count(&field, "nodes", nodes.len(), pes);
     let mut met = BTreeSet::new();
@@ -345,11 +329,9 @@ fn read_delivered(
         collective.delivery_named(tree, DeliveryName { row, source })
     };
     let of_pair = |one: &Field<'_, '_>| {
-        one.parse_keyed(|text| {
-            let name = deliveries::parse_pair(text);
-            let delivery = name.and_then(|name| collective.delivery_named(tree, name));
-            let none = format!("is no message's place at one of {} PEs", tree.len());
-            delivery.ok_or_else(|| [format!("`{text}` {none}")])
+        let none = format!("no message's place at one of {} PEs", tree.len());
+        parse_or(one, &none, |text| {
+            collective.delivery_named(tree, deliveries::parse_pair(text)?)
         })
     };
     let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) = match collective.is_of_pairs() {
@@ -373,14 +355,13 @@ fn read_versions(field: &Field<'_, '_>, operation: Algorithm, tree: &Tree) -> Op
     let expected = "a list of texts like \"3 30 8f14e45fceea167a\"";
     let mut all: Vec<Version> = Vec::new();
     for one in field.list_of(expected)? {
-        let version = one.parse_keyed(|text| {
-            let version = parse_version(text).filter(|version| {
+        let wrong = "not the next message's number, bytes, state and digest";
+        let version = parse_or(&one, wrong, |text| {
+            parse_version(text).filter(|version| {
                 let last = all.last().map(|last| last.message);
                 operation.address(tree, version.message).is_some()
                     && last.is_none_or(|last| last < version.message)
-            });
-            let wrong = "is not the next message's number, bytes, state and digest";
-            version.ok_or_else(|| [format!("`{text}` {wrong}")])
+            })
         });
         all.extend(version);
     }
@@ -414,7 +395,7 @@ fn by_pe<T>(
 /// Reads the links of the PEs to their parents, by PE index.
 fn read_links(top: &Table<'_, '_>, others: Others) -> Vec<Option<EdgeSpec>> {
     let said = by_pe(top, "link", others, |table| {
-        let link = |key| table.get(key, |link| link.parse_keyed(LinkSpec::parse));
+        let link = |key| table.get(key, |link| link.parse_parts("a text", LinkSpec::parse));
         EdgeSpec {
             down: link("down"),
             up: link("up"),

@@ -15,16 +15,15 @@ pub enum Answer {
     /// The PE is connected and has examined its files, within this time.
     Ready(Duration),
     /// The PE has measured the edge to this child, for about this time.
-    Probe { child: PeId, budget: Duration },
-    /// The PE has measured the costs of files.
+    Probe {
+        child: PeId,
+        budget: Duration,
+    },
     FilesMeasured,
-    /// The PE has measured the costs of processes.
     HostMeasured,
     /// The PE has read this many prefixes. Each block is read within this time.
     PrefixesChecked(usize, Duration),
-    /// The PE is prepared for rounds.
     Prepared,
-    /// The PE has read its clock.
     ClockRead,
 }
 
@@ -42,7 +41,6 @@ impl Answer {
         }
     }
 
-    /// Returns the time limit of the wait.
     fn patience(self) -> Duration {
         match self {
             Answer::Probe { budget, .. } => PROBE + budget,

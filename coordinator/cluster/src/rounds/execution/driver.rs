@@ -321,13 +321,11 @@ impl<'a> Driver<'a> {
             tree.pes().filter(is_below).collect()
         };
         let at = gave_up.trouble.pe().map(|pe| PeLocation {
-            pe,
             address: address(cluster, request, pe),
             pid: cluster.pid(pe),
             joined_from: cluster.joined_from(pe),
-            host: request.site.placement.places[pe.index()].name.clone(),
-            parent: tree.parent(pe),
             below: below(pe),
+            ..PeLocation::of(request, pe)
         });
         Failure {
             cause: gave_up.trouble.to_string(),

@@ -168,20 +168,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn lengths_come_from_where_the_messages_lie() {
-        let mut scatter = inventory(Algorithm::FARTHEST_FIRST, &[]);
-        scatter.take(PeId(0), ready(&[5, 6, 7])).unwrap();
-        scatter.take(PeId(2), ready(&[])).unwrap();
-        assert_eq!(scatter.found().bytes, [0, 5, 6, 7]);
-        let mut gather = inventory(Algorithm::COMBINING_GATHER, &[]);
-        for pe in [3, 1] {
-            gather.take(PeId(pe), ready(&[u64::from(pe)])).unwrap();
-        }
-        gather.take(PeId(0), ready(&[])).unwrap();
-        assert_eq!(gather.found().bytes, [0, 1, 0, 3]);
-    }
-
     /// P3's message is excluded at P1, and P3 already has P2's message.
     #[test]
     fn each_pe_may_have_messages_and_places_for_them() {

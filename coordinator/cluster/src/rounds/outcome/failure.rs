@@ -77,6 +77,21 @@ pub struct PeLocation {
     pub below: Vec<PeId>,
 }
 
+impl PeLocation {
+    /// Returns the location of a PE that has not started yet.
+    pub fn of(request: &Request, pe: PeId) -> PeLocation {
+        PeLocation {
+            pe,
+            address: None,
+            pid: None,
+            joined_from: None,
+            host: request.site.placement.places[pe.index()].name.clone(),
+            parent: request.site.tree.parent(pe),
+            below: Vec::new(),
+        }
+    }
+}
+
 /// A failed run.
 #[derive(Debug)]
 pub struct Failure {
@@ -122,20 +137,12 @@ impl Failure {
     /// A cluster that could not be launched.
     pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
         let others = error.others().iter();
-        let at = error.pes().first().map(|&pe| PeLocation {
-            pe,
-            address: None,
-            pid: None,
-            joined_from: None,
-            host: request.site.placement.places[pe.index()].name.clone(),
-            parent: request.site.tree.parent(pe),
-            below: Vec::new(),
-        });
+        let first = error.pes().first();
         Failure {
             cause: format!("{LAUNCHING}{error}"),
             others: others.map(|death| (death.pe, death.to_string())).collect(),
             phase: Phase::Launch,
-            at,
+            at: first.map(|pe| PeLocation::of(request, *pe)),
             guard: request.site.guard.clone(),
             round: None,
             operation: request.way.operation,

@@ -66,6 +66,6 @@ fn named_tree(field: &Field<'_, '_>) -> Option<Tree> {
             Ok(spec) => spec.build().map_err(|faults| faults.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        made.map_err(|why| [format!("tree: {why}")])
+        made.map_err(|why| format!("tree: {why}"))
     })
 }

@@ -1,19 +1,38 @@
 //! Part of a cluster file: the starter of the processes, and the coordinator's listen address.
+//!
+//! ```toml
+//! coordinator = "0.0.0.0:7117"      # where the PEs call
+//! tree = "kary:2:8"                 # on whatever nodes; or a [[pe]] named after each node
+//! [launch]
+//! kind = "slurm"
+//! options = ["--partition=short"]   # for srun
+//! ```
+//!
+//! ```toml
+//! [launch]
+//! kind = "compose"
+//! file = "compose.yaml"             # from where this file is
+//! options = ["--project-name=one"]  # for docker compose
+//! [[pe]]
+//! name = "p0"                       # its service
+//! ```
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
 
 use super::entry::PeEntry;
 use super::lookup::Lookup;
-use super::values::{At, read_address};
-use super::{ssh, starter};
+use super::ssh;
+use super::values::{At, named_file, read_address, read_words};
 use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::SourcePosition;
 use crate::options::names::typed;
 use crate::site::placement::Launch;
 use crate::site::settings::NamedFile;
+use crate::site::starter::{Compose, SlurmStep, Starter};
 use crate::text::units::parse_time;
 
 /// Default time for all PEs to join: containers start in seconds, and a user who starts PEs by hand
@@ -30,7 +49,10 @@ pub struct LaunchTable {
     kind: Option<LaunchKind>,
     wait: Option<At<Duration>>,
     ssh: ssh::SshKeys,
-    starter: starter::StarterKeys,
+    /// The compose file.
+    file: Option<At<NamedFile>>,
+    /// Options of the program that starts the PEs.
+    options: Option<At<Vec<String>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,7 +71,8 @@ impl Default for LaunchTable {
             kind: Some(LaunchKind::Local),
             wait: None,
             ssh: ssh::SshKeys::default(),
-            starter: starter::StarterKeys::default(),
+            file: None,
+            options: None,
         }
     }
 }
@@ -64,8 +87,8 @@ pub struct Launched {
 
 pub type Endpoint = (IpAddr, Option<u16>);
 
-/// Reads `[launch]`; returns `None` if it is not a table.
-pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
+/// Reads `[launch]` of a file in the folder `beside`; returns `None` if it is not a table.
+pub fn launch(field: &Field<'_, '_>, beside: &Path) -> Option<LaunchTable> {
     let table = field.table_of("a table, [launch]")?;
     let mut section = LaunchTable {
         spot: field.spot(),
@@ -85,8 +108,9 @@ pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
         let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
         field.expect("a time from 1s to 86400s, in quotes", time)
     });
-    section.ssh = ssh::keys(&table);
-    section.starter = starter::keys(&table);
+    section.ssh = ssh::keys(&table, beside);
+    section.file = At::key(&table, "file", |field| named_file("file", field, beside));
+    section.options = At::key(&table, "options", read_words);
     table.refuse_others();
     Some(section)
 }
@@ -123,12 +147,7 @@ pub fn launched(
     let section = section.unwrap_or_default();
     // For an unknown kind, other keys are not reported as useless.
     let kind = section.kind?;
-    if kind != LaunchKind::Ssh {
-        ssh::without(reader, &section.ssh, entries);
-    }
-    if matches!(kind, LaunchKind::Local | LaunchKind::Ssh | LaunchKind::Join) {
-        starter::without(reader, &section.starter);
-    }
+    refuse_useless(reader, kind, &section, entries);
     if let (LaunchKind::Local | LaunchKind::Ssh, Some(at), Some((_, Some(port)))) =
         (kind, coordinator, said)
     {
@@ -142,8 +161,8 @@ pub fn launched(
         LaunchKind::Local => (Launch::Local, Vec::new()),
         LaunchKind::Ssh => {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
-            let (ssh, files) = ssh::over(reader, section.ssh, said?.0, spot, entries);
-            (Launch::Ssh(ssh), files)
+            ssh::check(reader, said?.0, spot, entries);
+            (Launch::Ssh(section.ssh.ssh), section.ssh.files)
         }
         LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
             joining(reader, kind, section, coordinator, entries)?
@@ -154,6 +173,39 @@ pub fn launched(
         launch,
         files,
     })
+}
+
+/// Reports the keys that another kind of launch uses.
+fn refuse_useless(
+    reader: &Reader<'_>,
+    kind: LaunchKind,
+    section: &LaunchTable,
+    entries: &[PeEntry],
+) {
+    if kind != LaunchKind::Ssh {
+        ssh::without(reader, &section.ssh, entries);
+    }
+    let useless = |spot, key, kinds| {
+        let fault =
+            format!("{key} is for kind = \"{kinds}\" in [launch]: leave it out, or say that");
+        reader.fault(spot, fault);
+    };
+    if let Some(file) = At::said(&section.file).filter(|_| kind != LaunchKind::Compose) {
+        useless(file.spot, "file", "compose");
+    }
+    let takes_options = matches!(kind, LaunchKind::Slurm | LaunchKind::Compose);
+    if let Some(options) = section.options.as_ref().filter(|_| !takes_options) {
+        useless(options.spot, "options", "slurm\" or \"compose");
+    }
+}
+
+/// Returns the compose file; reports that it is missing.
+fn compose_file(reader: &Reader<'_>, section: &LaunchTable) -> Option<NamedFile> {
+    if section.file.is_none() {
+        let fault = "kind = \"compose\" needs the compose file: file = \"compose.yaml\"";
+        reader.fault(section.spot, fault);
+    }
+    At::said(&section.file)
 }
 
 /// Returns the launch of processes that others start and that join.
@@ -172,12 +224,14 @@ fn joining(
             reader.fault(run.spot, fault);
         }
     }
+    let options = At::said(&section.options).unwrap_or_default();
     let begun = match kind {
-        LaunchKind::Slurm => Some((Some(starter::step(reader, section.starter)), Vec::new())),
-        LaunchKind::Compose => {
-            let services = starter::services(reader, section.starter, section.spot);
-            services.map(|(starter, file)| (Some(starter), vec![file]))
-        }
+        LaunchKind::Slurm => Some((Some(Starter::Slurm(SlurmStep { options })), Vec::new())),
+        LaunchKind::Compose => compose_file(reader, &section).map(|named| {
+            let file = named.path.clone();
+            let compose = Starter::Compose(Compose { file, options });
+            (Some(compose), vec![named])
+        }),
         LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
     };
     let wait = section.wait.map_or(Some(WAIT), |at| at.said);

@@ -16,7 +16,6 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// The port that is tried: hosts that ssh reaches listen there, and others refuse the connection.
 const PORT: u16 = 22;
 
-/// The error of a name without an address.
 const NO_ADDRESS: &str = "it has no address";
 
 /// The addresses of a name in the order of preference, each with whether it answers; or the reason why there
@@ -25,8 +24,6 @@ type Addresses = Result<Vec<(IpAddr, bool)>, String>;
 
 /// A source of addresses.
 pub struct Lookup {
-    /// Returns the address of this machine on the way to another one.
-    own: fn(IpAddr) -> Option<IpAddr>,
     /// The names that were asked for, with their addresses after `look_up`; `None` for texts that come from
     /// anywhere.
     names: Option<RefCell<BTreeMap<String, Option<Addresses>>>>,
@@ -35,16 +32,12 @@ pub struct Lookup {
 impl Lookup {
     /// Creates a source without addresses.
     pub fn none() -> Lookup {
-        Lookup {
-            own: |_| None,
-            names: None,
-        }
+        Lookup { names: None }
     }
 
     /// Creates a source that uses the system's resolver and routes.
     pub fn system() -> Lookup {
         Lookup {
-            own: own_address,
             names: Some(RefCell::default()),
         }
     }
@@ -104,7 +97,8 @@ impl Lookup {
 
     /// Returns the address at which another machine reaches this one.
     pub fn own(&self, other: IpAddr) -> Option<IpAddr> {
-        (self.own)(other)
+        self.names.as_ref()?;
+        own_address(other)
     }
 }
 
@@ -168,7 +162,6 @@ mod tests {
             let all = vec![(v6, answers[0]), (v4, answers[1])];
             Lookup {
                 names: Some(RefCell::new([("a".to_owned(), Some(Ok(all)))].into())),
-                ..Lookup::none()
             }
         };
         for answer in [true, false] {

@@ -113,7 +113,7 @@ fn difference(network: &Network, kind: &Network, entries: &[PeEntry]) -> Option<
 fn of_kind(kind: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
     let like = "a network by its name, like \"torus:3x3\"";
     let spec: NetworkSpec =
-        kind.parse(|text| text.parse().map_err(|_| [format!("kind must be {like}")]))?;
+        kind.parse(|text| text.parse().map_err(|_| format!("kind must be {like}")))?;
     if let NetworkSpec::Edges(_) = spec {
         kind.fault(format!("kind must be {like}; edges stand in edges"));
         return None;

@@ -14,6 +14,7 @@
 //! `--insecure` has no key: it must be typed each time.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
@@ -25,11 +26,12 @@ use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts;
 use crate::site::settings::Credentials;
 
-pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
+/// Reads `[security]` of a file in the folder `beside`.
+pub fn security(field: &Field<'_, '_>, beside: &Path) -> Option<Credentials> {
     let table = field.table_of("a table, [security]")?;
     let credentials = table.optional("credentials").and_then(|field| {
         Some(Credentials {
-            folder: read_path(&field, "a folder, in quotes")?,
+            folder: read_path(&field, "a folder, in quotes", beside)?,
             spot: field.spot(),
         })
     });
@@ -49,10 +51,9 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     let mut is_good = true;
     for timeout in timeouts::ALL {
         if let Some(field) = table.optional(timeout.name) {
-            let set = |text: &str| timeout.set(&mut said, text).map_err(|fault| [fault]);
-            is_good &= field
-                .parse_as("a time in quotes, like \"5s\"", set)
-                .is_some();
+            let set = |text: &str| timeout.set(&mut said, text);
+            let set = field.parse_as("a time in quotes, like \"5s\"", set);
+            is_good &= set.is_some();
         }
     }
     is_good &= table.refuse_others();

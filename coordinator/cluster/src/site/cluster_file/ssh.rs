@@ -18,13 +18,14 @@
 //! ```
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use super::entry::PeEntry;
 use super::values::{At, named_file};
 use crate::files::toml_file::{Reader, Table};
 use crate::files::user_file::SourcePosition;
 use crate::site::settings::NamedFile;
-use crate::site::ssh::{Ssh, is_destination};
+use crate::site::ssh::{DIRECTORY, Ssh, is_destination};
 
 /// Keys of `[launch]` that only ssh uses.
 const KEYS: [&str; 6] = [
@@ -38,14 +39,14 @@ const KEYS: [&str; 6] = [
 
 #[derive(Default)]
 pub struct SshKeys {
-    ssh: Ssh,
+    pub ssh: Ssh,
     /// One of the keys, with its position.
     first: Option<(SourcePosition, &'static str)>,
-    files: Vec<NamedFile>,
+    pub files: Vec<NamedFile>,
 }
 
 /// Reads the keys of `[launch]` for ssh.
-pub fn keys(table: &Table<'_, '_>) -> SshKeys {
+pub fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
     let there = KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
     // If several keys are useless, only the alphabetically first is reported.
     let first = there.into_iter().flatten().min_by_key(|(_, key)| *key);
@@ -63,8 +64,9 @@ pub fn keys(table: &Table<'_, '_>) -> SshKeys {
         let expected = "a list of variables' names, like [\"LANG\"]";
         field.texts_where(expected, are_variables)
     });
-    let ssh = Ssh::default();
-    let files = ["binary", "config"].map(|key| table.find(key, |field| named_file(key, field)));
+    let files =
+        ["binary", "config"].map(|key| table.find(key, |field| named_file(key, field, beside)));
+    let [binary, config] = files.clone().map(|file| Some(file?.path));
     SshKeys {
         ssh: Ssh {
             user: table.find("user", |field| {
@@ -75,9 +77,10 @@ pub fn keys(table: &Table<'_, '_>) -> SshKeys {
                 let port = port.and_then(|port| port.as_str().parse().ok());
                 field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
             }),
-            directory: directory.unwrap_or(ssh.directory),
+            directory: directory.unwrap_or_else(|| DIRECTORY.to_owned()),
             environment: environment.unwrap_or_default(),
-            ..ssh
+            config,
+            binary,
         },
         first,
         files: files.into_iter().flatten().collect(),
@@ -97,14 +100,8 @@ pub fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
     }
 }
 
-/// Returns the settings of ssh and the files that they name.
-pub fn over(
-    reader: &Reader<'_>,
-    section: SshKeys,
-    coordinator: IpAddr,
-    spot: SourcePosition,
-    entries: &[PeEntry],
-) -> (Ssh, Vec<NamedFile>) {
+/// Checks that ssh reaches the hosts, and the hosts the coordinator.
+pub fn check(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries: &[PeEntry]) {
     let by_name = |entry: &&PeEntry| entry.ssh.is_none() && !entry.here;
     for entry in entries.iter().filter(by_name) {
         if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
@@ -120,7 +117,6 @@ pub fn over(
         );
         reader.fault(spot, fault);
     }
-    (section.ssh, section.files)
 }
 
 fn useless(key: &str) -> String {

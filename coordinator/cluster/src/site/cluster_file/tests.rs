@@ -8,6 +8,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::*;
 use crate::files::user_file::printed;
+use crate::site::placement::Launch;
 use crate::site::reachability::Spanned;
 
 fn good(text: &str) -> ClusterFile {
@@ -304,16 +305,6 @@ const THREE: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
                      [[pe]]\nname = 'c'\naddress = '127.0.0.3'\n";
 
 #[test]
-fn a_network_takes_the_place_of_parents() {
-    let edges = "[network]\nedges = [['a', 'b'], ['c', 'b'], ['b', 'a']]\n";
-    let cluster = good(&format!("{edges}{THREE}"));
-    let network = &network(&cluster).network;
-    assert_eq!((network.len(), network.edges()), (3, 2));
-    assert_eq!(network.neighbours(1), [0, 2]);
-    assert_eq!(cluster.placement.places[2].listen, ip("127.0.0.3"));
-}
-
-#[test]
 fn all_that_is_wrong_with_a_network() {
     let with = |network: &str| format!("{network}\n{THREE}");
     refused(
@@ -434,15 +425,4 @@ link = 3
             &format!("t:2:25: {hasty}"),
         ],
     );
-}
-
-#[test]
-fn links_between_hosts_are_nobodys_to_shape() {
-    let shaped = |hosts: String, name: &str| {
-        let pe = format!("[[pe]]\nparent = 'a'\nlink = 'rate=1mbit'\nname = '{name}'");
-        hosts.replace(&format!("[[pe]]\nname = '{name}'"), &pe)
-    };
-    let hosts = shaped(shaped(THREE.replace("127", "10"), "b"), "c");
-    let fault = "t:6:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a has an address of a network, 10.0.0.1; take the link out";
-    refused(&hosts, &[fault]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flitcast_proto::wire::MAX_LANES;
 
@@ -103,24 +103,25 @@ pub fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
     })
 }
 
-pub fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
+/// Reads a path, which is relative to the folder `beside`.
+pub fn read_path(field: &Field<'_, '_>, expected: &str, beside: &Path) -> Option<PathBuf> {
     // System calls end a path at a zero byte.
     let is_path = |text: &str| !text.is_empty() && !text.contains('\0');
-    field.text_where(expected, is_path).map(PathBuf::from)
+    let path = field.text_where(expected, is_path)?;
+    Some(beside.join(path))
 }
 
-pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
+pub fn named_file(key: &'static str, field: &Field<'_, '_>, beside: &Path) -> Option<NamedFile> {
     Some(NamedFile {
         key,
-        path: read_path(field, "a file, in quotes")?,
+        path: read_path(field, "a file, in quotes", beside)?,
         spot: field.spot(),
     })
 }
 
 pub fn read_link(field: &Field<'_, '_>) -> Option<LinkSpec> {
-    let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
-    let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
-    field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
+    let expected = "a text like \"rate=200mbit,latency=1ms\"";
+    field.parse_parts(expected, LinkSpec::parse)
 }
 
 /// Reads a destination of ssh in a `[[pe]]`.

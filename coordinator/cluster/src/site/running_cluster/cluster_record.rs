@@ -62,36 +62,3 @@ impl ClusterRecord {
         state::read(&folder.join(FILE))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read() {
-        let dir = tempfile::tempdir().unwrap();
-        for is_guarded in [false, true] {
-            let said = ClusterRecord {
-                name: "three \"hosts\"".to_owned(),
-                file: "/etc/cluster.toml".into(),
-                digest: "00ff".to_owned(),
-                root: is_guarded.then(|| "b".to_owned()),
-                spanning: is_guarded.then_some(SpanningArg::Broadcast),
-                pes: 3,
-                coordinator: "127.0.0.1:17001".parse().unwrap(),
-                guard: match is_guarded {
-                    true => Guard::Credentials("/somewhere".into()),
-                    false => Guard::Insecure,
-                },
-                since: SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000),
-            };
-            said.write(dir.path()).unwrap();
-            assert_eq!(ClusterRecord::read(dir.path()).unwrap(), said);
-        }
-        fs::write(dir.path().join(FILE), "{}").unwrap();
-        let refused = ClusterRecord::read(dir.path()).unwrap_err().to_string();
-        assert!(refused.contains("has not written it"), "{refused}");
-    }
-}

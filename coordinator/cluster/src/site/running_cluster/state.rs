@@ -1,7 +1,6 @@
 //! JSON files of a running cluster, written and read only by Flitcast.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -9,6 +8,7 @@ use flitcast_proto::PeId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::text::whole_file::write_whole;
 use crate::text::words::at;
 
 /// Maximum bytes of a file: some hundred bytes and two paths, and a few hundred bytes for each PE.
@@ -16,13 +16,10 @@ const LONGEST: u64 = 64 * 1024 + 4096 * crate::options::pes::MAX_LOCAL_PES as u6
 
 /// Writes a file as a whole or not at all.
 pub fn write(path: &Path, state: &impl Serialize) -> anyhow::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
-        serde_json::to_writer_pretty(&mut file, state)?;
-        writeln!(file)?;
-        Ok(file.persist(path)?)
-    });
-    written.map(drop).map_err(at(path))
+    Ok(write_whole(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, state)?;
+        writeln!(out)
+    })?)
 }
 
 /// Reads a file that [`write`] has written.

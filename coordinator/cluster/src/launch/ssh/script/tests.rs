@@ -20,7 +20,6 @@ fn done(home: &Path, script: &[u8], input: &[u8]) -> Output {
     done_with(&std::env::var_os("PATH").unwrap(), home, script, input)
 }
 
-/// Runs a script with the tools in `path`.
 fn done_with(path: &OsStr, home: &Path, script: &[u8], input: &[u8]) -> Output {
     let mut child = Command::new("/bin/sh")
         .args(["-c", &command(script.len())])

@@ -47,15 +47,6 @@ fn so_is_a_fault_of_somebodys_own_but_not_another_ones_suspicion() {
 /// P1 finds its connection to P2 reset by P2, which had found P1 unreachable.
 #[test]
 fn who_ended_a_connection_knows_better_why() {
-    let hung_up = |peer, reason: &str| FromPe::Fault {
-        round: RoundId(1),
-        peer: Some(peer),
-        reason: reason.to_owned(),
-        bad_input: false,
-        output_stands: false,
-        hung_up: true,
-        changed: Vec::new(),
-    };
     let mut scatter = Scatter::begun(1, &[]);
     scatter.says(2.0, P1, hung_up(P2, "P2 reset the connection"));
     scatter.says(2.0, P2, fault(Some(P1), "P1 cannot be reached any more"));
@@ -96,16 +87,7 @@ fn who_blames_nobody_needs_no_better_cause() {
 #[test]
 fn input_that_cannot_be_read_is_nobodys_fault() {
     let mut scatter = Scatter::begun(1, &[]);
-    let word = FromPe::Fault {
-        round: RoundId(1),
-        peer: None,
-        reason: "p2: permission denied".to_owned(),
-        bad_input: true,
-        output_stands: false,
-        hung_up: false,
-        changed: Vec::new(),
-    };
-    scatter.says(2.0, P0, word);
+    scatter.says(2.0, P0, bad_input("p2: permission denied"));
     let gave_up = scatter.fails(10.0, "P0: p2: permission denied");
     assert_eq!(gave_up.trouble.kind(), "input");
     assert!(gave_up.trouble.failed_pes().is_empty());

@@ -208,25 +208,23 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
         controller
     };
     let probe = |seconds| {
-        move |controller: &mut RoundController| {
-            controller.probe(at(0.0), P2, Duration::from_secs(seconds));
-        }
+        asked(&move |controller| controller.probe(at(0.0), P2, Duration::from_secs(seconds)))
     };
-    let files = |controller: &mut RoundController| controller.measure_files(at(0.0), P2);
-    let host = |controller: &mut RoundController| controller.measure_host(at(0.0), P2, false);
-    for (mut controller, until, cause) in [
+    let files = asked(&|controller| controller.measure_files(at(0.0), P2));
+    let host = asked(&|controller| controller.measure_host(at(0.0), P2, false));
+    for (mut controller, until, why) in [
         (
-            asked(&probe(2)),
+            probe(2),
             32.0,
             "P1 did not answer within 30 s, measuring its edges",
         ),
         (
-            asked(&files),
+            files,
             10.0,
             "P2 did not answer within 10 s, measuring what files cost",
         ),
         (
-            asked(&host),
+            host,
             10.0,
             "P2 did not answer within 10 s, measuring what processes cost",
         ),
@@ -234,18 +232,18 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
         assert_eq!(controller.poll_timeout(), Some(at(until)));
         controller.handle_timeout(at(until));
         let gave_up = controller.gave_up().unwrap();
-        assert_eq!(gave_up.trouble.to_string(), cause);
+        assert_eq!(gave_up.trouble.to_string(), why);
     }
     let result = |child| FromPe::ProbeResult {
         child,
         exchanges: Vec::new(),
     };
-    let mut answered = asked(&probe(0));
+    let mut answered = probe(0);
     answered.handle_word(at(1.0), P1, result(P2));
     assert!(answered.is_idle());
     let update = ControllerEvent::Answered(P1, result(P2));
     assert_eq!(answered.poll_update(), Some(update));
-    let mut wrong = asked(&probe(0));
+    let mut wrong = probe(0);
     wrong.handle_word(at(1.0), P1, result(P3));
     let gave_up = wrong.gave_up().unwrap();
     assert_eq!(gave_up.trouble.kind(), "protocol");

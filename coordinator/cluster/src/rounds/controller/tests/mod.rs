@@ -24,23 +24,35 @@ const P0: PeId = PeId(0);
 const P1: PeId = PeId(1);
 const P2: PeId = PeId(2);
 const P3: PeId = PeId(3);
-/// The length of every message.
 const BYTES: u64 = 1000;
 
 fn at(seconds: f64) -> Time {
     Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
 }
 
-fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
+/// Returns a fault, which is one of the input or of a closed connection.
+fn fault_in(peer: Option<PeId>, reason: &str, [bad_input, hung_up]: [bool; 2]) -> FromPe {
     FromPe::Fault {
         round: RoundId(1),
         peer,
         reason: reason.to_owned(),
-        bad_input: false,
+        bad_input,
         output_stands: false,
-        hung_up: false,
+        hung_up,
         changed: Vec::new(),
     }
+}
+
+fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
+    fault_in(peer, reason, [false, false])
+}
+
+fn hung_up(peer: PeId, reason: &str) -> FromPe {
+    fault_in(Some(peer), reason, [false, true])
+}
+
+fn bad_input(reason: &str) -> FromPe {
+    fault_in(None, reason, [true, false])
 }
 
 fn killed() -> PeLoss {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::site::placement::Place;
 use crate::site::ssh::Ssh;
-use crate::site::starter::SlurmStep;
+use crate::site::starter::{SlurmStep, Starter};
 
 #[test]
 fn hosts_that_ssh_reaches() {

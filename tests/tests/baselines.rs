@@ -14,7 +14,7 @@ use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::files::assert_same_below;
 use flitcast_tests::random::tree_and_flits;
-use flitcast_tests::{refused_each, reported, rows, scratch};
+use flitcast_tests::{reported, rows, scratch};
 use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
@@ -118,17 +118,4 @@ fn files_come_through_a_baseline_whole() {
         dir.run(&format!("{line} {network}")).ok();
     }
     assert_same_below(&dir.join("input"), &dir.join("back"));
-}
-
-#[test]
-fn a_baseline_wants_pes_that_can_all_reach_each_other() {
-    refused_each(
-        "",
-        "
-        gather --tree kary:2:8 --algorithm binomial --size 1 | complete:N | kary:2:8
-        scatter --network mesh:3x3 --algorithm adaptive --size 1 | complete:N | mesh:3x3
-        gather --network complete:4 --algorithm linear --sync serial --size 1 | --token
-        plan gather --tree star:4 --algorithm adaptive --lengths 1,1,1 | flitcast compare
-    ",
-    );
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use flitcast_tests::files::{assert_same_below, fill, names, record, wait_for_partial};
-use flitcast_tests::{Finished, Folder, Report, Running, refused, reported, resume, rows};
+use flitcast_tests::{Finished, Folder, Report, Running, reported, resume};
 use flitcast_tests::{run, scratch};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -199,16 +199,6 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
     let files = Files(scratch());
     files.broadcast("--tree path:3").fails(2, &["weights"]);
     assert!(!files.output().exists());
-    for [line, what] in rows("
-        broadcast --tree path:3 --lengths 5,6 | a broadcast has one message
-        broadcast --tree path:3 --algorithm path --size 5 | --algorithm path: it is for PEs that all reach each other: use --network complete:N
-        broadcast --network ring:5 --algorithm kary:2 --size 5 | --algorithm kary:2: it is for PEs that all reach each other
-        broadcast --network complete:6 --algorithm hypercube --size 5 | --algorithm hypercube: it is for 2, 4, 8 and so on PEs
-        broadcast --tree kary:2:4 --algorithm hypercube --size 5 | --algorithm hypercube: it is for PEs that all reach each other: use --network complete:N
-        broadcast --tree path:3 --from P3 --size 5 | --from: there is no P3 among 3 PEs
-    ") {
-        refused(line, &[what]);
-    }
 }
 
 /// Over as many trees as the cube has dimensions, from any PE, with any length, and in every round;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flitcast_tests::files::{assert_same, fill, names, snapshot};
 use flitcast_tests::joining::Joining;
-use flitcast_tests::{Finished, Folder, Report, printed, refused_each, reported, scratch};
+use flitcast_tests::{Finished, Folder, Report, printed, reported, scratch};
 
 /// Each operation, and the entries of its input.
 const OPERATIONS: [(&str, &[&str]); 5] = [
@@ -147,17 +147,4 @@ fn the_round_is_predicted_as_in_a_run() {
             assert_eq!(dry.value(&what), real.value(&what), "{operation}");
         }
     }
-}
-
-#[test]
-fn what_a_dry_run_does_not_have_is_refused() {
-    refused_each(
-        "scatter --tree star:3 --size 1KiB --dry-run",
-        "
-        --rounds 2 | '--dry-run' cannot be used with | --rounds
-        --retry 1 | '--dry-run' cannot be used with | --retry
-        --trace trace.json | '--dry-run' cannot be used with | --trace
-        --report page.html | '--dry-run' cannot be used with | --report
-    ",
-    );
 }

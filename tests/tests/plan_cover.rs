@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flitcast_tests::{refused, refused_each};
 
 use super::replay::{list, number, planned_of, replay};
 
@@ -131,8 +130,6 @@ fn trees_that_share_arcs_are_planned_one_message_after_the_other() {
             }
         }
     }
-    let line = "plan scatter --network mesh:1x3 --root 1 --lengths 1,1 --cover --shared";
-    refused(line, &["no tree for each port"]);
 }
 
 #[test]
@@ -155,17 +152,4 @@ fn unequal_lengths_keep_the_rules() {
             assert_eq!(number(&plan, "kept_flits") > 0, is_relayed, "{line}");
         }
     }
-}
-
-#[test]
-fn what_does_not_go_with_a_cover_is_refused() {
-    refused_each("plan", "
-        scatter --tree path:3 --lengths equal:1 --cover | --cover: trees that share no arc are those of a --network
-        scatter --network ring:4 --lengths equal:1 --cover --from 1 --simulate | --from cannot be combined | --simulate cannot be combined
-        gather --network ring:4 --lengths equal:1 --cover --algorithm certification | --algorithm cannot be combined
-        scatter --network ring:4 --lengths equal:1 --deal whole | --cover
-        scatter --network complete:64 --lengths equal:1 --cover | at most 1000 edges | 2016
-        broadcast --network ring:2000 --size 1 --cover | 2000 PEs are too many
-        broadcast --network ring:1000 --size 1000000 --cover | one by one are too many
-    ");
 }

@@ -2,7 +2,7 @@
 //! in lock step, and the result must agree; plans that no state machine executes are rejected.
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{printed, refused, refused_each, scratch};
+use flitcast_tests::{printed, scratch};
 
 /// Returns the result of a simulation: the line of the summary, without its name.
 #[track_caller]
@@ -119,21 +119,4 @@ fn a_simulation_changes_nothing_of_what_programs_get() {
         let told = |more: &str| printed(&format!("plan {line} --format json{more}"));
         assert_eq!(told(""), told(" --simulate"), "{line}");
     }
-}
-
-#[test]
-fn what_nothing_plays_is_refused() {
-    for line in [
-        "plan broadcast --tree kary:2:7 --size 5 --ports multi --simulate",
-        "plan gossip --tree kary:2:7 --lengths equal:1 --ports multi --simulate",
-        "plan exchange --tree kary:2:7 --lengths each:1 --ports multi --simulate",
-        "plan scatter --tree kary:2:7 --lengths equal:1 --ports multi --simulate",
-    ] {
-        refused(line, &["--simulate: in lock step a PE has one port"]);
-    }
-    refused_each("plan", "
-        broadcast --tree kary:2:7 --size 1025 --algorithm urgent --simulate | of more than 1024 flits several go together by urgent
-        broadcast --network torus:4x4 --size 5 --cover --simulate --from 3 | --simulate cannot be combined with --cover | --from cannot be combined with --cover
-        exchange --network complete:500 --lengths each:1000 --simulate | crossings of edges are too many
-    ");
 }

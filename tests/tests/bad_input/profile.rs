@@ -2,7 +2,7 @@
 
 use flitcast_tests::{Folder, rows, scratch};
 
-use super::{refused, refused_each, refused_each_in, refused_in};
+use super::{refused_each_in, refused_in};
 
 /// A profile up to its edges.
 const HEAD: &str = r#"
@@ -107,45 +107,10 @@ fn a_missing_edge_is_named() {
 }
 
 #[test]
-fn a_profile_that_cannot_be_read() {
-    refused_each(
-        "gather --tree path:3 --size 1 --profile",
-        "
-        @/profile.toml | cannot read the profile | No such file
-        @ | cannot read the profile | directory
-    ",
-    );
-}
-
-#[test]
 fn a_fault_of_the_profile_hides_no_other() {
     let dir = with("= 30000", "= -1");
     let line = format!("{GATHER} --flit-size 1").replace("--size 1 ", "--size much ");
     refused_in(&dir, &line, &["wake_ns", "`much`", "--flit-size"]);
-}
-
-#[test]
-fn calibrations_that_cannot_be() {
-    refused_each(
-        "calibrate --tree",
-        "
-        path:1 | P0 alone | no edge
-        nothing:3 --seconds soon | `nothing` | --seconds soon
-    ",
-    );
-    for seconds in ["0", "-1", "nan", "inf", "1e9"] {
-        let line = format!("calibrate --tree path:2 --seconds={seconds}");
-        refused(&line, &["--seconds", "from 0.5 to 600"]);
-    }
-    refused_each(
-        "calibrate",
-        "
-        --tree path:2 --output @ | --output | is a directory
-        --tree path:2 --output @/a/b | --output | /a is no directory
-        --tree path:2 --flit-size 1 | --flit-size
-        | --tree
-    ",
-    );
 }
 
 /// The costs of a step, a hop and a flit of a gossip are those of a message, both ends of an edge and
@@ -169,6 +134,4 @@ fn a_gossip_is_planned_for_what_was_calibrated() {
         @/profile.toml --td 3 | cannot be used with '--td <TIME>'
     ",
     );
-    let line = "plan gossip --tree path:3 --lengths equal:1 --profile x";
-    refused(line, &["--profile is for a gossip on a --network"]);
 }

@@ -3,44 +3,7 @@
 use flitcast_tests::run::start_with;
 use flitcast_tests::scratch;
 
-use super::{refused, refused_each, refused_each_in, refused_in};
-
-#[test]
-fn a_shape_that_is_unknown() {
-    refused_each(
-        "",
-        "
-        scatter --tree ring:4 --size 1 | --tree | no tree shape is called `ring` | path:N | file:PATH
-        gather --tree ring:4 --size 1 | --tree | no tree shape is called `ring` | path:N | file:PATH
-        scatter --tree pth:4 --size 1 | did you mean `path`?
-        scatter --tree kary:4 --size 1 | `kary:4` | kary:K:N
-        scatter --size 1 | --tree
-    ",
-    );
-}
-
-#[test]
-fn no_pe_at_all() {
-    for tree in ["path:0", "star:0", "kary:2:0", "binomial:0", "random:0:7"] {
-        let line = format!("scatter --tree {tree} --size 1");
-        refused(&line, &["N must be a whole number from 1", "`0`"]);
-    }
-}
-
-#[test]
-fn a_list_of_parents_that_is_no_tree() {
-    refused_each(
-        "gather --size 1 --tree",
-        "
-        parents: | needs the parent of P1
-        parents:0,3,2 | cycle: P2 -> P3 -> P2
-        parents:1 | P1 is its own parent
-        parents:0,9 | P2: parent P9 does not exist
-        parents:0,,1 | the parent of P2 must be an index
-        parents:7,2,4,3,3 | P1: parent P7 does not exist | P2 is its own parent | cycle: P3 -> P4 -> P3 | P5 hangs below it
-    ",
-    );
-}
+use super::{refused_each_in, refused_in};
 
 /// The table of faults has a file of a cycle and of several roots (row 25).
 #[test]
@@ -113,17 +76,6 @@ fn a_cluster_file_that_is_none() {
         "
         @/none.toml | cannot read the cluster file | /none.toml | No such file
         @/c.toml --tree path:2 | --tree and --cluster: use one of them
-    ",
-    );
-}
-
-#[test]
-fn more_pes_than_a_machine_takes() {
-    refused_each(
-        "scatter --size 1 --tree",
-        "
-        path:2000 | path:2000 has 2000 PEs | at most 1024
-        star:99999999 | `99999999` | 1048576
     ",
     );
 }

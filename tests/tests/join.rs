@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use flitcast_tests::Running;
 use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::Running;
 use rustix::process::Signal;
 
 /// P0 with P1 and P2, P3 below P1.

@@ -39,20 +39,6 @@ fn every_pacing_brings_every_byte() {
 }
 
 #[test]
-fn files_come_back_as_they_were_with_every_pacing() {
-    let dir = scratch();
-    for pe in 1..=4 {
-        fill(&dir.join(format!("in/p{pe}/data")), 70_000 * pe);
-    }
-    for pacing in PACINGS {
-        let line = format!("gather --tree kary:2:5 --pacing {pacing}");
-        dir.run(&format!("{line} --input @/in --output @/{pacing}"))
-            .ok();
-        assert_same_below(&dir.join("in"), &dir.join(pacing));
-    }
-}
-
-#[test]
 fn the_report_says_which_pacing_it_was() {
     let heading = printed("gather --tree star:3 --size 1KiB --pacing turns");
     let told = "certification, pipelined, turns;";

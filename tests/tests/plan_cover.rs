@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-
 use super::replay::{list, number, planned_of, replay};
 
 /// Scatters of 8 flits to each PE by each deal, the gather of the striped ones, the broadcast of 60

@@ -2,7 +2,6 @@
 
 use flitcast_tests::run::said;
 
-
 /// The error is printed once, not by every PE.
 #[test]
 fn a_log_filter_that_is_none() {

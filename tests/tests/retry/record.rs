@@ -3,7 +3,6 @@
 
 use std::fs;
 
-
 use super::{Files, edit};
 
 /// Returns the files of a scatter that failed, and left a record.

@@ -289,6 +289,7 @@ fn without_its_root_nothing_can_be_repaired_but_resumed() {
         exchange | 0 of 4 | --network complete:4 --algorithm rounds
         broadcast | 0 of 5 | --tree kary:2:5
         broadcast | 0 of 8 | --network complete:8 --algorithm hypercube
+        scatter | 0 of 4 | --tree path:4
         scatter --from P3 | 3 of 4 | --tree parents:2,0,0
         gather --to P3 | 3 of 4 | --tree parents:2,0,0
     ",

@@ -78,20 +78,6 @@ fn json_is_what_scripts_depend_on() {
 }
 
 #[test]
-fn the_state_machines_do_what_was_planned() {
-    for line in [
-        "plan scatter --tree random:200:3 --lengths uniform:0..9:1 --order nearest-first",
-        "plan gather --tree path:50 --lengths uniform:0..9:1",
-        "plan gather --tree random:200:3 --lengths uniform:0..9:1 --sync serial",
-        "plan gather --tree random:200:3 --lengths uniform:0..9:1 --sync pipelined",
-        "plan gather --network torus:8x8 --lengths uniform:0..9:1 --ports multi",
-    ] {
-        let out = printed(&format!("{line} --summary --simulate"));
-        assert!(out.contains("every item as planned"), "{line}\n{out}");
-    }
-}
-
-#[test]
 fn a_million_pes_and_a_path_as_deep_are_planned() {
     for line in [
         "plan scatter --tree random:1000000:1 --lengths uniform:0..64:7",

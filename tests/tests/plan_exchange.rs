@@ -6,27 +6,6 @@ use serde_json::Value;
 
 use super::replay::{list, number, planned_of, replay};
 
-/// With a port for each neighbour, and with one port.
-#[test]
-fn exchanges_take_what_the_table_says() {
-    let table = [[2, 4], [12, 24], [56, 128], [240, 576], [992, 2432]];
-    for (pes, expected) in [3, 7, 15, 31, 63].into_iter().zip(table) {
-        let line = |ports| format!("--tree kary:2:{pes} --lengths each:1 --ports {ports}");
-        let plans = ["multi", "single"].map(|ports| planned_of("exchange", &line(ports)));
-        let bounds = plans.each_ref().map(|plan| number(plan, "bound_steps"));
-        assert_eq!(bounds, expected, "{pes} PEs");
-        let times = plans.each_ref().map(replay);
-        let [[multi, single], [least, least_single]] = [times, expected];
-        // With one port, the table has only the bound for 63 PEs.
-        let most = if pes == 63 {
-            least_single * 102 / 100
-        } else {
-            least_single
-        };
-        assert!(multi == least && single <= most, "{pes} PEs: {times:?}");
-    }
-}
-
 fn lengths(random: &mut SplitMix64, count: u64, most: u64) -> Vec<u64> {
     (0..count).map(|_| random.below(most + 1)).collect()
 }

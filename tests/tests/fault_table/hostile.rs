@@ -1,4 +1,4 @@
-//! Rows 14 to 17, 19 and 22: messages that no correct PE sends.
+//! Rows 14 to 17, 19, 21 and 22: messages that no correct PE sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::edge::{Edge, is_flit, written};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::peak_memory_kib;
-use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
+use flitcast_tests::relay::{Frames, OnUp, OneFrame, Twice, relay};
 use flitcast_tests::{Finished, start};
 
 use crate::{alone, measured, served, timed};
@@ -134,6 +134,21 @@ fn row_16_a_frame_declares_four_gibibytes() {
     measured("16", "a length of 0xFFFFFFFF", Some(1.0), took);
     let told = "a frame of 4294967295 bytes is announced; the limit is ";
     finished.fails(1, &[told]);
+}
+
+/// At P0 and at P2, in all of their roles in a gather. The storm doubles the frames of every algorithm.
+#[test]
+fn row_21_every_frame_comes_twice() {
+    let _alone = alone();
+    for line in [FLITS, "--algorithm certification --lengths 0,100000"] {
+        let (finished, took) = gather_through(&format!("{line} --rounds 2"), Twice);
+        measured("21", "every frame twice, then done", None, took);
+        let report = finished.ok().report();
+        report.assert_all_arrived();
+        // In each round a call or a certificate, an order, the flits of the message, its receipt.
+        let dropped = report.number("/round/repeated_frames");
+        assert!(dropped >= 8, "{dropped}");
+    }
 }
 
 /// In the second round, all frames of the first are repeated.

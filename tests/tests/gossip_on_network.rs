@@ -170,6 +170,29 @@ fn golden_plans_cost_what_the_table_says() {
     }
 }
 
+/// TORGOS on meshes, whose lines have no edge from their last PE to the first.
+#[test]
+fn diagonals_of_meshes_reach_every_pe() {
+    for [network, parameters] in rows(
+        "
+        mesh:9x9 | 3;3;1 3;3;4 1;9;5 9
+        mesh:12x12 | 2;2,3;1,2 1;3,2,2;1,1,1
+        mesh:8x8 | 2;4;2
+        mesh:4x4x4 | 2;2;2
+        mesh:6x6x6 | 1;2,3;1,1
+        mesh:10 | 2;5;3
+    ",
+    ) {
+        for parameters in parameters.split(' ') {
+            let algorithm = format!("--algorithm torgos:{parameters} --lengths uniform:0..4:13");
+            replay(&planned(&format!("--network {network} {algorithm}")));
+        }
+    }
+    replay(&planned(
+        "--network mesh:9x9 --algorithm cubgos --lengths uniform:0..4:13",
+    ));
+}
+
 /// Plans by all algorithms, with lengths of any kind.
 #[test]
 fn plans_on_random_networks_keep_the_rules() {

@@ -123,7 +123,7 @@ fn certification_takes_what_was_worked_out() {
 fn printed_plans_on_random_trees_keep_the_rules() {
     let mut random = SplitMix64::new(9);
     let setups = ["0", "1/2", "1", "3/2", "4", "11", "25/3"];
-    for seed in 0..60 {
+    for seed in 0..100 {
         let pes = 2 + random.below(14);
         let most = [1, 8, 60][random.below(3) as usize];
         let setup = setups[random.below(7) as usize];
@@ -139,8 +139,9 @@ fn printed_plans_on_random_trees_keep_the_rules() {
         let certified = format!("gather {rest} --algorithm certification");
         let best = replay_certified(&planned(&certified));
         let cap = 1 + random.below(most);
-        let capped = planned(&format!("{certified} --packets cap:{cap}"));
-        assert!(best <= replay_certified(&capped), "{rest}");
+        let capped = format!("{certified} --packets cap:{cap}");
+        assert!(best <= replay_certified(&planned(&capped)), "{rest}");
+        replay_certified(&planned(&format!("{capped} --control free")));
     }
 }
 

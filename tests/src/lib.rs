@@ -14,13 +14,11 @@ pub mod command;
 pub mod containers;
 pub mod crowd;
 pub mod distance;
-pub mod doubling;
 pub mod edge;
 pub mod every;
 #[cfg(test)]
 mod excluded;
 pub mod files;
-pub mod flood;
 pub mod folder;
 pub mod fuzz;
 pub mod impostor;

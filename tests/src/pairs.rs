@@ -1,12 +1,12 @@
-//! Files of a gossip or an exchange: the messages of each pair of PEs, and those that have arrived.
+//! Files of any operation: the messages between pairs of PEs, and those that have arrived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::files::{fill, identity, names, names_if_any, record, snapshot};
+use crate::files::{fill, identity, names, names_if_any, record, snapshot, wait_for_partial};
 use crate::processes::until;
 use crate::{Finished, Folder, Running, resume, scratch};
 
@@ -21,7 +21,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Creates empty directories for `gossip` or `exchange`, or an alias of these.
+    /// Creates empty directories for an operation, or an alias of one. Its line may name another source or
+    /// destination than P0.
     #[track_caller]
     pub fn new(operation: &str, pes: u32) -> Pairs {
         let pairs = Pairs {
@@ -33,22 +34,46 @@ impl Pairs {
         pairs
     }
 
-    /// Creates directories in which each PE has a file or a folder of `bytes` bytes for each other
-    /// PE.
+    /// Creates directories in which each message is a file or a folder of `bytes` bytes.
     #[track_caller]
     pub fn filled(operation: &str, pes: u32, bytes: impl Fn(Pair) -> usize) -> Pairs {
         let pairs = Pairs::new(operation, pes);
         for (from, to) in pairs.all() {
             let entry = pairs.entry((from, to));
-            if !entry.exists() {
-                let file = match (from + to) % 2 {
-                    0 => entry,
-                    _ => entry.join("below/some"),
-                };
-                fill(&file, bytes((from, to)));
+            let is_input = entry == pairs.input();
+            if entry.exists() && !is_input {
+                continue;
             }
+            let file = match (from + to) % 2 {
+                0 if !is_input => entry,
+                _ => entry.join("below/some"),
+            };
+            fill(&file, bytes((from, to)));
         }
         pairs
+    }
+
+    /// Returns the only PE that has messages for others, or that gets them, if there is one.
+    fn root(&self) -> u32 {
+        let (_, root) = self.operation.rsplit_once(" P").unwrap_or(("", "0"));
+        root.parse().expect("it is a PE")
+    }
+
+    /// Returns the names of a message below the input and below the output.
+    fn ends(&self, (from, to): Pair) -> [String; 2] {
+        let [from, to] = [from, to].map(|pe| format!("p{pe}"));
+        match self.operation.split(' ').next() {
+            Some("scatter") => [to.clone(), to],
+            Some("gather") => [from.clone(), from],
+            Some("broadcast") => [String::new(), to],
+            Some("gossip" | "allgather") => [from.clone(), format!("{to}/{from}")],
+            _ => [format!("{from}/{to}"), format!("{to}/{from}")],
+        }
+    }
+
+    /// Returns whether the messages for each PE arrive in a folder.
+    fn has_rows(&self) -> bool {
+        self.ends((0, 1))[1].contains('/')
     }
 
     /// Returns the directory that contains everything.
@@ -66,16 +91,16 @@ impl Pairs {
         self.dir().join("out")
     }
 
-    /// Returns the path of a message in the input; in a gossip it is the same for all destinations.
-    pub fn entry(&self, (from, to): Pair) -> PathBuf {
-        let row = self.input().join(format!("p{from}"));
-        match self.operation.as_str() {
-            "gossip" | "allgather" => row,
-            _ => row.join(format!("p{to}")),
+    /// Returns the path of a message in the input; it is the same for all destinations of a copy.
+    pub fn entry(&self, pair: Pair) -> PathBuf {
+        let [sent, _] = self.ends(pair);
+        match sent.is_empty() {
+            true => self.input(),
+            false => self.input().join(sent),
         }
     }
 
-    /// Returns all messages between two different PEs.
+    /// Returns all messages of the operation.
     pub fn all(&self) -> Vec<Pair> {
         self.among(|_| true)
     }
@@ -84,8 +109,14 @@ impl Pairs {
     pub fn among(&self, is_meant: impl Fn(u32) -> bool) -> Vec<Pair> {
         let pes = || (0..self.pes).filter(|pe| is_meant(*pe));
         let row = |from| pes().map(move |to| (from, to));
-        let pairs = pes().flat_map(row);
-        pairs.filter(|(from, to)| from != to).collect()
+        let root = self.root();
+        let is_message = |(from, to): &Pair| match self.operation.split(' ').next() {
+            Some("scatter" | "broadcast") => *from == root,
+            Some("gather") => *to == root,
+            _ => true,
+        };
+        let pairs = pes().flat_map(row).filter(|(from, to)| from != to);
+        pairs.filter(is_message).collect()
     }
 
     fn line(&self, more: &str) -> String {
@@ -98,27 +129,22 @@ impl Pairs {
         self.dir.run(&self.line(more))
     }
 
-    /// Starts the operation, waits until one message has arrived and another is arriving, and kills
-    /// a PE.
+    /// Starts the operation, waits until a message is arriving (and another one has arrived, in a gossip or
+    /// an exchange), and kills a PE.
     #[track_caller]
     pub fn kill(&self, pe: u32, more: &str) -> Running {
         let running = self.dir.start(&self.line(more));
-        until("a message is there, and another one arrives", || {
-            let names = || (0..self.pes).flat_map(|pe| self.names(pe));
-            let arrives = |name: &String| name.starts_with('.');
-            names().any(|name| arrives(&name)) && !names().all(|name| arrives(&name))
-        });
+        match self.has_rows() {
+            false => wait_for_partial(&self.output()),
+            true => until("a message is there, and another one arrives", || {
+                let rows = (0..self.pes).map(|pe| self.output().join(format!("p{pe}")));
+                let names = || rows.clone().flat_map(|row| names_if_any(&row));
+                let arrives = |name: &String| name.starts_with('.');
+                names().any(|name| arrives(&name)) && !names().all(|name| arrives(&name))
+            }),
+        }
         running.pe(pe).signal(Signal::KILL);
         running
-    }
-
-    fn names(&self, pe: u32) -> Vec<String> {
-        names_if_any(&self.folder(pe))
-    }
-
-    /// Returns the folder where the messages for a PE arrive.
-    fn folder(&self, pe: u32) -> PathBuf {
-        self.output().join(format!("p{pe}"))
     }
 
     /// Returns the messages that have arrived, each with values that change if it is written again.
@@ -129,19 +155,28 @@ impl Pairs {
     #[track_caller]
     pub fn there(&self) -> BTreeMap<Pair, (u64, i64)> {
         let mut there = BTreeMap::new();
-        for to in 0..self.pes {
-            for name in self.names(to) {
-                let from = name.strip_prefix('p').and_then(|from| from.parse().ok());
-                let from: u32 = from.unwrap_or_else(|| panic!("p{to}/{name} is no message"));
-                assert_ne!(from, to, "nobody's own");
-                let (sent, came) = (self.entry((from, to)), self.folder(to).join(&name));
-                match sent.is_dir() {
-                    true => assert_eq!(snapshot(&sent), snapshot(&came)),
-                    false => assert!(fs::read(&sent).ok() == fs::read(&came).ok(), "{came:?}"),
-                }
-                there.insert((from, to), identity(&came));
+        let mut others: BTreeSet<PathBuf> = BTreeSet::new();
+        for name in names_if_any(&self.output()) {
+            let path = self.output().join(&name);
+            match self.has_rows() && path.is_dir() {
+                true => others.extend(names(&path).iter().map(|name| path.join(name))),
+                false if name.starts_with(".flitcast-round-") => {}
+                false => drop(others.insert(path)),
             }
         }
+        for pair in self.all() {
+            let [_, came] = self.ends(pair);
+            let (sent, came) = (self.entry(pair), self.output().join(came));
+            if !others.remove(&came) {
+                continue;
+            }
+            match sent.is_dir() {
+                true => assert_eq!(snapshot(&sent), snapshot(&came)),
+                false => assert!(fs::read(&sent).ok() == fs::read(&came).ok(), "{came:?}"),
+            }
+            there.insert(pair, identity(&came));
+        }
+        assert!(others.is_empty(), "no messages: {others:?}");
         there
     }
 
@@ -159,9 +194,9 @@ impl Pairs {
     pub fn assert_resumed(&self, finished: &Finished, expected: &[Pair]) {
         finished.fails(1, &[]);
         let before = self.there();
-        for pe in 0..self.pes {
+        for pe in (0..self.pes).filter(|_| self.has_rows()) {
             let is_there = before.keys().any(|(_, to)| *to == pe);
-            let exists = self.folder(pe).exists();
+            let exists = self.output().join(format!("p{pe}")).exists();
             assert_eq!(exists, is_there, "nothing empty for P{pe}");
         }
         for pair in expected {

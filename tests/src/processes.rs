@@ -1,5 +1,6 @@
 //! Processes, found through `/proc`.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -193,4 +194,40 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     eventually(what, || holds().then_some(()));
+}
+
+/// Waits until a process listens, and returns the address.
+#[track_caller]
+pub fn listener_of(pid: i32) -> SocketAddr {
+    eventually("the process listens", || {
+        let sockets = sockets_of(pid);
+        let table = fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+        table.lines().skip(1).find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            const LISTENS: &str = "0A";
+            let is_it = fields[3] == LISTENS && sockets.iter().any(|inode| inode == fields[9]);
+            is_it.then(|| address(fields[1]))
+        })
+    })
+}
+
+/// Returns the inodes of a process's sockets.
+fn sockets_of(pid: i32) -> Vec<String> {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        let inode = link.to_str()?.strip_prefix("socket:[")?;
+        Some(inode.strip_suffix(']')?.to_owned())
+    };
+    links.filter_map(inode).collect()
+}
+
+/// Parses an address like `0100007F:B0EB`.
+fn address(text: &str) -> SocketAddr {
+    let (ip, port) = text.split_once(':').expect("an address has a port");
+    let hex = |digits| u32::from_str_radix(digits, 16).expect("it is hexadecimal");
+    let ip = Ipv4Addr::from(hex(ip).to_ne_bytes());
+    SocketAddr::new(ip.into(), hex(port) as u16)
 }

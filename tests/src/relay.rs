@@ -16,6 +16,25 @@ pub trait OnUp: Send + 'static {
     fn on_wire(&mut self, _is_flit: bool, _bytes: &mut Vec<u8>) -> bool {
         true
     }
+
+    /// Returns the number of times that each frame to the child is sent.
+    fn copies_down(&self) -> usize {
+        1
+    }
+}
+
+/// Sends every frame twice, in both directions.
+pub struct Twice;
+
+impl OnUp for Twice {
+    fn on_wire(&mut self, _is_flit: bool, bytes: &mut Vec<u8>) -> bool {
+        *bytes = bytes.repeat(2);
+        true
+    }
+
+    fn copies_down(&self) -> usize {
+        2
+    }
 }
 
 /// Changes frames before they get their seals.
@@ -57,9 +76,11 @@ impl<F: FnOnce(&mut Vec<u8>) -> bool + Send + 'static> OnUp for OneFrame<F> {
 pub fn relay(parent: Edge, child: Edge, mut on_up: impl OnUp) {
     let (mut from_parent, mut to_parent) = (parent.incoming, parent.outgoing);
     let (mut from_child, mut to_child) = (child.incoming, child.outgoing);
+    let copies = on_up.copies_down();
     thread::spawn(move || {
         while let Ok(frame) = from_parent.frame() {
-            if to_child.send(&frame).is_err() {
+            let sealed = to_child.sealed(&frame).repeat(copies);
+            if to_child.stream.write_all(&sealed).is_err() {
                 break;
             }
         }

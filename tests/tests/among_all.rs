@@ -1,5 +1,5 @@
-//! The common behaviour of gossip and exchanges: files of all PEs arrive with any algorithm, and a PE
-//! that dies in mid-round costs its own messages only.
+//! The common behaviour of operations: files arrive with any algorithm, from and at any PE, and a PE that
+//! dies in mid-round costs its own messages only.
 
 use flitcast_tests::pairs::Pairs;
 use flitcast_tests::{Report, printed, reported, rows};
@@ -11,12 +11,14 @@ const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB --retry 1";
 /// Creates messages of which those of one PE are long.
 fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {
     let long_bytes = match operation {
-        "gossip" => 2 << 20,
-        _ => 768 << 10,
+        "exchange" => 768 << 10,
+        _ => 2 << 20,
     };
-    Pairs::filled(operation, pes, |(from, to)| match from == long {
-        true => long_bytes,
-        false => 20_000 + 1000 * (from + to) as usize,
+    Pairs::filled(operation, pes, |(from, to)| {
+        match operation.split(' ').next() {
+            Some("gossip" | "exchange") if from != long => 20_000 + 1000 * (from + to) as usize,
+            _ => long_bytes,
+        }
     })
 }
 
@@ -142,14 +144,29 @@ fn all_messages_arrive_with_every_algorithm() {
         exchange | --network complete:6 --algorithm tree | tree
         exchange | --network complete:6 --algorithm at-once | at-once
         exchange | --tree kary:2:6 --ports multi | tree
+        scatter | --network complete:6 --algorithm adaptive | adaptive
+        gather | --network complete:6 --algorithm adaptive | adaptive
+        gather | --tree kary:2:6 --pacing scheduled | certification
+        gather | --tree kary:2:6 --pacing turns | certification
+        gather | --tree kary:2:6 --pacing eager | certification
+        broadcast | --tree path:6 --algorithm rounds | rounds
+        broadcast | --tree star:6 | rounds
+        broadcast | --tree kary:2:6 --algorithm urgent | urgent
+        broadcast | --tree kary:2:6 --algorithm child-by-child | child-by-child
+        broadcast --from P2 | --tree kary:2:6 | rounds
+        broadcast --from P2 | --network complete:6 --algorithm path | rounds
     ",
     ) {
-        let is_gossip = operation == "gossip";
-        let files = Pairs::filled(operation, 6, |(from, to)| match is_gossip {
-            true => 1 + 30_000 * from as usize,
-            false => 1 + 10_000 * (from * to) as usize,
+        let is_of_all = operation == "exchange";
+        let files = Pairs::filled(operation, 6, |(from, to)| match is_of_all {
+            true => 1 + 10_000 * (from * to) as usize,
+            false => 1 + 30_000 * (from + 1) as usize,
         });
-        let messages = if is_gossip { 6 } else { 30 };
+        let messages = match operation.split(' ').next() {
+            Some("broadcast") => 1,
+            Some("gossip") => 6,
+            _ => files.all().len() as u64,
+        };
         let line = format!("{way} --flit-size 4KiB --format json");
         let report = files.run(&line).ok().report();
         files.assert_there(files.all());
@@ -190,6 +207,11 @@ fn messages_arrive_over_tls() {
         gossip | --network ring:4 --algorithm halves
         exchange | --tree kary:2:4
         exchange | --network complete:4
+        broadcast --from P3 | --tree kary:2:4
+        broadcast | --tree path:4 --algorithm urgent
+        broadcast | --network complete:4 --algorithm hypercube
+        scatter --from P2 | --tree kary:2:4
+        gather --to P1 | --tree kary:2:4
     ",
     ) {
         let files = Pairs::filled(operation, 4, |_| 200_000);
@@ -201,10 +223,11 @@ fn messages_arrive_over_tls() {
 }
 
 /// The survivors have each other's messages. A leaf dies (on the ring of five the tree is P3 - P4 - P0 -
-/// P1 - P2), or a relay, whose PEs below it move up.
+/// P1 - P2; of `parents:2,0,0` P3, P0, P2, P1 are one below the other), or a relay, whose PEs below it move
+/// up. Missing messages can be delivered later.
 #[test]
 fn a_pe_that_dies_is_gone_around() {
-    for [operation, dies, long, way] in rows(
+    goes_around(
         "
         gossip | 4 of 5 | 2 | --tree kary:2:5
         gossip | 3 of 5 | 2 | --network ring:5 --algorithm halves
@@ -219,7 +242,30 @@ fn a_pe_that_dies_is_gone_around() {
         exchange | 1 of 4 | 3 | --network complete:4
         exchange | 1 of 4 | 3 | --network complete:4 --algorithm at-once
     ",
-    ) {
+    );
+}
+
+#[test]
+fn a_pe_that_dies_is_gone_around_from_or_to_one() {
+    goes_around(
+        "
+        broadcast | 4 of 5 | 0 | --tree kary:2:5
+        broadcast | 1 of 4 | 0 | --tree path:4
+        broadcast | 1 of 4 | 0 | --tree path:4 --algorithm urgent
+        broadcast | 1 of 4 | 0 | --network complete:4 --algorithm path
+        broadcast | 3 of 8 | 0 | --network complete:8 --algorithm hypercube
+        scatter --from P3 | 0 of 4 | 0 | --tree parents:2,0,0
+        scatter --from P3 | 1 of 4 | 0 | --tree parents:2,0,0
+        gather --to P3 | 0 of 4 | 0 | --tree parents:2,0,0
+        gather --to P3 | 1 of 4 | 0 | --tree parents:2,0,0
+    ",
+    );
+}
+
+/// Checks that in each case of a table the others are served without the PE that dies.
+#[track_caller]
+fn goes_around(cases: &str) {
+    for [operation, dies, long, way] in rows(cases) {
         let number = |text: &str| text.parse::<u32>().expect("a number");
         let (dies, pes) = dies.split_once(" of ").expect("both are there");
         let dies = number(dies);
@@ -233,19 +279,27 @@ fn a_pe_that_dies_is_gone_around() {
 
 /// The round is over, and no partial files are left; missing messages can be delivered later.
 #[test]
-fn without_p0_nothing_can_be_repaired_but_resumed() {
-    for [operation, way] in rows(
+fn without_its_root_nothing_can_be_repaired_but_resumed() {
+    for [operation, root, way] in rows(
         "
-        gossip | --network complete:4 --algorithm circulate
-        gossip | --tree kary:2:4
-        gossip | --network ring:4 --algorithm approach1
-        exchange | --tree kary:2:4
-        exchange | --network complete:4 --algorithm rounds
+        gossip | 0 of 4 | --network complete:4 --algorithm circulate
+        gossip | 0 of 4 | --tree kary:2:4
+        gossip | 0 of 4 | --network ring:4 --algorithm approach1
+        exchange | 0 of 4 | --tree kary:2:4
+        exchange | 0 of 4 | --network complete:4 --algorithm rounds
+        broadcast | 0 of 5 | --tree kary:2:5
+        broadcast | 0 of 8 | --network complete:8 --algorithm hypercube
+        scatter | 0 of 4 | --tree path:4
+        scatter --from P3 | 3 of 4 | --tree parents:2,0,0
+        gather --to P3 | 3 of 4 | --tree parents:2,0,0
     ",
     ) {
-        let files = with_long(operation, 4, 1);
-        let finished = files.kill(0, &format!("{way} {SLOW}")).finish();
-        finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
+        let (root, pes) = root.split_once(" of ").expect("both are there");
+        let files = with_long(operation, pes.parse().expect("a number"), 1);
+        let dies = root.parse().expect("a number");
+        let finished = files.kill(dies, &format!("{way} {SLOW}")).finish();
+        let killed = format!("error: P{root} was killed by signal 9");
+        finished.says(&[&killed, &format!("retry: P{root} is the root")]);
         files.assert_resumed(&finished, &[]);
     }
 }

@@ -12,9 +12,8 @@ use flitcast_plan::{Algorithm, sim};
 use flitcast_proto::items::Control;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
-use flitcast_tests::files::assert_same_below;
 use flitcast_tests::random::tree_and_flits;
-use flitcast_tests::{refused_each, reported, rows, scratch};
+use flitcast_tests::{reported, rows};
 use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
@@ -102,33 +101,4 @@ fn what_a_combining_pe_holds_is_told() {
     let report = reported(&format!("{line} --flit-size 4KiB"));
     assert_eq!(report.value("/parents").to_string(), "[null,0,0,2]");
     assert_eq!(report.number("/round/peak_buffered_flits"), 16);
-}
-
-#[test]
-fn files_come_through_a_baseline_whole() {
-    let dir = scratch();
-    for (pe, bytes) in [(1, 10), (3, 100_000), (6, 5_000)] {
-        dir.put(&format!("input/p{pe}/data"), vec![pe; bytes]);
-    }
-    for line in [
-        "scatter --input @/input --output @/there",
-        "gather --input @/there --output @/back",
-    ] {
-        let network = "--network complete:7 --algorithm adaptive";
-        dir.run(&format!("{line} {network}")).ok();
-    }
-    assert_same_below(&dir.join("input"), &dir.join("back"));
-}
-
-#[test]
-fn a_baseline_wants_pes_that_can_all_reach_each_other() {
-    refused_each(
-        "",
-        "
-        gather --tree kary:2:8 --algorithm binomial --size 1 | complete:N | kary:2:8
-        scatter --network mesh:3x3 --algorithm adaptive --size 1 | complete:N | mesh:3x3
-        gather --network complete:4 --algorithm linear --sync serial --size 1 | --token
-        plan gather --tree star:4 --algorithm adaptive --lengths 1,1,1 | flitcast compare
-    ",
-    );
 }

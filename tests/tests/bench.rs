@@ -1,7 +1,7 @@
 //! `flitcast bench` with real processes: the algorithms that it times on each tree, its output for
 //! scripts, the files that it writes, the requests that it rejects, and early ends.
 
-use flitcast_tests::{parsed, printed, refused, refused_each, rows, run, scratch, start};
+use flitcast_tests::{parsed, printed, refused, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -80,9 +80,6 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
         let bench = assert_timed(&format!("{line} --size 9000 --rounds 2"), &timed, &skipped);
         assert_eq!(bench["bytes"], 9000 * messages, "{line}");
     }
-    let line = "bench exchange --network complete:4 --size 5 --algorithms at-once,flood";
-    let there_are = "tree, rounds, shifts, at-once";
-    refused(line, &["no exchange called `flood`", there_are]);
 }
 
 #[track_caller]
@@ -329,17 +326,6 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
     ];
     refused(&line, &faults);
     assert!(!dir.join("no").exists());
-    refused("bench gather", &["no PEs are given", "--lengths LENGTHS"]);
-    refused_each(
-        "bench",
-        "
-        scatter --tree path:3 --size 1 --algorithms window | no scatter called `window`
-        scatter --tree path:3 --size 1 --algorithms fdf, | no scatter called ``
-        scatter --tree path:3 --size 1 --rounds 0 | 0
-        gather --tree path:3 --size 0 | every message is null
-        gather --tree path:1 --size 1 | every message is null
-    ",
-    );
 }
 
 #[test]

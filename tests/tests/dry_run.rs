@@ -2,32 +2,18 @@
 //! nothing.
 
 use std::fs;
-use std::path::Path;
 
 use flitcast_tests::files::{assert_same, fill, names, snapshot};
 use flitcast_tests::joining::Joining;
-use flitcast_tests::{Finished, Folder, Report, printed, refused_each, reported, scratch};
+use flitcast_tests::pairs::Pairs;
+use flitcast_tests::{Report, printed, reported, scratch};
 
-/// Each operation, and the entries of its input.
-const OPERATIONS: [(&str, &[&str]); 5] = [
-    ("scatter", &["p1", "p2", "p3"]),
-    ("gather", &["p1", "p2", "p3"]),
-    ("broadcast", &["some"]),
-    ("gossip", &["p0", "p1", "p2", "p3"]),
-    ("exchange", &["p0/p1", "p1/p3", "p3/p0"]),
-];
+const OPERATIONS: [&str; 5] = ["scatter", "gather", "broadcast", "gossip", "exchange"];
+const TREE: &str = "--tree kary:2:4";
 
-/// Runs an operation on files below a folder.
-#[track_caller]
-fn on_files(operation: &str, dir: &Folder, more: &str) -> Finished {
-    let files = "--tree kary:2:4 --input @/in --output @/out";
-    dir.run(&format!("{operation} {files} {more}"))
-}
-
-fn fill_input(dir: &Path, entries: &[&str]) {
-    for (at, entry) in (1..).zip(entries) {
-        fill(&dir.join("in").join(entry), at * 10_000);
-    }
+/// Creates messages of an operation.
+fn filled(operation: &str) -> Pairs {
+    Pairs::filled(operation, 4, |(from, to)| 10_000 * (1 + from + to) as usize)
 }
 
 /// Checks that all deliveries are predicted and none is measured.
@@ -65,18 +51,17 @@ fn the_longest_messages_are_predicted_and_not_sent() {
 /// Neither an output nor a folder above it is made.
 #[test]
 fn files_are_measured_and_nothing_is_written() {
-    for (operation, entries) in OPERATIONS {
-        let dir = scratch();
-        fill_input(&dir, entries);
-        let before = snapshot(&dir);
-        let report = on_files(operation, &dir, "--dry-run --format json");
+    for operation in OPERATIONS {
+        let files = filled(operation);
+        let before = snapshot(files.dir());
+        let report = files.run(&format!("{TREE} --dry-run --format json"));
         let report = report.ok().report();
         assert_only_predicted(&report);
         let whole = report.float("/phases/whole/predicted_us");
         assert!(whole >= report.float("/phases/transfer/predicted_us"));
         assert!(report.value("/phases/whole/measured_us").is_null());
-        assert_same(&before, &snapshot(&dir));
-        let real = on_files(operation, &dir, "--format json").ok().report();
+        assert_same(&before, &snapshot(files.dir()));
+        let real = files.run(&format!("{TREE} --format json")).ok().report();
         assert_eq!(real.number("/round/bytes"), report.number("/round/bytes"));
         assert_eq!(real.value("/dry_run"), false);
     }
@@ -86,17 +71,16 @@ fn files_are_measured_and_nothing_is_written() {
 /// leftovers.
 #[test]
 fn an_output_is_compared_and_left_alone() {
-    for (operation, entries) in OPERATIONS {
-        let dir = scratch();
-        fill_input(&dir, entries);
-        on_files(operation, &dir, "").ok();
-        let output = dir.join("out");
+    for operation in OPERATIONS {
+        let files = filled(operation);
+        files.run(TREE).ok();
+        let output = files.output();
         fill(&output.join(".flitcast-0123456789abcdef-p1.partial"), 10);
         let before = snapshot(&output);
-        let dry = on_files(operation, &dir, "--dry-run").ok();
+        let dry = files.run(&format!("{TREE} --dry-run")).ok();
         dry.prints(&["\n  skipped      "]);
         assert_same(&before, &snapshot(&output));
-        let forced = on_files(operation, &dir, "--dry-run --force").ok();
+        let forced = files.run(&format!("{TREE} --dry-run --force")).ok();
         assert!(!forced.stdout.contains("skipped"), "{}", forced.stdout);
         assert_same(&before, &snapshot(&output));
     }
@@ -104,18 +88,17 @@ fn an_output_is_compared_and_left_alone() {
 
 #[test]
 fn faults_are_those_of_a_run() {
-    for (operation, entries) in OPERATIONS {
-        let dir = scratch();
-        fill_input(&dir, entries);
-        on_files(operation, &dir, "").ok();
-        fill(&dir.join("in").join(entries[0]), 7);
+    for operation in OPERATIONS {
+        let files = filled(operation);
+        files.run(TREE).ok();
         let refused = |told: &str| {
             for more in ["--dry-run", ""] {
-                on_files(operation, &dir, more).fails(2, &[told]);
+                files.run(&format!("{TREE} {more}")).fails(2, &[told]);
             }
         };
+        fill(&files.entry(files.all()[0]).join("below/some"), 7);
         refused("--force");
-        fs::remove_dir_all(dir.join("in")).expect("it is there");
+        fs::remove_dir_all(files.input()).expect("it is there");
         refused("/in");
     }
 }
@@ -136,7 +119,7 @@ fn the_round_is_predicted_as_in_a_run() {
     let on = "--tree kary:2:4 --link rate=100mbit,latency=1ms";
     let calibrate = format!("calibrate {on} --seconds 1 --output @/profile.toml");
     dir.run(&calibrate).ok();
-    for (operation, _) in OPERATIONS {
+    for operation in OPERATIONS {
         let line = format!("{operation} {on} --size 50KiB --profile @/profile.toml");
         let report = |more| dir.report(&format!("{line} {more}"));
         let [dry, real] = ["--dry-run", "--rounds=1"].map(report);
@@ -147,17 +130,4 @@ fn the_round_is_predicted_as_in_a_run() {
             assert_eq!(dry.value(&what), real.value(&what), "{operation}");
         }
     }
-}
-
-#[test]
-fn what_a_dry_run_does_not_have_is_refused() {
-    refused_each(
-        "scatter --tree star:3 --size 1KiB --dry-run",
-        "
-        --rounds 2 | '--dry-run' cannot be used with | --rounds
-        --retry 1 | '--dry-run' cannot be used with | --retry
-        --trace trace.json | '--dry-run' cannot be used with | --trace
-        --report page.html | '--dry-run' cannot be used with | --report
-    ",
-    );
 }

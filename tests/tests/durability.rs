@@ -53,20 +53,4 @@ fn words_of_certification_are_for_certification() {
             assert_eq!(report.value("/sync"), word, "{line}");
         }
     }
-    for (line, why) in [
-        (
-            "scatter --tree star:3 --input . --output out --sync serial",
-            "--sync: `serial` and `pipelined` belong to gather",
-        ),
-        (
-            "gather --tree star:3 --size 1 --sync none",
-            "--sync goes with --input, which is not there",
-        ),
-        (
-            "scatter --tree star:3 --size 1 --sync often",
-            "[possible values: message, file, none]",
-        ),
-    ] {
-        run(line.split(' ')).fails(2, &[why]);
-    }
 }

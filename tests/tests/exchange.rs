@@ -4,7 +4,7 @@ use std::fs;
 
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
-use flitcast_tests::{refused, refused_each, rows, scratch};
+use flitcast_tests::{refused, rows, scratch};
 
 use super::among_all::assert_received;
 
@@ -76,22 +76,5 @@ fn a_matrix_that_is_none_is_told_before_anything_begins() {
         dir.put("matrix.csv", text.replace(' ', "\n") + "\n");
         refused(&line, &["--lengths: ", told]);
     }
-    refused_each(
-        "exchange --tree path:3 --lengths",
-        "
-        1,2,3 | name a file with a row for each sender, or write equal:MEAN
-        /no/matrix | /no/matrix
-    ",
-    );
     refused(&format!("{line} --size 5"), &["choose one"]);
-}
-
-#[test]
-fn algorithms_that_do_not_fit_are_told() {
-    refused_each("exchange", "
-        --tree path:4 --size 5 --algorithm rounds | --algorithm rounds is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
-        --tree path:4 --size 5 --algorithm shifts | --algorithm shifts is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
-        --network complete:4 --algorithm bruck --size 5 | 'bruck' for '--algorithm | rounds, shifts, tree, at-once, auto
-        --tree path:4 | there is nothing to send
-    ");
 }

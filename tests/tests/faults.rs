@@ -5,7 +5,6 @@
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::{Finished, Report, Running, run, start};
 use rustix::process::Signal;
-use serde_json::Value;
 
 const SHORT: u64 = 1024;
 const ENDLESS: u64 = 400 << 30;
@@ -215,30 +214,6 @@ fn what_a_pe_says_on_stderr_bears_its_name() {
     // Without -v, and where there is no terminal.
     let silent = run("scatter --tree path:4 --size 1KiB".split(' ')).ok();
     assert_eq!(silent.stderr, "");
-}
-
-#[test]
-fn a_log_in_json_is_json_line_by_line_with_pe_and_round() {
-    let line = "gather --tree path:3 --size 1KiB -vv --log-format json";
-    let finished = run(line.split(' ')).ok();
-    let parse =
-        |line| serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-    let lines: Vec<Value> = finished.stderr.lines().map(parse).collect();
-    for pe in ["P0", "P1", "P2"] {
-        let is_of_round = |line: &Value| {
-            let has = |name: &str, value: &str| {
-                let mut spans = line["spans"].as_array().into_iter().flatten();
-                spans.any(|span| span["name"] == name && span[name] == value)
-            };
-            has("pe", pe) && has("round", "1")
-        };
-        assert!(lines.iter().any(is_of_round), "{pe}: {}", finished.stderr);
-    }
-    for line in &lines {
-        let target = line["target"].as_str().unwrap_or_default();
-        let is_from_a_pe = target.starts_with("flitcast_node");
-        assert!(!is_from_a_pe || line["span"].is_object(), "{line}");
-    }
 }
 
 /// Two of three processes do nothing, and a signal to the coordinator does not reach them.

@@ -2,7 +2,7 @@
 
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
-use flitcast_tests::{refused_each, reported, scratch};
+use flitcast_tests::{reported, scratch};
 use serde_json::Value;
 
 use super::among_all::assert_received;
@@ -63,18 +63,4 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     let finished = files.run("--tree path:4").with_code(2);
     finished.says(&["`p4` names no PE; this tree has p0..p3", "`notes`"]);
     assert!(!files.output().exists());
-    refused_each("gossip", "
-        --tree path:4 --size 5 --algorithm circulate | --algorithm circulate is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
-        --tree path:4 --size 5 --algorithm dissemination | --algorithm dissemination is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
-        --tree path:4 --size 5 --algorithm direct | --algorithm direct is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
-        --tree path:4 --lengths 1,2,3 | 3 lengths are given | 4 needed: one for each PE from P0 to P3
-        --network complete:4 --lengths 1,2,3,4,5 | 5 lengths are given | 4 needed: one for each PE from P0 to P3
-        --tree path:4 --algorithm bruck --size 5 | --algorithm bruck: `bruck` is not a gossip algorithm | flood, over any tree
-        --tree path:4 --algorithm ring-emulation --size 5 | ring-emulation is only planned: use `flitcast plan gossip`
-        --tree path:4 --algorithm halves --size 5 | --algorithm halves: it is for networks: use --network ring:N
-        --network ring:5 --algorithm circgos:9,1,0 --lengths 5 | A is 9; it must be from 1 to 5 | a is 1; it must | 1 length is
-        --network complete:4 --size 5 --ports multi | --ports multi: circulate uses one port at a time | over all links at once go fdf, certification, flood and tree
-        --tree path:4 | there is nothing to send
-        --tree path:4 --size 5 --from P2 | '--from'
-    ");
 }

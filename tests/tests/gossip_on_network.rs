@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{numbers, parsed, refused_each, rows};
+use flitcast_tests::{numbers, parsed, rows};
 use serde_json::Value;
 
 use super::replay::{list, number, planned_of};
@@ -168,6 +168,29 @@ fn golden_plans_cost_what_the_table_says() {
         let cost = replay(&planned(line));
         assert_eq!(cost[..], numbers(expected), "{line}");
     }
+}
+
+/// TORGOS on meshes, whose lines have no edge from their last PE to the first.
+#[test]
+fn diagonals_of_meshes_reach_every_pe() {
+    for [network, parameters] in rows(
+        "
+        mesh:9x9 | 3;3;1 3;3;4 1;9;5 9
+        mesh:12x12 | 2;2,3;1,2 1;3,2,2;1,1,1
+        mesh:8x8 | 2;4;2
+        mesh:4x4x4 | 2;2;2
+        mesh:6x6x6 | 1;2,3;1,1
+        mesh:10 | 2;5;3
+    ",
+    ) {
+        for parameters in parameters.split(' ') {
+            let algorithm = format!("--algorithm torgos:{parameters} --lengths uniform:0..4:13");
+            replay(&planned(&format!("--network {network} {algorithm}")));
+        }
+    }
+    replay(&planned(
+        "--network mesh:9x9 --algorithm cubgos --lengths uniform:0..4:13",
+    ));
 }
 
 /// Plans by all algorithms, with lengths of any kind.
@@ -340,44 +363,4 @@ fn comparisons_have_what_the_paper_prints() {
     assert_eq!(row(&half, "TORGOS (3, 3, 2)")["paper"], 605);
     let switch = compared("complete:9");
     assert_eq!(row(&switch, "dissemination")["best"], true);
-}
-
-#[test]
-fn what_does_not_fit_is_refused_with_what_would() {
-    refused_each("plan gossip --network", "
-        ring:2 --lengths equal:1 | use at least 3, or array:2
-        torus:2x4 --lengths equal:1 | whose sides have at least 3 PEs; use a mesh
-        mesh:1x4 --lengths equal:1 | use sides of at least 2
-        complete:1 --lengths equal:1 | use at least 2
-        hypercube:3 --lengths equal:1 | ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N
-        ring:99999 --lengths equal:1 | the limit is 2048
-        ring:x --lengths equal:1 | N must be a whole number
-        ring:9 --lengths 1,2 | 2 given, but 9 needed: one for each PE from P0 to P8
-        ring:9 --lengths equal:9999999999999999 | more than 17592186044416 flits
-        ring:9 --lengths equal:9999999999999999999 | more than 17592186044416 flits
-        ring:9 --lengths equal:1 --algorithm direct | use one of auto, approach1
-        ring:9 --lengths equal:1 --algorithm foo | use one of auto, approach1
-        complete:9 --lengths equal:1 --algorithm cubgos | use one of auto, dissemination
-        complete:9 --lengths equal:1 --algorithm neighbour | 9 PEs are an odd number
-        complete:9 --lengths equal:1 --algorithm dissemination:9 | K is 9; it must be from 1 to 8
-        mesh:9x9 --lengths equal:1 --algorithm circgos:1,3,1 | phases:A,a,b/A,a,b/..
-        ring:9 --lengths equal:1 --algorithm circgos:1,3 | the form circgos:A,a,b
-        ring:9 --lengths equal:1 --algorithm circgos:1,3,99999999999 | whole numbers up to
-        ring:9 --lengths equal:1 --algorithm circgos:1,5,1 | b is 1; it must be at least 2
-        torus:9x9 --lengths equal:1 --algorithm torgos:3;2;1 | the product of A and all b is 6; it must be the side, 9
-        torus:9x9 --lengths equal:1 --algorithm torgos:3;3 | torgos:A;b0,b1,..;x0,x1,..
-        torus:3x9 --lengths equal:1 --algorithm cubgos | the sides of a 3x9 torus differ
-        torus:6x6 --lengths equal:1 --algorithm cubgos | 6, is not a power of 3
-        torus:6x6 --lengths equal:1 --algorithm phases:1,3,1 | 1 phases are given, and a 6x6 torus has 2
-        ring:9 --lengths equal:1 --ts=-1 | --ts -1: write a number
-        ring:9 --lengths equal:1 --tl 1/0 | like 10, 0.25 or 3/2
-        ring:9 --lengths equal:1 --root 3 | --root is for trees
-    ");
-    refused_each("", "
-        # All at once.
-        plan gossip --network ring:9 --lengths 1 --ts x --td y --algorithm circgos:0,1,1 --ports multi | --lengths | --ts x | --td y | A is 0 | a is 1 | --ports
-        compare gossip --network ring:2 --tl 0 | use at least 3 | more than 0
-        compare gossip --network ring:99999 | at most 65536
-        plan gossip --tree path:3 --lengths equal:1 --ts 3 | --ts is for a gossip on a --network
-    ");
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use flitcast_tests::Running;
 use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::{Running, refused};
 use rustix::process::Signal;
 
 /// P0 with P1 and P2, P3 below P1.
@@ -272,9 +272,6 @@ fn a_wrong_certificate_lets_nobody_in() {
 
 #[test]
 fn all_that_is_wrong_with_joining_is_told_at_once() {
-    let line = "node --pe 3 --join nowhere --wait soon";
-    let told = "who joins must show who it is";
-    refused(line, &["--join nowhere: ", "--wait: ", told]);
     let cluster = Joining::new(&TREE, "60s");
     let open = cluster.command("scatter --input in --output out").finish();
     let input = "--input in: it is a path on the hosts of the PEs, which run elsewhere";

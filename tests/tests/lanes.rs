@@ -8,7 +8,7 @@ use std::path::Path;
 use flitcast_tests::files::{assert_same_below, fill, names, record};
 use flitcast_tests::processes::until;
 use flitcast_tests::report::Report;
-use flitcast_tests::{Folder, Running, refused_each, resume, run, scratch};
+use flitcast_tests::{Folder, Running, resume, run, scratch};
 use rustix::process::Signal;
 
 /// Describes five PEs in a path of two branches, each with two addresses.
@@ -211,13 +211,6 @@ fn a_cover_of_emulated_links_needs_no_cluster_file() {
 
 #[test]
 fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
-    refused_each(
-        "scatter",
-        "
-        --tree star:4 --size 1 --cover | --cover: trees that share no link
-        --network torus:3x3 --size 1 --cover --algorithm linear | --cover is for a scatter by fdf
-    ",
-    );
     let line = "scatter --network torus:3x3 --size 100KiB --cover -v";
     run(line.split(' ')).ok().prints(&[ONE_CARD]);
     let dir = place(&torus());

@@ -166,6 +166,14 @@ fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
 }
 
 #[test]
+fn as_much_is_printed_as_was_asked_for() {
+    let line = |more: &str| run(format!("exchange -n 3 --size 10KiB {more}").split(' ')).ok();
+    let quiet = line("-q");
+    assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
+    line("-v").prints(&["goodput", "costs", "verified"]);
+}
+
+#[test]
 fn a_reader_that_has_enough_is_no_error() {
     let dir = scratch();
     let text =

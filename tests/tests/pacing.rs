@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flitcast_tests::clocks::{AHEAD_S, with_another_clock};
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{Report, hosts, parsed, printed, refused, scratch};
+use flitcast_tests::{Report, hosts, parsed, printed, scratch};
 
 const PACINGS: [&str; 3] = ["scheduled", "turns", "eager"];
 
@@ -39,20 +39,6 @@ fn every_pacing_brings_every_byte() {
 }
 
 #[test]
-fn files_come_back_as_they_were_with_every_pacing() {
-    let dir = scratch();
-    for pe in 1..=4 {
-        fill(&dir.join(format!("in/p{pe}/data")), 70_000 * pe);
-    }
-    for pacing in PACINGS {
-        let line = format!("gather --tree kary:2:5 --pacing {pacing}");
-        dir.run(&format!("{line} --input @/in --output @/{pacing}"))
-            .ok();
-        assert_same_below(&dir.join("in"), &dir.join(pacing));
-    }
-}
-
-#[test]
 fn the_report_says_which_pacing_it_was() {
     let heading = printed("gather --tree star:3 --size 1KiB --pacing turns");
     let told = "certification, pipelined, turns;";
@@ -61,14 +47,6 @@ fn the_report_says_which_pacing_it_was() {
     assert!(scatter["pacing"].is_null());
     let usual = parsed("gather --tree star:3 --size 1KiB --format json");
     assert_eq!(usual["pacing"], "scheduled");
-}
-
-#[test]
-fn an_algorithm_without_orders_has_no_pacing() {
-    refused(
-        "gather --network complete:4 --algorithm linear --pacing turns --size 1KiB",
-        &["--pacing belongs to --algorithm shoulder-tap and --algorithm certification"],
-    );
 }
 
 /// A tree over two clocks: P0 and P2 read one, P1 and P3 each another; P2 is P1's child, and P3

@@ -1,31 +1,10 @@
 //! Plans of exchanges, and of gossip on trees, replayed flit by flit.
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{refused, refused_each, scratch};
+use flitcast_tests::{refused, scratch};
 use serde_json::Value;
 
 use super::replay::{list, number, planned_of, replay};
-
-/// With a port for each neighbour, and with one port.
-#[test]
-fn exchanges_take_what_the_table_says() {
-    let table = [[2, 4], [12, 24], [56, 128], [240, 576], [992, 2432]];
-    for (pes, expected) in [3, 7, 15, 31, 63].into_iter().zip(table) {
-        let line = |ports| format!("--tree kary:2:{pes} --lengths each:1 --ports {ports}");
-        let plans = ["multi", "single"].map(|ports| planned_of("exchange", &line(ports)));
-        let bounds = plans.each_ref().map(|plan| number(plan, "bound_steps"));
-        assert_eq!(bounds, expected, "{pes} PEs");
-        let times = plans.each_ref().map(replay);
-        let [[multi, single], [least, least_single]] = [times, expected];
-        // With one port, the table has only the bound for 63 PEs.
-        let most = if pes == 63 {
-            least_single * 102 / 100
-        } else {
-            least_single
-        };
-        assert!(multi == least && single <= most, "{pes} PEs: {times:?}");
-    }
-}
 
 fn lengths(random: &mut SplitMix64, count: u64, most: u64) -> Vec<u64> {
     (0..count).map(|_| random.below(most + 1)).collect()
@@ -107,31 +86,6 @@ fn four_hosts_exchange_by_rounds_in_9_steps_and_by_shifts_in_14() {
     let plan = planned_of("exchange", "--network complete:9 --lengths each:4");
     assert_eq!(plan["algorithm"], "shifts");
     assert_eq!(replay(&plan), 32);
-}
-
-#[test]
-fn what_does_not_fit_is_refused_with_what_would() {
-    refused_each("plan", "
-        gossip --tree path:3 --lengths 1,2 | 2 lengths are given, but 3 needed | from P0 to P2
-        gossip --tree path:3 --lengths x1,2,3 --algorithm halves | `x1,2,3` is neither | auto, flood and, with --ports multi
-        gossip --tree path:3 --lengths 1,-2,3 | the length of P1
-        gossip --tree path:3 --lengths equal:1 --algorithm ring-emulation | --ports multi
-        gossip --tree path:3 --lengths equal:2 --ports multi --algorithm ring-emulation | --lengths equal:1
-        gossip --tree path:9 --lengths equal:1000000 | 72000000 crossings | the maximum is 2097152
-        gossip --tree path:2000 --lengths equal:1 --ports multi | 2000 PEs are too many | the limit is 1024
-        gossip --tree path:9 --lengths equal:1000000000000 --ports multi | --lengths: 9000000000000 flits in all are too many
-        exchange --tree path:3 | --lengths each:F | --matrix FILE.csv
-        exchange --tree paht:3 --lengths equal:3 --algorithm direct | `paht` | write each:F | there are auto, tree and ring-emulation
-        exchange --tree path:3 --lengths each:1 --algorithm rounds | --network complete:N
-        exchange --network complete:3 --lengths each:1 --algorithm tree | auto, rounds and shifts
-        exchange --network complete:3 --lengths each:1 --ports multi | a PE has one port for all others
-        exchange --tree path:9 --lengths each:18446744073709551615 | 18446744073709551615 flits in all are too many
-        exchange --tree path:9 --lengths each:99999999999999999999 | write each:F
-        exchange --tree path:9 --lengths each:100000 | 24000000 crossings
-        exchange --network complete:600 --lengths each:1 --algorithm rounds | at most 512 PEs
-        exchange --tree path:3 --matrix no-such-file.csv | --matrix: cannot read the matrix no-such-file.csv
-        exchange --tree path:3 --matrix m.csv --lengths each:1 | --lengths | cannot be used with
-    ");
 }
 
 #[test]

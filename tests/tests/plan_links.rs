@@ -1,6 +1,6 @@
 //! The time of plans on links, with `--link`.
 
-use flitcast_tests::{numbers, parsed, refused_each, rows};
+use flitcast_tests::{numbers, parsed, rows};
 
 use crate::replay::{list, number, planned_of};
 
@@ -51,16 +51,4 @@ fn comparisons_have_the_times_of_baselines() {
     // The token, then the messages.
     assert_eq!(of("gather", "binomial, combining"), 120.0);
     assert_eq!(of("scatter", "adaptive (Träff)"), 60.0);
-}
-
-#[test]
-fn links_are_refused_where_a_plan_has_its_own() {
-    refused_each("plan", "
-        scatter --tree path:4 --lengths equal:1 --setup 2 --link latency=20ms | leave out --link
-        scatter --tree path:4 --lengths equal:1 --order search --link latency=20ms | leave out --link
-        scatter --tree path:4 --lengths equal:1 --link latency=20 | --link
-        scatter --tree path:4 --lengths equal:1 --link-flit 8192 | --link <LINK>
-        gather --tree path:4 --lengths equal:1 --setup 2 --control free | --control
-        scatter --tree path:9 --lengths equal:900000 --summary --link latency=1ms | too many
-    ");
 }

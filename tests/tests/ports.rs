@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{parsed, refused, reported, rows, scratch};
+use flitcast_tests::{parsed, reported, scratch};
 
 /// A tree of three branches whose links all differ: a leaf, a path of two, a PE with two children.
 const TREE: &str = "parents = [0, 0, 2, 0, 4, 4]\n\
@@ -82,18 +82,5 @@ fn a_gather_by_all_ports_is_planned_with_the_time_that_it_takes() {
         let line = format!("plan gather --tree {tree} --lengths {lengths} --ports multi");
         let plan = parsed(&format!("{line} --format json --summary"));
         assert_eq!(plan["port_each_time_steps"], steps, "{tree}");
-    }
-}
-
-#[test]
-fn an_algorithm_with_one_port_is_refused() {
-    for [line, why] in rows("
-        scatter --network complete:4 --algorithm linear | --ports multi: linear uses one port at a time
-        scatter --tree path:3 --algorithm listed | --ports multi: listed uses one port at a time
-        gather --tree path:3 --algorithm shoulder-tap | --ports multi: shoulder-tap uses one port at a time
-        gather --network complete:4 --algorithm window | --ports multi: window uses one port at a time
-        gather --tree star:4 --sync serial | --ports multi synchronises over all links at once: leave out --token
-    ") {
-        refused(&format!("{line} --size 1KiB --ports multi"), &[why]);
     }
 }

@@ -13,7 +13,7 @@ use flitcast_tests::lab::{interfaces, namespaces};
 use flitcast_tests::processes::{Process, eventually, until};
 use flitcast_tests::run::{Finished, Running, begin, said, start_with};
 use flitcast_tests::slurm::{Job, Slurm};
-use flitcast_tests::{Folder, refused_each, scratch};
+use flitcast_tests::{Folder, scratch};
 use rustix::process::Signal;
 
 /// Half a second for a better cause, two for the last reports, three for PEs to leave; then
@@ -23,16 +23,6 @@ const BOUND: Duration = Duration::from_secs(20);
 fn script() -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/slurm.sbatch");
     script.display().to_string()
-}
-
-#[test]
-fn outside_of_slurm_what_is_missing_is_named() {
-    refused_each("", "
-        node --join slurm --insecure | --join slurm: SLURM_PROCID is not set: srun sets it | --join slurm: SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it | --join slurm: SLURM_JOB_ID is not set: srun sets it
-        gather --cluster slurm --size 1KiB --insecure | --cluster slurm: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job
-        gather --cluster srun --size 1KiB | --cluster srun: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job
-        gather --cluster slurm:7117 --tree kary:2:4 --link rate=1mbit --size 1KiB --insecure | only links between processes of one host are shaped
-    ");
 }
 
 /// In place of srun: it starts the tasks on this machine.

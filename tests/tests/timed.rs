@@ -1,7 +1,7 @@
 //! `flitcast plan` and `flitcast compare` in bytes and seconds: they predict what the real command
 //! predicts, count the steps of a plan in flits, and start nothing.
 
-use flitcast_tests::{parsed, refused, rows, scratch};
+use flitcast_tests::{parsed, rows, scratch};
 use serde_json::Value;
 
 fn planned(line: &str) -> Value {
@@ -92,6 +92,4 @@ fn what_a_plan_in_seconds_cannot_know_is_refused() {
     let refused_plan = dir.run("plan gather --cluster @/cluster.toml --insecure --size 1MiB");
     refused_plan.fails(2, &["the links between these hosts are not known"]);
     assert_eq!(refused_plan.stdout, "");
-    let line = "compare gather --tree star:3 --size 1MiB --link rate=1";
-    refused(line, &["`1` has no unit"]);
 }

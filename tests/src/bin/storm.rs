@@ -3,48 +3,24 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::Parser;
 use flitcast_tests::storm::{self, Fault, Figures, Outcome, Scenario, Tally};
 
-const USAGE: &str = "usage: storm [--seeds N] [--first N] | storm --seed N [--trace]
-
-  --seeds N   run so many seeds (200)
-  --first N   the first of them (0)
-  --seed N    run this one only, and say what it is
-  --trace     print all that happens in it";
-
-/// The command line.
+/// Run simulated clusters with faults, and report violated guarantees
+#[derive(Parser)]
 struct Args {
-    first: u64,
+    /// Number of seeds
+    #[arg(long, default_value_t = 200)]
     seeds: u64,
-    one: bool,
+    /// First seed
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Run this seed only, and describe it
+    #[arg(long, conflicts_with_all = ["seeds", "first"])]
+    seed: Option<u64>,
+    /// Print all events of that seed
+    #[arg(long, requires = "seed")]
     trace: bool,
-}
-
-fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
-    let mut args = Args {
-        first: 0,
-        seeds: 200,
-        one: false,
-        trace: false,
-    };
-    while let Some(word) = words.next() {
-        let mut number = || {
-            let value = words.next().ok_or(format!("{word} needs a number"))?;
-            let number = value.parse();
-            number.map_err(|_| format!("{word} needs a number, not `{value}`"))
-        };
-        match word.as_str() {
-            "--seeds" => args.seeds = number()?,
-            "--first" => args.first = number()?,
-            "--seed" => (args.first, args.seeds, args.one) = (number()?, 1, true),
-            "--trace" => args.trace = true,
-            _ => return Err(format!("`{word}` is not known here")),
-        }
-    }
-    match args.trace && !args.one {
-        true => Err("--trace is for one --seed".to_owned()),
-        false => Ok(args),
-    }
 }
 
 /// Prints the scenario of a seed, and its outcome.
@@ -86,29 +62,24 @@ fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn main() -> ExitCode {
-    let args = match parse(std::env::args().skip(1)) {
-        Ok(args) => args,
-        Err(fault) => {
-            eprintln!("error: {fault}\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
+    let args = Args::parse();
+    let (first, seeds) = args.seed.map_or((args.first, args.seeds), |seed| (seed, 1));
     let mut out = io::stdout().lock();
     let mut tally = Tally::default();
-    for seed in args.first..args.first.saturating_add(args.seeds) {
+    for seed in first..first.saturating_add(seeds) {
         let run = || storm::run(seed, None, args.trace);
         let Ok(outcome) = std::panic::catch_unwind(run) else {
             tally.findings.push((seed, "it panics".to_owned()));
             continue;
         };
         tally.add(&outcome);
-        if args.one && describe(&outcome, &mut out).is_err() {
+        if args.seed.is_some() && describe(&outcome, &mut out).is_err() {
             return ExitCode::FAILURE;
         }
     }
-    let printed = match args.one {
-        true => Ok(()),
-        false => write!(out, "{tally}"),
+    let printed = match args.seed {
+        Some(_) => Ok(()),
+        None => write!(out, "{tally}"),
     };
     ExitCode::from(u8::from(printed.is_err() || !tally.findings.is_empty()))
 }

@@ -20,7 +20,7 @@ fn bodies(frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 
 fn edge_frames() -> Vec<Vec<u8>> {
     let frames = words::edge_frames().into_iter();
-    frames.map(|(frame, _)| edge::written(&frame)).collect()
+    frames.map(|frame| edge::written(&frame)).collect()
 }
 
 fn flit_frames() -> Vec<Vec<u8>> {
@@ -67,9 +67,9 @@ pub(super) fn sealed() -> Vec<Vec<u8>> {
 /// Returns messages between PEs and the coordinator.
 pub(super) fn control() -> Vec<Vec<u8>> {
     let from_pe = from_pe().into_iter();
-    let from_pe = from_pe.map(|(word, _)| written(|out| word.put(out)));
+    let from_pe = from_pe.map(|word| written(|out| word.put(out)));
     let to_pe = to_pe().into_iter();
-    let to_pe = to_pe.map(|(word, _)| written(|out| word.put(out)));
+    let to_pe = to_pe.map(|word| written(|out| word.put(out)));
     bodies(from_pe.chain(to_pe).collect())
 }
 

@@ -21,57 +21,38 @@ pub fn hello() -> EdgeFrame {
 }
 
 /// Returns every kind of frame but the flit.
-pub fn edge_frames() -> Vec<(EdgeFrame, String)> {
+pub fn edge_frames() -> Vec<EdgeFrame> {
     let certificate = Certificate {
         lag: 5,
         stream: 1 << 40,
         packets: packets(),
     };
     let items = [
-        (Control::Wakeup { after: 9 }, "wakeup", "after: 9"),
-        (Control::Token, "token", ""),
-        (
-            Control::Certificate(certificate),
-            "certificate",
-            "lag: 5 stream: 1099511627776 packets { bytes: 9 count: 3 first: 2 largest: 4 }",
-        ),
-        (Control::Order { after: 200 }, "order", "after: 200"),
-        (Control::Receipt, "receipt", ""),
+        Control::Wakeup { after: 9 },
+        Control::Token,
+        Control::Certificate(certificate),
+        Control::Order { after: 200 },
+        Control::Receipt,
     ];
-    let items = items.map(|(item, name, fields)| {
-        let round = RoundId(u64::MAX);
-        let text = format!("{name} {{ round: 18446744073709551615 {fields} }}");
-        (EdgeFrame::Control { round, item }, text)
+    let items = items.map(|item| EdgeFrame::Control {
+        round: RoundId(u64::MAX),
+        item,
     });
     let others = [
-        (
-            hello(),
-            r#"hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300
-                secret: "0123456789abcdef0123456789abcdef" lane: 4 }"#,
-        ),
-        (
-            EdgeFrame::Probe(Probe {
-                flits: 16,
-                reply_flits: 4,
-                reply_flit_bytes: 65536,
-            }),
-            "probe { flits: 16 reply_flits: 4 reply_flit_bytes: 65536 }",
-        ),
-        (
-            EdgeFrame::ProbeReply {
-                received_ns: 1 << 60,
-                answered_ns: u64::MAX,
-            },
-            "probe_reply { received_ns: 1152921504606846976 answered_ns: 18446744073709551615 }",
-        ),
-        (
-            EdgeFrame::Departed {
-                at: Time(u64::MAX - 1),
-                joins: false,
-            },
-            "departed { at_ns: 18446744073709551614 }",
-        ),
+        hello(),
+        EdgeFrame::Probe(Probe {
+            flits: 16,
+            reply_flits: 4,
+            reply_flit_bytes: 65536,
+        }),
+        EdgeFrame::ProbeReply {
+            received_ns: 1 << 60,
+            answered_ns: u64::MAX,
+        },
+        EdgeFrame::Departed {
+            at: Time(u64::MAX - 1),
+            joins: false,
+        },
     ];
-    let others = others.map(|(frame, text)| (frame, text.to_owned()));
     items.into_iter().chain(others).collect()
 }

@@ -109,50 +109,14 @@ fn files() -> Payload {
     })
 }
 
-/// The text of an assignment, except for its collective and its payload.
-pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
-    flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
-    peers { pe: 2 listen: "127.0.0.1:2" }
-    peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
-    job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true
-    max_bits_per_second: 80000000
-    versions { message: 3 bytes: 9 state: 1 digest: "0123456789abcdef" }
-    versions { message: 1 bytes: 8 state: 18446744073709551615 }
-    lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1
-    down { latency_ns: 1 ns_per_byte: 2 } up { latency_ns: 3 ns_per_byte: 4 } } }
-    links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
-    links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
-/// The text of a payload made of files.
-pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
-    names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
-    lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp"
-    durability: DURABILITY_FILE }"#;
-
-/// The text of the times on the links of a PE.
-const PACE: &str = "pace { pacing: PACING_TURNS control_ns: 5
-    up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 }
-    below { reach_ns: 8 up { latency_ns: 9 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
-    below { reach_ns: 10 up { latency_ns: 11 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 ns_per_packet: 2 } }
-    port_ns_per_byte: 1.25 ahead_bytes: 12 }";
-
 /// Returns all messages of the coordinator.
-pub fn to_pe() -> Vec<(ToPe, String)> {
+pub fn to_pe() -> Vec<ToPe> {
     let lengths = vec![1, 0, 1 << 40];
-    let synthetic = "synthetic { lengths: 1 lengths: 0 lengths: 1099511627776 }";
-    let assigned = |collective, name: &str, payload, text: &str| {
-        let text = format!("assignment {{ {PLACE} collective: COLLECTIVE_{name} {text} }}");
-        (ToPe::Assignment(assignment(collective, payload)), text)
-    };
-    let (scatter, gather) = (Collective::Scatter, Collective::Gather);
+    let assigned = |collective, payload| ToPe::Assignment(assignment(collective, payload));
     let assignments = [
-        assigned(
-            scatter,
-            "SCATTER",
-            Payload::Synthetic { lengths },
-            synthetic,
-        ),
-        assigned(scatter, "SCATTER", files(), FILES),
-        assigned(gather, "GATHER", files(), FILES),
+        assigned(Collective::Scatter, Payload::Synthetic { lengths }),
+        assigned(Collective::Scatter, files()),
+        assigned(Collective::Gather, files()),
     ];
     let message = |destination, bytes| Message::between(PeId::ROOT, PeId(destination), bytes);
     let schedule = PeSchedule {
@@ -206,117 +170,67 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
     let round = RoundId(6);
     let reason = "P2 died".to_owned();
     let others = [
-        (
-            ToPe::ProbeEdge {
-                child: PeId(4),
-                budget_ns: 20_000_000,
+        ToPe::ProbeEdge {
+            child: PeId(4),
+            budget_ns: 20_000_000,
+        },
+        ToPe::Prepare(prepare),
+        ToPe::CheckPrefixes {
+            prefixes: vec![Prefix {
+                message: MessageId(1 << 40),
+                bytes: 9,
+            }],
+        },
+        ToPe::MeasureFiles,
+        ToPe::MeasureHost { encrypted: true },
+        ToPe::ReadClock,
+        ToPe::Trigger { round, at_ns: 8 },
+        ToPe::Collect { round },
+        ToPe::Stop { over: false },
+        ToPe::Stop { over: true },
+        ToPe::Abort { round, reason },
+        ToPe::Ping { look: true },
+        ToPe::Welcome(Welcome {
+            cluster: 7,
+            secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
+            listen: "198.18.0.3".to_owned(),
+            timeouts: Timeouts {
+                heartbeat: Duration::from_nanos(1),
+                silence: Duration::from_nanos(2),
+                handshake: Duration::from_nanos(3),
+                connect: Duration::from_nanos(4),
+                write: Duration::from_nanos(5),
+                disk: Duration::from_nanos(6),
             },
-            "probe_edge { child: 4 budget_ns: 20000000 }",
-        ),
-        (
-            ToPe::Prepare(prepare),
-            "prepare { rounds: 100 schedule { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3
-             flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
-             child_ranks: 1 child_ranks: 0
-             sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
-             packet_bytes: 64 packet_bytes: 150
-             receives { id: 2 destination: 2 bytes: 8 }
-             all_ports: true in_turns: true in_any_order: true polls_before_sleep: true hops { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
-             PACE }
-             lanes { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3 flit_bytes: 4096
-             subtree_messages: 5 child_messages: 3 child_messages: 1
-             sends { id: 3 destination: 3 bytes: 3 }
-             PACE }
-             prefixes: 3 prefix_bytes: 7 }",
-        ),
-        (
-            ToPe::CheckPrefixes {
-                prefixes: vec![Prefix {
-                    message: MessageId(1 << 40),
-                    bytes: 9,
-                }],
-            },
-            "check_prefixes { messages: 1099511627776 bytes: 9 }",
-        ),
-        (ToPe::MeasureFiles, "measure_files { }"),
-        (
-            ToPe::MeasureHost { encrypted: true },
-            "measure_host { encrypted: true }",
-        ),
-        (ToPe::ReadClock, "read_clock { }"),
-        (ToPe::Trigger { round, at_ns: 8 }, "trigger { round: 6 at_ns: 8 }"),
-        (ToPe::Collect { round }, "collect { round: 6 }"),
-        (ToPe::Stop { over: false }, "stop { }"),
-        (ToPe::Stop { over: true }, "stop { over: true }"),
-        (
-            ToPe::Abort { round, reason },
-            r#"abort { round: 6 reason: "P2 died" }"#,
-        ),
-        (ToPe::Ping { look: true }, "ping { look: true }"),
-        (
-            ToPe::Welcome(Welcome {
-                cluster: 7,
-                secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
-                listen: "198.18.0.3".to_owned(),
-                timeouts: Timeouts {
-                    heartbeat: Duration::from_nanos(1),
-                    silence: Duration::from_nanos(2),
-                    handshake: Duration::from_nanos(3),
-                    connect: Duration::from_nanos(4),
-                    write: Duration::from_nanos(5),
-                    disk: Duration::from_nanos(6),
-                },
-            }),
-            r#"welcome { cluster: 7 secret: "0123456789abcdef0123456789abcdef"
-             listen: "198.18.0.3" timeouts { heartbeat_ns: 1 silence_ns: 2 handshake_ns: 3
-               connect_ns: 4 write_ns: 5 disk_ns: 6 } }"#,
-        ),
-        (
-            ToPe::Refusal {
-                reason: "P9 is none".to_owned(),
-            },
-            r#"refusal { reason: "P9 is none" }"#,
-        ),
-        (
-            ToPe::Run(Run {
-                words: vec!["wc".into(), OsString::from_vec(b"\xff w".to_vec())],
-                work: "/w".into(),
-                pes: 8,
-                time_limit_ns: 3_000_000_000,
-                shard: OsString::from_vec(b"\xfe".to_vec()),
-                home: Some(PeId(2)),
-                linked: true,
-            }),
-            r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 time_limit_ns: 3000000000
-                shard: "\376" home: 2 linked: true }"#,
-        ),
-        (
-            ToPe::Clear {
-                work: "/w".into(),
-                gathered: "/o/w".into(),
-            },
-            r#"clear { work: "/w" gathered: "/o/w" }"#,
-        ),
-        (
-            ToPe::ListShards {
-                input: "/in".into(),
-                output: "/out".into(),
-            },
-            r#"list_shards { input: "/in" output: "/out" }"#,
-        ),
-        (
-            ToPe::PlaceResults(PlaceResults {
-                gathered: "/o/w".into(),
-                output: "/o".into(),
-                from: vec!["p1/a".into(), "p2".into()],
-                to: vec!["a".into(), "p2.failed".into()],
-                replace: true,
-                obsolete: vec!["a.failed".into(), OsString::new()],
-            }),
-            r#"place_results { gathered: "/o/w" output: "/o" from: "p1/a" from: "p2" to: "a"
-                to: "p2.failed" replace: true obsolete: "a.failed" obsolete: "" }"#,
-        ),
+        }),
+        ToPe::Refusal {
+            reason: "P9 is none".to_owned(),
+        },
+        ToPe::Run(Run {
+            words: vec!["wc".into(), OsString::from_vec(b"\xff w".to_vec())],
+            work: "/w".into(),
+            pes: 8,
+            time_limit_ns: 3_000_000_000,
+            shard: OsString::from_vec(b"\xfe".to_vec()),
+            home: Some(PeId(2)),
+            linked: true,
+        }),
+        ToPe::Clear {
+            work: "/w".into(),
+            gathered: "/o/w".into(),
+        },
+        ToPe::ListShards {
+            input: "/in".into(),
+            output: "/out".into(),
+        },
+        ToPe::PlaceResults(PlaceResults {
+            gathered: "/o/w".into(),
+            output: "/o".into(),
+            from: vec!["p1/a".into(), "p2".into()],
+            to: vec!["a".into(), "p2.failed".into()],
+            replace: true,
+            obsolete: vec!["a.failed".into(), OsString::new()],
+        }),
     ];
-    let others = others.map(|(word, text)| (word, text.replace("PACE", PACE)));
     assignments.into_iter().chain(others).collect()
 }

@@ -31,32 +31,6 @@ fn entries_that_belong_to_no_pe() {
     }
 }
 
-#[test]
-fn an_input_that_is_not_there_or_no_directory() {
-    for operation in ["scatter", "gather"] {
-        let dir = with_input();
-        refused_each_in(
-            &dir,
-            &format!("{operation} --tree path:4 --output @/output --input"),
-            "
-            @/none | --input | /none | No such file
-            @/input/p1/file | --input | /input/p1/file: it is a file; | give a folder
-        ",
-        );
-    }
-    refused_each_in(
-        &with_input(),
-        "",
-        "
-        scatter -n 1 --input @/input/p1/file --output @/o | divide it with --lines, --blocks SIZE or --split N
-        scatter --input @/input/p1/file --output @/o | divide it with --lines, --blocks SIZE or --split N
-        gossip -n 1 --input @/input/p1/file --output @/o | give a folder in which p1 is the message of P1
-        exchange -n 1 --input @/input/p1/file --output @/o | in which p1/p2 is the message of P1 for P2
-        map --input @/input/p1/file --output @/o -- cat | it is a file; give a folder of shards
-    ",
-    );
-}
-
 /// The error names the reason why the input does not give the number of PEs.
 #[test]
 fn an_input_that_names_no_pe() {

@@ -30,17 +30,6 @@ fn refused_in(dir: &Folder, line: &str, causes: &[&str]) {
     assert_same(&before, &snapshot(dir));
 }
 
-#[track_caller]
-fn refused(line: &str, causes: &[&str]) {
-    refused_in(&scratch(), line, causes);
-}
-
-/// Checks with [`refused`] that each command of a table is refused for its causes.
-#[track_caller]
-fn refused_each(command: &str, table: &str) {
-    refused_each_in(&scratch(), command, table);
-}
-
 /// Checks with [`refused_in`] that each command of a table is refused for its causes.
 #[track_caller]
 fn refused_each_in(dir: &Folder, command: &str, table: &str) {
@@ -69,6 +58,13 @@ fn a_good_command_launches_and_writes() {
     assert!(dir.join("output").is_dir());
 }
 
+/// The commands that fail whatever is on the disk: each operation and each option that cannot be had, and what the
+/// error says. `@/input` has a folder for each of three PEs.
+#[test]
+fn each_command_of_the_table_is_refused_for_its_causes() {
+    refused_each_in(&with_input(), "", include_str!("refused.txt"));
+}
+
 #[test]
 fn all_faults_of_a_command_are_listed_at_once() {
     let dir = with_input();
@@ -86,13 +82,4 @@ fn a_fault_of_the_algorithm_hides_no_other() {
     fill(&dir.join("input/p77"), 1);
     let line = format!("gather --tree star:4 --algorithm shoulder-tap {TO_OUTPUT}");
     refused_in(&dir, &line, &["P0 has 3 children", "`p77`"]);
-    let line = "gather --tree star:4 --algorithm shoulder-tap --lengths 1,2";
-    refused(line, &["P0 has 3 children", "3 needed"]);
-}
-
-/// An error of the shape does not hide that of the flit size.
-#[test]
-fn a_fault_in_a_value_hides_no_other() {
-    let line = "scatter --tree ring:4 --size much --flit-size big";
-    refused(line, &["`ring`", "`much`", "`big`"]);
 }

@@ -2,7 +2,7 @@
 
 use flitcast_tests::{Folder, rows, scratch};
 
-use super::{refused, refused_each, refused_each_in, refused_in};
+use super::{refused_each_in, refused_in};
 
 /// A profile up to its edges.
 const HEAD: &str = r#"
@@ -71,20 +71,8 @@ fn a_profile_with_encryption_is_for_encryption() {
 fn each_fault_is_refused_with_its_line() {
     for [from, to, causes] in rows(
         r"
-        version = 1 | version = 7 | toml:2:11: version `7`: this flitcast reads version 1
-        version = 1 | | there is no version
         [0, 1] | [0, 0] | toml:5: .. P2's parent is P0, here it is P1
-        [0, 1] | [0, 1, 2] | toml:5: .. with 4 PEs, and this tree has 3
-        child = 2 | child = 1 | toml:34:1: the edge to P1 stands in line 23 already .. edge to P2
         = 30000 | = -1 | toml:10:11: wake_ns in host must be a number from 0 .. not `-1`
-        = 30000 | = nan | toml:10: .. not `nan`
-        = 30000 | = inf | toml:10: .. not `inf`
-        [0.2, 0.2, 0.2] | [0, 0, 0] | toml:28: .. toml:32: .. from 0.001 .. not `0`
-        [20, 19, 21] | [1e9, 19, 1e9] | toml:27: .. from 0 to 60000000 .. not `1e9`
-        [20, 19, 21] | [20, 21, 22] | toml:27: .. 20 does not lie between 21 and 22
-        [fit] | speed = 3\n[fit] | toml:19:1: unknown key `speed` .. wake_ns
-        flit_bytes = 65536 | | `flit_bytes` is missing
-        pacing = | encrypted = 1\npacing = | toml:7:13: encrypted must be true or false, not `1`
         [host] | [host | toml:8:
     ",
     ) {
@@ -100,52 +88,10 @@ fn each_fault_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_missing_edge_is_named() {
-    let dir = scratch();
-    dir.put("profile.toml", [HEAD, &edge(1)].concat());
-    refused_in(&dir, GATHER, &["nothing is said of the edge to P2"]);
-}
-
-#[test]
-fn a_profile_that_cannot_be_read() {
-    refused_each(
-        "gather --tree path:3 --size 1 --profile",
-        "
-        @/profile.toml | cannot read the profile | No such file
-        @ | cannot read the profile | directory
-    ",
-    );
-}
-
-#[test]
 fn a_fault_of_the_profile_hides_no_other() {
     let dir = with("= 30000", "= -1");
     let line = format!("{GATHER} --flit-size 1").replace("--size 1 ", "--size much ");
     refused_in(&dir, &line, &["wake_ns", "`much`", "--flit-size"]);
-}
-
-#[test]
-fn calibrations_that_cannot_be() {
-    refused_each(
-        "calibrate --tree",
-        "
-        path:1 | P0 alone | no edge
-        nothing:3 --seconds soon | `nothing` | --seconds soon
-    ",
-    );
-    for seconds in ["0", "-1", "nan", "inf", "1e9"] {
-        let line = format!("calibrate --tree path:2 --seconds={seconds}");
-        refused(&line, &["--seconds", "from 0.5 to 600"]);
-    }
-    refused_each(
-        "calibrate",
-        "
-        --tree path:2 --output @ | --output | is a directory
-        --tree path:2 --output @/a/b | --output | /a: No such file
-        --tree path:2 --flit-size 1 | --flit-size
-        | --tree
-    ",
-    );
 }
 
 /// The costs of a step, a hop and a flit of a gossip are those of a message, both ends of an edge and
@@ -169,6 +115,4 @@ fn a_gossip_is_planned_for_what_was_calibrated() {
         @/profile.toml --td 3 | cannot be used with '--td <TIME>'
     ",
     );
-    let line = "plan gossip --tree path:3 --lengths equal:1 --profile x";
-    refused(line, &["--profile is for a gossip on a --network"]);
 }

@@ -140,6 +140,9 @@ fn log_lines_have_names() {
     let mut names: Vec<Value> = Vec::new();
     for line in done.stderr.lines() {
         let line: Value = serde_json::from_str(line).expect("it is an object");
+        let target = line["target"].as_str().unwrap_or_default();
+        let is_from_a_pe = target.starts_with("flitcast_node");
+        assert!(!is_from_a_pe || line["span"].is_object(), "{line}");
         if line["span"]["pe"] == "P3" {
             names.push(line["span"]["pe_name"].clone());
         }

@@ -1,16 +1,12 @@
 //! Gathering compared with the optimal schedule: every tree of up to 6 PEs, lengths from {0, 1, 2,
 //! 5}.
 //!
-//! `cargo test -p flitcast-tests --release --test suite exhaustive:: -- --nocapture` prints
-//! how far the algorithms are above it; deploy/runs/2026-11-20-exhaustive keeps it.
+//! `deploy/runs/2026-11-20-exhaustive` has the distances from the optimum.
 
 mod optimum;
-mod report;
 mod states;
 mod wave;
 
-use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
@@ -21,22 +17,6 @@ use flitcast_proto::items::Control;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::shoulder_tap;
 use flitcast_tests::every;
-use report::Comparison;
-
-/// Maximum number of PEs of trees whose cases are written to a file: the cases of the next size
-/// fill megabytes.
-const MOST_PES_IN_CSV: usize = 5;
-
-/// The names of comparisons, in the order of [`Case::compared`].
-const COMPARED: [&str; 7] = [
-    "pipelined certification over the optimum",
-    "pipelined certification over 2B + the optimum",
-    "pipelined certification over the fastest collection of certificates + the optimum",
-    "serial certification over the optimum",
-    "serial certification over 2n + the optimum",
-    "Shoulder-Tap over the optimum (paths)",
-    "the optimum over bounds::gather_steps",
-];
 
 /// The results for one tree and its lengths. Times are in steps.
 struct Case {
@@ -115,20 +95,6 @@ impl Case {
         assert!(shoulder_tap <= self.optimum + null_end, "{name}");
     }
 
-    /// Returns the compared times, each with its base.
-    fn compared(&self) -> [Option<[u64; 2]>; 7] {
-        let (optimum, serial, pipelined) = (self.optimum, &self.serial, &self.pipelined);
-        [
-            Some([pipelined.time, optimum]),
-            Some([pipelined.time, pipelined.synchronised + optimum]),
-            Some([pipelined.time, self.wave + optimum]),
-            Some([serial.time, optimum]),
-            Some([serial.time, serial.synchronised + optimum]),
-            self.shoulder_tap.map(|steps| [steps, optimum]),
-            Some([optimum, self.bound]),
-        ]
-    }
-
     /// Returns the parents of P1.. and the lengths L_1.., as digits.
     fn digits(&self) -> (String, String) {
         let parents = self.tree.pes().filter_map(|pe| self.tree.parent(pe));
@@ -142,17 +108,6 @@ impl Case {
         let (parents, lengths) = self.digits();
         let (optimum, pipelined) = (self.optimum, self.pipelined.time);
         format!("parents {parents} lengths {lengths}: optimum {optimum}, pipelined {pipelined}")
-    }
-
-    fn csv(&self) -> String {
-        let (parents, lengths) = self.digits();
-        let (bound, optimum, wave, serial) =
-            (self.bound, self.optimum, self.wave, self.serial.time);
-        let Certified { time, synchronised } = self.pipelined;
-        let tap = self
-            .shoulder_tap
-            .map_or(String::new(), |steps| steps.to_string());
-        format!("{parents},{lengths},{bound},{optimum},{wave},{serial},{synchronised},{time},{tap}")
     }
 }
 
@@ -172,32 +127,11 @@ fn branch_and_bound_finds_what_brute_force_finds() {
 
 #[test]
 fn no_gather_is_faster_than_the_best_schedule() {
-    let mut comparisons = COMPARED.map(Comparison::new);
-    let mut csv = String::from(
-        "parents,lengths,bound,optimum,fastest_wave,serial,two_b,pipelined,shoulder_tap\n",
-    );
-
     for pes in 2..=6 {
         for tree in every::trees(pes) {
             for flits in every::flits(pes).filter(|flits| flits.iter().any(|&own| own > 0)) {
-                let case = Case::of(&tree, flits);
-                case.check();
-                for (comparison, times) in comparisons.iter_mut().zip(case.compared()) {
-                    if let Some([steps, base]) = times {
-                        comparison.add(pes, steps, base, || case.name());
-                    }
-                }
-                if pes <= MOST_PES_IN_CSV {
-                    writeln!(csv, "{}", case.csv()).unwrap();
-                }
+                Case::of(&tree, flits).check();
             }
         }
     }
-
-    for comparison in comparisons {
-        print!("{comparison}");
-    }
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exhaustive.csv");
-    std::fs::write(&file, csv).unwrap();
-    println!("\ncase by case: {}", file.display());
 }

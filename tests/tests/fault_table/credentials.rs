@@ -1,9 +1,7 @@
-//! Row 23: processes with a false identity.
+//! Row 23: processes with a false identity. `join` and `security` have certificates that are not good.
 
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Register};
@@ -11,65 +9,21 @@ use flitcast_proto::wire::edge::{EdgeFrame, Hello};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_tests::edge::Edge;
 use flitcast_tests::impostor::{Stage, spoken};
-use flitcast_tests::{Finished, Folder, scratch, start};
-use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+use flitcast_tests::{scratch, start};
 
 use crate::hostile::hung_up;
 use crate::{alone, served, timed};
-
-/// Credentials for three PEs, some of which a test spoils.
-struct Credentials(Folder);
-
-impl Credentials {
-    #[track_caller]
-    fn new() -> Credentials {
-        let dir = scratch();
-        dir.run("ca init @/ca --pes 3").ok();
-        Credentials(dir)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join("ca").join(name)
-    }
-
-    #[track_caller]
-    fn gather(&self) -> Finished {
-        self.0
-            .run("gather --tree path:3 --size 1KiB --credentials @/ca")
-    }
-
-    /// Runs a gather with them, which must fail with these words about P2.
-    #[track_caller]
-    fn refused(&self, case: &str, told: &str) {
-        let finished = timed("23", case, Some(2.0), || self.gather());
-        finished.fails(1, &["the cluster did not come up: P2 ended", told]);
-    }
-}
-
-#[track_caller]
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).expect("it is there")
-}
-
-#[test]
-fn row_23_a_certificate_of_another_authority() {
-    let _alone = alone();
-    let (folder, other) = (Credentials::new(), Credentials::new());
-    for name in ["p2.pem", "p2.key"] {
-        std::fs::copy(other.file(name), folder.file(name)).expect("it can be");
-    }
-    let told = "/ca/p2.pem: the certificate was issued by another authority";
-    folder.refused("a certificate of another authority", told);
-}
 
 /// No neighbour has a certificate that the PE with both authorities trusts.
 #[test]
 fn row_23_a_process_of_another_authority() {
     let _alone = alone();
-    let (folder, other) = (Credentials::new(), Credentials::new());
-    let dir = &folder.0;
+    let (dir, other) = (scratch(), scratch());
+    for dir in [&dir, &other] {
+        dir.run("ca init @/ca --pes 2").ok();
+    }
     // It finds the assigned credentials elsewhere.
-    let (from, to) = (folder.0.display(), other.0.display());
+    let (from, to) = (dir.display(), other.display());
     let text = format!("from={from} to={to}\nexec \"${{@/#$from/$to}}\"\n");
     let script = dir.put("elsewhere", text);
     let text = format!(
@@ -87,43 +41,6 @@ fn row_23_a_process_of_another_authority() {
         "cannot reach the coordinator at 127.0.0.1:",
         "the certificate was issued by another authority",
     ]);
-}
-
-#[test]
-fn row_23_an_expired_certificate() {
-    let _alone = alone();
-    const DAY: Duration = Duration::from_secs(24 * 3600);
-    let folder = Credentials::new();
-    let key = KeyPair::from_pem(&read(&folder.file("ca.key"))).expect("it is one");
-    let mut authority = CertificateParams::default();
-    let name = "Flitcast cluster authority";
-    authority.distinguished_name.push(DnType::CommonName, name);
-    let authority = Issuer::new(authority, key);
-    let mut params = CertificateParams::new(vec!["p2.flitcast.internal".to_owned()]);
-    let params = params.as_mut().expect("it is a name");
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.not_before = (SystemTime::now() - 9 * DAY).into();
-    params.not_after = (SystemTime::now() - 2 * DAY).into();
-    let key = KeyPair::from_pem(&read(&folder.file("p2.key"))).expect("it is one");
-    let expired = params.signed_by(&key, &authority).expect("it can be");
-    std::fs::write(folder.file("p2.pem"), expired.pem()).expect("it can be");
-    let told = "/ca/p2.pem: the certificate expired on 20";
-    folder.refused("an expired certificate", told);
-    // With a new certificate, the run succeeds.
-    folder.0.run("ca issue @/ca p2").ok();
-    folder.gather().ok();
-}
-
-#[test]
-fn row_23_the_certificate_of_another_pe() {
-    let _alone = alone();
-    let folder = Credentials::new();
-    for end in ["pem", "key"] {
-        let [from, to] = ["p1", "p2"].map(|pe| folder.file(&format!("{pe}.{end}")));
-        std::fs::copy(from, to).expect("it can be");
-    }
-    let told = "/ca/p2.pem: the certificate is for P1, not for P2";
-    folder.refused("the certificate of another PE", told);
 }
 
 #[test]

@@ -1,50 +1,51 @@
 //! Rows 1, 2, 9 and 10: processes that end.
 
-use flitcast_tests::{Report, hosts, scratch, start};
+use flitcast_tests::{Folder, hosts, scratch, start};
 use rustix::process::Signal;
 
 use crate::{alone, endless, failing, timed, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
-const SCATTER: &str = "scatter --tree kary:2:7 --size 400GiB --format json";
 
-#[test]
-fn row_01_a_leaf_is_killed() {
-    let _alone = alone();
-    for (line, case) in [(GATHER, "mid-gather"), (SCATTER, "mid-scatter")] {
-        let case = format!("SIGKILL a leaf, {case}");
-        let finished = failing("1", &case, Some(1.0), endless(words(line)), |running| {
-            running.pe(3).signal(Signal::KILL);
-        });
-        finished.says(&["error: P3 was killed by signal 9", "child of P1", "400 GiB"]);
-        let report = finished.report();
-        assert_eq!(report.number("/error/pe"), 3);
-        assert_eq!(report.value("/error/phase"), "round");
-        assert!(report.list("/error/below").is_empty());
-        assert_address(&report);
-    }
-}
-
+/// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, each with its case.
 #[track_caller]
-fn assert_address(report: &Report) {
-    let address = report.value("/error/address").as_str().expect("it is told");
-    assert!(address.starts_with("127.0.0.1:"), "{address}");
+pub fn both_guards(dir: &Folder) -> Vec<(String, String)> {
+    dir.run("ca init @/ca --pes 7").ok();
+    let scatter = GATHER.replace("gather", "scatter");
+    let plain = [("gather", GATHER), ("scatter", &scatter)];
+    let plain = plain.map(|(case, line)| (case.to_owned(), line.to_owned()));
+    let credentials = dir.shown("ca");
+    let guarded = plain.each_ref().map(|(case, line)| {
+        (
+            format!("{case}, TLS"),
+            format!("{line} --credentials {credentials}"),
+        )
+    });
+    plain.into_iter().chain(guarded).collect()
 }
 
+/// A leaf, and a PE that has others below it.
 #[test]
-fn row_02_an_interior_pe_is_killed() {
+fn row_01_and_02_a_pe_is_killed() {
     let _alone = alone();
-    for line in [GATHER, SCATTER] {
-        let case = format!("SIGKILL an interior PE, {}", &line[..7].trim());
-        let finished = failing("2", &case, Some(1.0), endless(words(line)), |running| {
-            running.pe(1).signal(Signal::KILL);
-        });
-        let cut_off = "cut off with it: P3, P4\n";
-        finished.says(&["error: P1 was killed by signal 9", cut_off, "child of P0"]);
-        let report = finished.report();
-        assert_eq!(report.list("/error/below"), [3, 4]);
-        assert_eq!(report.number("/error/parent"), 0);
-        assert_address(&report);
+    for (case, line) in both_guards(&scratch()) {
+        for (row, pe, told, below) in [
+            ("1", 3, "child of P1", &[][..]),
+            ("2", 1, "cut off with it: P3, P4\n", &[3, 4]),
+        ] {
+            let case = format!("SIGKILL P{pe}, {case}");
+            let finished = failing(row, &case, Some(1.0), endless(words(&line)), |running| {
+                running.pe(pe).signal(Signal::KILL);
+            });
+            let cause = format!("error: P{pe} was killed by signal 9");
+            finished.says(&[&cause, told, "400 GiB"]);
+            let report = finished.report();
+            assert_eq!(report.number("/error/pe"), u64::from(pe));
+            assert_eq!(report.value("/error/phase"), "round");
+            assert_eq!(report.list("/error/below"), below);
+            let address = report.value("/error/address").as_str().expect("it is told");
+            assert!(address.starts_with("127.0.0.1:"), "{address}");
+        }
     }
 }
 

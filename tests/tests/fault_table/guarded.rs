@@ -1,53 +1,10 @@
-//! Rows 1, 2, 3, 14 and 15 with TLS on every connection.
+//! Rows 14 and 15 with TLS on every connection. Rows 1 to 3 have it in `deaths` and `silence`.
 
+use flitcast_tests::Finished;
 use flitcast_tests::joining::Joining;
 use flitcast_tests::tap::{Fault, Tap};
-use flitcast_tests::{Finished, Folder, scratch};
-use rustix::process::Signal;
 
-use crate::{alone, endless, failing, words};
-
-/// Certificates for seven PEs, and the lines of a run with them.
-fn guarded(dir: &Folder) -> [String; 2] {
-    dir.run("ca init @/ca --pes 7").ok();
-    let folder = dir.shown("ca");
-    ["gather", "scatter"].map(|operation| {
-        format!("{operation} --tree kary:2:7 --size 400GiB --credentials {folder}")
-    })
-}
-
-#[test]
-fn row_01_and_02_over_tls_a_pe_is_killed() {
-    let _alone = alone();
-    let dir = scratch();
-    for line in guarded(&dir) {
-        for (row, pe, told) in [
-            ("1", 3, "child of P1"),
-            ("2", 1, "cut off with it: P3, P4\n"),
-        ] {
-            let case = format!("TLS: SIGKILL P{pe}, {}", &line[..7].trim());
-            let finished = failing(row, &case, Some(1.0), endless(words(&line)), |running| {
-                running.pe(pe).signal(Signal::KILL);
-            });
-            let cause = format!("error: P{pe} was killed by signal 9");
-            finished.says(&[&cause, told, "400 GiB"]);
-        }
-    }
-}
-
-#[test]
-fn row_03_over_tls_a_pe_is_stopped() {
-    let _alone = alone();
-    let dir = scratch();
-    for (line, pe) in guarded(&dir).iter().zip([1, 6]) {
-        let case = format!("TLS: SIGSTOP P{pe}, {}", &line[..7].trim());
-        let finished = failing("3", &case, Some(3.5), endless(words(line)), |running| {
-            running.pe(pe).signal(Signal::STOP);
-        });
-        let cause = format!("error: P{pe} has been silent for 3.0 s\n");
-        finished.says(&[&cause, "when: round 1 of the "]);
-    }
-}
+use crate::{alone, failing};
 
 /// Runs a gather over P0 - P1 - P2 with this fault on the lower edge during the round.
 #[track_caller]

@@ -1,4 +1,4 @@
-//! Rows 14 to 17, 19 and 22: messages that no correct PE sends.
+//! Rows 14 to 17, 19, 21 and 22: messages that no correct PE sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::edge::{Edge, is_flit, written};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::peak_memory_kib;
-use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
+use flitcast_tests::relay::{Frames, OnUp, OneFrame, Twice, relay};
 use flitcast_tests::{Finished, start};
 
 use crate::{alone, measured, served, timed};
@@ -51,7 +51,7 @@ fn on_first_flit(change: impl FnOnce(&mut Vec<u8>) -> bool + Send + 'static) -> 
 #[test]
 fn row_14_one_bit_is_flipped() {
     let _alone = alone();
-    // Bits in the payload of the first flit, and in all of the bytes before it: every eleventh,
+    // Bits in the payload of the first flit, and in all of the bytes before it: every 23rd,
     // which covers all positions in a byte. (`wire/seal.rs` has its own test, of every bit.)
     let mut prefix = Vec::new();
     let message = flitcast_proto::items::Message::between(PeId(2), PeId::ROOT, 10_000);
@@ -60,7 +60,7 @@ fn row_14_one_bit_is_flipped() {
     // The checksum covers the start of the payload; the digest covers the rest.
     let digested = 12_345..;
     let mut slowest = [Duration::ZERO; 2];
-    let of_header = (0..header * 8).step_by(11).map(|bit| (bit, false));
+    let of_header = (0..header * 8).step_by(23).map(|bit| (bit, false));
     let of_payload = [0, 1, 12_345, 31_999];
     let of_payload = of_payload.map(|bit| (header * 8 + bit, digested.contains(&bit)));
     for (bit, is_payload) in of_header.chain(of_payload) {
@@ -92,7 +92,7 @@ fn row_14_one_bit_is_flipped() {
 fn row_14_one_bit_of_a_control_item_is_flipped() {
     let _alone = alone();
     let mut slowest = Duration::ZERO;
-    for bit in (LENGTH_BYTES * 8..).step_by(21).take(9) {
+    for bit in (LENGTH_BYTES * 8..).step_by(35).take(5) {
         let line = "--algorithm certification --lengths 0,10000 --rounds 2";
         let flip = OneFrame {
             is_flit: false,
@@ -134,6 +134,21 @@ fn row_16_a_frame_declares_four_gibibytes() {
     measured("16", "a length of 0xFFFFFFFF", Some(1.0), took);
     let told = "a frame of 4294967295 bytes is announced; the limit is ";
     finished.fails(1, &[told]);
+}
+
+/// At P0 and at P2, in all of their roles in a gather. The storm doubles the frames of every algorithm.
+#[test]
+fn row_21_every_frame_comes_twice() {
+    let _alone = alone();
+    for line in [FLITS, "--algorithm certification --lengths 0,100000"] {
+        let (finished, took) = gather_through(&format!("{line} --rounds 2"), Twice);
+        measured("21", "every frame twice, then done", None, took);
+        let report = finished.ok().report();
+        report.assert_all_arrived();
+        // In each round a call or a certificate, an order, the flits of the message, its receipt.
+        let dropped = report.number("/round/repeated_frames");
+        assert!(dropped >= 8, "{dropped}");
+    }
 }
 
 /// In the second round, all frames of the first are repeated.

@@ -13,7 +13,6 @@ mod credentials;
 mod crowds;
 mod deaths;
 mod disks;
-mod doubled;
 mod flood;
 mod full;
 mod guarded;
@@ -105,6 +104,13 @@ fn slack() -> f64 {
             .expect("FLITCAST_BOUNDS is `exact` or a number"),
         Err(_) => 5.0,
     }
+}
+
+/// Returns the median of three measurements.
+fn median_of_three(measure: impl FnMut() -> f64) -> f64 {
+    let mut three: Vec<f64> = std::iter::repeat_with(measure).take(3).collect();
+    three.sort_by(f64::total_cmp);
+    three[1]
 }
 
 /// Prints a line of the table.

@@ -8,18 +8,21 @@ use flitcast_tests::{hosts, scratch, start};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
+use crate::deaths::both_guards;
 use crate::{alone, beside, endless, failing, served, timed, words};
 
 #[test]
 fn row_03_a_pe_is_stopped() {
     let _alone = alone();
-    for (line, pe) in [
-        ("gather --tree kary:2:7 --size 400GiB", 1),
-        ("scatter --tree kary:2:7 --size 400GiB", 6),
-        ("gather --tree path:4 --size 400GiB", 0),
-    ] {
-        let case = format!("SIGSTOP P{pe}, {}", &line[..7].trim());
-        let finished = failing("3", &case, Some(3.5), endless(words(line)), |running| {
+    let dir = scratch();
+    let root = (
+        "gather".to_owned(),
+        "gather --tree path:4 --size 400GiB".to_owned(),
+    );
+    let lines = both_guards(&dir).into_iter().zip([1, 6, 1, 6]);
+    for ((case, line), pe) in lines.chain([(root, 0)]) {
+        let case = format!("SIGSTOP P{pe}, {case}");
+        let finished = failing("3", &case, Some(3.5), endless(words(&line)), |running| {
             running.pe(pe).signal(Signal::STOP);
         });
         let cause = format!("error: P{pe} has been silent for 3.0 s\n  where: P{pe}, process ");

@@ -192,7 +192,7 @@ type Streams = BTreeMap<usize, Vec<(usize, u64)>>;
 pub fn replay_certified(plan: &Value) -> u64 {
     let (parents, lengths) = (parents(plan), lengths(plan));
     let (setup, cap) = (ticks(plan, "setup"), number(plan, "cap"));
-    let control = setup + FLIT;
+    let control = ticks(plan, "control_time");
     let of_pe = |key: &str| -> BTreeMap<usize, &Value> {
         let all = list(plan, key).iter();
         all.map(|one| (number(one, "pe") as usize, one)).collect()

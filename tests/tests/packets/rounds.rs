@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same, assert_same_below, fill, snapshot};
-use flitcast_tests::{Report, refused_each, reported, scratch};
+use flitcast_tests::{Report, reported, scratch};
 
 const TREES: [(&str, usize); 3] = [("path:5", 5), ("star:4", 4), ("random:7:3", 7)];
 const PACKETS: [&str; 4] = ["1", "3", "7KiB", "auto"];
@@ -97,30 +97,4 @@ fn short_messages_share_packets() {
     assert!(mixed.number("/packets/count") < 15, "{packets}");
     let (packed, usual) = ("/packets/predicted_us", "/packets/usual_us");
     assert!(mixed.float(packed) < mixed.float(usual), "{packets}");
-}
-
-#[test]
-fn what_cannot_go_in_such_packets_is_refused() {
-    refused_each(
-        "scatter --tree star:4 --size 3MiB",
-        "
-        --packets 0 | --packets 0: a message goes in one packet at least
-        --packets 2MiB | 64 B to 1 MiB
-        --packets few | neither auto, nor mixed, nor a COUNT
-        --packets 2 | at least 3 packets
-        --packets 1000000 | at most 49152
-        --packets 4 --flit-size 1KiB | both define the size of flits
-        --packets 4 --algorithm auto | --packets is for one algorithm
-        --packets 4 --algorithm linear | not for scatter by linear
-    ",
-    );
-    refused_each(
-        "",
-        "
-        gather --tree star:4 --size 1KiB --packets mixed | --packets mixed is for a scatter by fdf
-        scatter --tree star:4 --size 1KiB --packets mixed --order fdf | --packets mixed is for a scatter by fdf
-        gossip --tree star:4 --packets 4 --size 1MiB | not for gossip by flood: --flit-size
-        exchange --tree star:4 --packets 4 --lengths equal:1MiB | not for exchange by tree: --flit-size
-    ",
-    );
 }

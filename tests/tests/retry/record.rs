@@ -3,8 +3,6 @@
 
 use std::fs;
 
-use flitcast_tests::{rows, run};
-
 use super::{Files, edit};
 
 /// Returns the files of a scatter that failed, and left a record.
@@ -46,8 +44,6 @@ fn a_damaged_record_is_refused_line_by_line() {
 
     fs::write(&record, &whole[..whole.len() / 2]).expect("it can be written");
     files.resume("").with_code(2);
-    let missing = run("resume /no/such/record".split(' '));
-    missing.fails(2, &["cannot read the record of a round /no/such/record"]);
 }
 
 #[test]
@@ -63,20 +59,4 @@ fn what_does_not_agree_with_the_record_is_told_at_once() {
     ]);
     let refused = files.resume("--retry x --timeouts y=1s");
     refused.fails(2, &["--retry: `x` is no", "--timeouts: `y=1s`"]);
-}
-
-#[test]
-fn a_number_of_retries_that_there_cannot_be_is_refused() {
-    for [retry, rounds, expected] in rows(
-        "
-        17 | 1 | --retry: `17` is not an integer from 0 to 16
-        once | 3 | --retry: `once` is not an integer from 0 to 16
-        1 | 3 | --retry: it cannot be combined with --rounds 3
-    ",
-    ) {
-        let line = ["gather", "--tree", "path:2", "--size", "no size"];
-        let more = ["--retry", retry, "--rounds", rounds];
-        let refused = run(line.iter().chain(&more));
-        refused.fails(2, &[expected, "--size: "]);
-    }
 }

@@ -114,17 +114,6 @@ fn a_second_death_during_the_retry() {
     }
 }
 
-#[test]
-fn without_p0_nothing_can_be_repaired_but_resumed() {
-    let files = Files::new(2);
-    let (finished, before) = files.killing("scatter --retry 3", "p3", 0);
-    let why = "retry: P0 is the root: nothing can be repaired without it";
-    finished.fails(1, &["error: P0 was killed by signal 9", why]);
-    files.assert_there(&["p3"], &before);
-    files.resume("").ok();
-    files.assert_complete(&before);
-}
-
 /// A resumed run sends the missing messages in packets again.
 #[test]
 fn what_went_in_packets_goes_on_in_packets() {

@@ -16,7 +16,7 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::until;
 use flitcast_tests::stranger::Stranger;
-use flitcast_tests::{refused, scratch, start};
+use flitcast_tests::{scratch, start};
 
 use super::words;
 
@@ -159,9 +159,6 @@ fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
 
 #[test]
 fn files_and_commands_ask_for_credentials_where_pes_join() {
-    let line = "node --pe 1 --join 127.0.0.1:1 --insecure --commands";
-    let told = "--commands: with --insecure, anybody who listens at 127.0.0.1:1 could run commands here: give --credentials DIR";
-    refused(line, &[told]);
     let cluster = Joining::new(&[0, 0], "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be");
     let told = "PEs that join with --insecure play synthetic messages only";

@@ -5,30 +5,10 @@ use std::sync::Arc;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, ToPe};
 use flitcast_proto::{DeliveryId, PeId, RoundId, Tree};
-use flitcast_tests::words::{assignment, from_pe, register, to_pe, written};
+use flitcast_tests::words::{assignment, register, written};
 
 use super::reference::Reference;
-use super::{FROM_PE, TO_PE, body};
-
-#[test]
-fn everything_a_pe_says_is_read_as_it_was_meant() {
-    let reference = Reference::new();
-    for (word, text) in from_pe() {
-        let theirs = reference.encode("Control", &text);
-        assert!(ToPe::parse(&theirs).is_err(), "a PE alone sends {text}");
-        FROM_PE.are_alike(&reference, word, &text);
-    }
-}
-
-#[test]
-fn everything_the_coordinator_says_is_read_as_it_was_meant() {
-    let reference = Reference::new();
-    for (word, text) in to_pe() {
-        let theirs = reference.encode("Control", &text);
-        assert!(FromPe::parse(&theirs).is_err(), "no PE says {text}");
-        TO_PE.are_alike(&reference, word, &text);
-    }
-}
+use super::{TO_PE, body};
 
 /// P0's index is a value that protobuf omits in other fields.
 #[test]
@@ -61,16 +41,6 @@ fn fields_of_a_later_version_are_skipped() {
                   rails: 1 rails: 2 }"#;
     let theirs = later.encode("Control", text);
     assert_eq!(FromPe::parse(&theirs), Ok(register()));
-}
-
-#[test]
-fn a_word_cut_anywhere_is_never_taken_for_the_whole() {
-    for (word, text) in from_pe() {
-        FROM_PE.refuses_parts(&word, &text);
-    }
-    for (word, text) in to_pe() {
-        TO_PE.refuses_parts(&word, &text);
-    }
 }
 
 fn synthetic() -> Assignment {

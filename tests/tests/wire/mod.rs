@@ -1,6 +1,6 @@
 //! Compatibility with protobuf libraries: messages encoded by this project are parsed by a library,
-//! and the reverse. Each case is a value and its protobuf text form, in which no field has its
-//! default.
+//! and the reverse. `golden/wire.txt` has the protobuf text form of a message of each kind, in which no
+//! field has its default; after an intended change, `FLITCAST_PINS=write` writes it.
 
 mod commands;
 mod control;
@@ -15,7 +15,7 @@ use std::fmt::{Debug, Display};
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, WireError, frame_length};
-use flitcast_tests::words::written;
+use flitcast_tests::words::{edge_frames, from_pe, to_pe, written};
 use reference::Reference;
 
 /// Checks that a case was refused for a reason.
@@ -74,15 +74,61 @@ impl<T: Debug + PartialEq> Codec<T> {
         assert_eq!((self.parse)(&theirs), Ok(value));
     }
 
+    /// Returns the text as which the reference reads a value, and checks that its encoding of the text is
+    /// read as the value.
+    #[track_caller]
+    fn text(&self, reference: &Reference, value: &T) -> String {
+        let ours = written(|out| (self.put)(value, out));
+        let text = reference.text(self.name, body(&ours));
+        let theirs = reference.encode(self.name, &text);
+        assert_eq!((self.parse)(&theirs).as_ref(), Ok(value));
+        text
+    }
+
     /// Checks that a message is refused wherever it is cut off.
     #[track_caller]
-    fn refuses_parts(&self, value: &T, text: &str) {
+    fn refuses_parts(&self, value: &T) {
         let frame = written(|out| (self.put)(value, out));
         let body = body(&frame);
         for cut in 0..body.len() {
-            assert!((self.parse)(&body[..cut]).is_err(), "{text}, cut at {cut}");
+            let parsed = (self.parse)(&body[..cut]);
+            assert!(parsed.is_err(), "{value:?}, cut at {cut}");
         }
     }
+}
+
+#[test]
+fn every_message_is_read_as_it_was_meant() {
+    let reference = Reference::new();
+    let mut lines = Vec::new();
+    for frame in edge_frames() {
+        lines.push(EDGE.text(&reference, &frame));
+        EDGE.refuses_parts(&frame);
+    }
+    for word in from_pe() {
+        let text = FROM_PE.text(&reference, &word);
+        let theirs = reference.encode("Control", &text);
+        assert!(ToPe::parse(&theirs).is_err(), "a PE alone sends {text}");
+        FROM_PE.refuses_parts(&word);
+        lines.push(text);
+    }
+    for word in to_pe() {
+        let text = TO_PE.text(&reference, &word);
+        let theirs = reference.encode("Control", &text);
+        assert!(FromPe::parse(&theirs).is_err(), "no PE says {text}");
+        TO_PE.refuses_parts(&word);
+        lines.push(text);
+    }
+    let found = lines.join("\n") + "\n";
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/wire.txt");
+    if std::env::var("FLITCAST_PINS").as_deref() == Ok("write") {
+        std::fs::write(golden, &found).expect("it can be written");
+    }
+    let expected = std::fs::read_to_string(golden).expect("it is there");
+    for (found, expected) in found.lines().zip(expected.lines()) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.lines().count(), expected.lines().count());
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_tests::rows;
-use flitcast_tests::words::{FILES, PLACE};
 
 use super::reference::Reference;
 use super::refuses;
+
+/// The text of an assignment on a tree of four PEs, except for its collective and its payload.
+const PLACE: &str = "version: 1 parents: 0 parents: 0 parents: 1 flit_bytes: 65536";
+const FILES: &str = "files { }";
 
 /// Valid protobuf with an invalid meaning, and the error.
 #[test]

@@ -57,6 +57,13 @@ impl Reference {
         bytes.expect("nothing is missing in proto3")
     }
 
+    /// Returns the text of the message that `body` is, on one line.
+    #[track_caller]
+    pub fn text(&self, name: &str, body: &[u8]) -> String {
+        let read = self.message(name).parse_from_bytes(body);
+        text_format::print_to_string(&*read.expect("it is protobuf"))
+    }
+
     /// Checks that `body` is the message that `text` describes, in every field, and has no field that
     /// the file does not define.
     #[track_caller]

@@ -19,6 +19,10 @@ use crate::render::colours::PALETTE;
 pub const MAX_BANDS: usize = 20_000;
 /// Limit of bands with names: with more, names are too small to be read.
 const MAX_NAMED: usize = 3_000;
+/// Limit of PEs, and of crossings between PEs of a tree, of which all crossings are drawn: more of them
+/// would cover each other.
+const MAX_ROWS: usize = 24;
+const MAX_CROSSINGS: usize = 1_500;
 /// Names that the legend lists for a colour.
 const MAX_IN_LEGEND: usize = 3;
 /// Colours of a set-up, which is not a message.
@@ -58,6 +62,16 @@ impl Crossings {
         }
     }
 
+    /// Returns whether crossings of one class alone are drawn, and rows are in groups.
+    pub fn is_crowded(&self, sheet: &Sheet) -> bool {
+        sheet.pes > MAX_ROWS && (sheet.tree.is_none() || self.bands.len() > MAX_CROSSINGS)
+    }
+
+    /// Returns the class whose crossings are drawn if those of all would cover each other.
+    fn example(&self) -> Option<usize> {
+        self.bands.iter().filter_map(|band| band.class).min()
+    }
+
     /// Draws the bands on their sheet.
     pub fn draw(&self, canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
         self.phases(canvas, layout);
@@ -89,10 +103,14 @@ impl Crossings {
     }
 
     /// Returns the legend: the meaning of a band, and of each colour.
-    pub fn legend(&self) -> Vec<Entry> {
+    pub fn legend(&self, is_crowded: bool) -> Vec<Entry> {
         let entry = |icon, text| Entry { icon, text };
-        let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
-        let has_setup = self.bands.iter().any(|band| band.class.is_none());
+        let only = self.example().filter(|_| is_crowded);
+        let only =
+            only.map(|class| format!("; crossings of {} alone are drawn", self.classes[class]));
+        let band = (!self.bands.is_empty())
+            .then(|| entry(Icon::Band, self.what.to_owned() + &only.unwrap_or_default()));
+        let has_setup = !is_crowded && self.bands.iter().any(|band| band.class.is_none());
         let setup = has_setup.then(|| entry(Icon::Colour(SETUP[0]), "set-up".to_owned()));
         let used = self.bands.iter().filter_map(|band| band.class);
         let used: BTreeSet<usize> = used.collect();
@@ -128,11 +146,8 @@ impl Crossings {
     fn phases(&self, canvas: &mut Canvas, layout: &Layout) {
         canvas.open(format_args!("fill-opacity=\"0.05\""));
         for [begin, end] in self.spans(layout).into_iter().skip(1).step_by(2) {
-            let (x, y) = (Num(begin), Num(layout.top));
-            let (width, height) = (Num(end - begin), Num(layout.bottom - layout.top));
-            canvas.put(format_args!(
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
-            ));
+            let height = layout.bottom - layout.top;
+            canvas.rect((begin, layout.top), end - begin, height);
         }
         canvas.close();
     }
@@ -159,6 +174,7 @@ impl Crossings {
         // Many bands, or bands over the edges of a network, overlap.
         let few = (400.0 / self.bands.len() as f64).min(1.0);
         let (opacity, rim) = match has_tree {
+            _ if layout.is_crowded() => (0.25, 1.0),
             false => (0.12 * few, 0.4 * few),
             true => (0.4 * few.max(0.5), few.max(0.5)),
         };
@@ -171,8 +187,12 @@ impl Crossings {
             Some(class) => PALETTE[class % PALETTE.len()],
             None => SETUP,
         };
+        let example = self.example();
         for bands in classes() {
             let class = bands[0].class;
+            if layout.is_crowded() && class != example {
+                continue;
+            }
             let [fill, ink, _] = colour(class);
             let name = class.map_or("set-up", |class| &self.classes[class]);
             let shapes: String = bands.iter().map(|band| places.shape(band)).collect();
@@ -184,7 +204,7 @@ impl Crossings {
         }
         canvas.close();
         // With thinner rows the bars would hide the bands.
-        if layout.row_height < 10.0 {
+        if layout.row_height < 10.0 && !layout.is_crowded() {
             return;
         }
         canvas.open(format_args!("stroke-width=\"{}\"", Num(places.bar)));
@@ -201,8 +221,9 @@ impl Crossings {
         canvas.close();
     }
 
-    /// Draws the text of each band on its bar, or the source alone, if that is long enough.
-    fn names(&self, canvas: &mut Canvas, places: &Places) {
+    /// Draws the text of each band on its bar, if that is long enough; in a picture where it is too long
+    /// for some, the source alone.
+    fn names<'a>(&'a self, canvas: &mut Canvas, places: &Places<'_>) {
         let size = (places.bar * 0.9).clamp(7.0, 10.0);
         let mut taken = Taken::default();
         canvas.open(format_args!(
@@ -210,14 +231,17 @@ impl Crossings {
             Num(size),
             frame::HALO
         ));
-        for band in self.bands.iter().filter(|band| band.class.is_some()) {
-            for (span, y) in places.bars(band) {
+        let bands = || self.bands.iter().filter(|band| band.class.is_some());
+        let source = |band: &'a Band| band.name.split('→').next().unwrap_or_default();
+        let fits = |name: &str, [begin, end]: [f64; 2]| {
+            bold_width(name, size) + 6.0 <= (end - begin) * places.layout.step_width
+        };
+        let is_short = bands().any(|it| fits(source(it), it.into) && !fits(&it.name, it.into));
+        for band in bands() {
+            let name = if is_short { source(band) } else { &band.name };
+            for (span, y) in places.bars(band).filter(|(span, _)| fits(name, *span)) {
                 let [begin, end] = span.map(|at| places.layout.x(at));
                 let at = (begin + end) / 2.0;
-                let source = band.name.split('→').next();
-                let names = [&*band.name].into_iter().chain(source);
-                let mut fits = names.filter(|name| bold_width(name, size) + 6.0 <= end - begin);
-                let Some(name) = fits.next() else { continue };
                 if taken.try_take((at, y), bold_width(name, size), size * 0.9) {
                     canvas.text((at, y + size * 0.36), "middle", name);
                 }

@@ -28,15 +28,16 @@ pub enum Drawing<'a> {
 impl Scene<'_> {
     /// Draws the picture.
     pub fn svg(mut self) -> String {
-        let (legend, head) = match &mut self.drawing {
-            Drawing::Messages(plan) => (messages::legend(plan), 0.0),
+        let sheet = &self.sheet;
+        let (legend, head, is_crowded) = match &mut self.drawing {
+            Drawing::Messages(plan) => (messages::legend(plan), 0.0, false),
             Drawing::Crossings(crossings) => {
                 crossings.merge();
-                (crossings.legend(), crossings.head())
+                let is_crowded = crossings.is_crowded(sheet);
+                (crossings.legend(is_crowded), crossings.head(), is_crowded)
             }
         };
-        let sheet = &self.sheet;
-        let layout = Layout::new(sheet, frame::HEAD + head);
+        let layout = Layout::new(sheet, frame::HEAD + head, is_crowded);
         let mut canvas = frame::canvas(sheet, &legend, &layout);
         match &self.drawing {
             Drawing::Messages(plan) => messages::draw(&mut canvas, &layout, sheet, plan),

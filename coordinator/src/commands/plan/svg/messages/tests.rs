@@ -154,7 +154,7 @@ fn all_that_is_planned_is_drawn_and_no_text_is_cut_off_or_on_another() {
 #[test]
 fn a_band_is_in_the_columns_of_the_papers_table() {
     let plan = drawn("path:6", SERIAL, &[0, 2, 3, 0, 2, 1]);
-    let layout = Layout::new(&sheet(&plan, ""), frame::HEAD);
+    let layout = Layout::new(&sheet(&plan, ""), frame::HEAD, false);
     let text = svg(&plan, "figure 4");
     // m5,1 is in P5's column in row 16 and in P0's in row 21.
     let (first, last) = (layout.x(16.0), layout.x(21.0));

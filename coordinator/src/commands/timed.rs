@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
+use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use crate::faults::Faults;
 use crate::render::report::way_as_text;
+use crate::render::rows::notable;
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
 use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
@@ -22,7 +24,8 @@ use flitcast_cluster::options::values::AUTO;
 use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
 use flitcast_cluster::rounds::outcome::{by_row, bytes_by_row};
 use flitcast_cluster::text::figures::{beside, fitted, micros, table};
-use flitcast_cluster::text::screen::columns;
+use flitcast_cluster::text::pe_names::with_names;
+use flitcast_cluster::text::screen::{self, columns};
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::counted;
 
@@ -255,21 +258,31 @@ impl TimedPlan {
             out.push_str(&beside("chosen", 13, &choice.to_string(), columns()));
             out.push('\n');
         }
-        let mut rows = table(["PE", "parent", "depth", "bytes", "predicted"]);
+        let has_tree = request.way.operation.fits().stays_in_tree();
+        let mut rows = table(match has_tree {
+            true => &["PE", "parent", "depth", "bytes", "predicted"][..],
+            false => &["PE", "bytes", "predicted"],
+        });
         let (bytes, arrivals) = self.by_pe();
         let tree = &request.site.tree;
-        for pe in tree.pes() {
-            let parent = tree.parent(pe);
-            rows.add_row([
-                request.site.placement.called(pe),
-                parent.map_or("-".to_owned(), |parent| parent.to_string()),
-                tree.depth(pe).to_string(),
-                Bytes(bytes[pe.index()]).to_string(),
-                arrivals[pe.index()].map_or("-".to_owned(), |ns| Nanos(ns).to_string()),
-            ]);
+        let called = |pe| request.site.placement.called(pe);
+        let pes: Vec<PeId> = tree.pes().collect();
+        let (shown, others) = notable(&pes, screen::detail(), |pe| {
+            (arrivals[pe.index()], bytes[pe.index()])
+        });
+        for &pe in shown {
+            let mut row = vec![called(pe)];
+            if has_tree {
+                row.push(tree.parent(pe).map_or("-".to_owned(), called));
+                row.push(tree.depth(pe).to_string());
+            }
+            row.push(Bytes(bytes[pe.index()]).to_string());
+            row.push(arrivals[pe.index()].map_or("-".to_owned(), |ns| Nanos(ns).to_string()));
+            rows.add_row(row);
         }
         let least = ["depth", "parent", "bytes"];
-        out.push_str(&fitted(rows, 2, &least, columns()));
+        out.push_str(&fitted(rows, 1 + usize::from(has_tree), &least, columns()));
+        out.push_str(&others);
         out.push_str(&format!(
             "\n  time         {} predicted, {} of a flit of {}\n",
             Nanos(self.foreseen.prediction.round_ns()),
@@ -279,7 +292,7 @@ impl TimedPlan {
         for (label, reason) in self.foreseen.decisions.reasons() {
             // The order is only reported for rounds.
             if label != "order" {
-                out.push_str(&format!("  {label:<12} {reason}\n"));
+                out.push_str(&beside(label, 13, &with_names(&reason), columns()));
             }
         }
         out

@@ -8,6 +8,7 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
+use super::asked::topology;
 use super::error::{not_planned, unfit};
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
@@ -24,11 +25,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
     let mut faults = Faults::default();
-    let topology = faults.take(
-        args.tree
-            .topology(SpanningArg::Broadcast)
-            .map_err(Faults::all),
-    );
+    let topology = faults.take(topology(&args.tree, SpanningArg::Broadcast));
     let ports = faults.take(args.ports.fit(reach_all));
     let (Some(topology), Some(())) = (topology, ports) else {
         return Err(faults);

@@ -6,6 +6,7 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 
 use super::args::PlanExchangeArgs;
+use super::asked::topology;
 use super::error::{not_planned, unfit};
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
@@ -17,7 +18,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
     let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let mut faults = Faults::default();
-    let topology = faults.take(args.tree.topology(SpanningArg::Bfs).map_err(Faults::all));
+    let topology = faults.take(topology(&args.tree, SpanningArg::Bfs));
     let lengths = faults.take(args.flits.read());
     let algorithms = faults.take(algorithms(&args.algorithm, reach_all));
     let ports = faults.take(args.ports.fit(reach_all));

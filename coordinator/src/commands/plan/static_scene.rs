@@ -10,6 +10,7 @@ use super::static_plan::{PlannedMessage, StaticPlan};
 use super::svg::crossings::{Band, Crossings, MAX_BANDS};
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
+use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
 
 /// Returns the flits that cross without a gap as one hop; with `singly`, each flit.
@@ -121,7 +122,7 @@ impl StaticPlan {
         };
         let sources = || {
             let all = (0..self.pes as u32).map(PeId);
-            all.map(|pe| pe.to_string()).collect()
+            all.map(called).collect()
         };
         match self.operation {
             // Each has a band, unless there is no other PE.

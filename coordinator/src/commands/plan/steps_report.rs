@@ -1,5 +1,6 @@
 //! The report of a scatter from P0 or of a gather, in steps.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use anyhow::ensure;
@@ -14,6 +15,9 @@ use super::steps::Planned;
 use super::svg::messages::sheet;
 use super::svg::scene::{Drawing, Scene};
 use crate::render::tree::parents;
+use flitcast_cluster::text::pe_names::{self, called};
+use flitcast_cluster::text::screen::{self, Detail, columns};
+use flitcast_cluster::text::words::names as names_of;
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
@@ -96,6 +100,10 @@ impl Planned {
         let plan = &self.plan;
         report.size(&plan.tree, plan.messages.len(), total);
         let steps = plan.time_steps;
+        if let names @ [_, ..] = &pe_names::all()[..] {
+            let ids = plan.tree.ids().take(names.len());
+            report.line("names", names_of(&ids.map(called).collect::<Vec<_>>()));
+        }
         let by_the_paper =
             match plan.operation.collective().direction() == Direction::Down && steps > 0 {
                 true => format!(
@@ -145,6 +153,59 @@ fn message(message: &MessagePlan) -> Numbers<4> {
     ])
 }
 
+/// Returns the table without the columns of the PEs that have least to do, so that its lines have at most
+/// `width` characters.
+fn in_columns(table: &str, width: usize) -> String {
+    let head = table.lines().next().unwrap_or_default();
+    let begins = head.match_indices('P').map(|(at, _)| at);
+    let begins: Vec<usize> = begins.chain([usize::MAX]).collect();
+    let cell = |line: &str, begin: usize, end: usize| {
+        let cell = line.get(begin..end.min(line.len())).unwrap_or_default();
+        cell.trim_end().to_owned()
+    };
+    let columns = begins.windows(2).map(|ends| {
+        let cells = table.lines().map(|line| cell(line, ends[0], ends[1]));
+        cells.collect::<Vec<String>>()
+    });
+    let columns: Vec<Vec<String>> = columns.collect();
+    let busy = |column: &usize| {
+        columns[*column]
+            .iter()
+            .filter(|cell| !cell.is_empty())
+            .count()
+    };
+    let mut by_work: Vec<usize> = (0..columns.len()).collect();
+    // P0 is a part of each message's way.
+    by_work.sort_by_key(|column| (*column > 0, Reverse(busy(column))));
+    let wide = |column: &usize| columns[*column].iter().map(String::len).max().unwrap_or(0) + 2;
+    let mut room = width.saturating_sub(begins[0] - 2);
+    let mut shown: Vec<usize> = by_work
+        .into_iter()
+        .take_while(|column| {
+            let fits = wide(column) <= room;
+            room = room.saturating_sub(wide(column));
+            fits
+        })
+        .collect();
+    shown.sort_unstable();
+    let rows = table.lines().enumerate().map(|(row, line)| {
+        let cells = shown.iter().map(|column| {
+            let width = wide(column) - 2;
+            format!("  {:width$}", columns[*column][row])
+        });
+        let step = &line[..begins[0] - 2];
+        format!("{step}{}", cells.collect::<String>())
+            .trim_end()
+            .to_owned()
+            + "\n"
+    });
+    let rows: String = rows.collect();
+    match columns.len() - shown.len() {
+        0 => table.to_owned(),
+        left => rows + &format!("  and {left} PEs with less to do: -v shows all\n"),
+    }
+}
+
 fn table(plan: &Plan) -> anyhow::Result<String> {
     let pes = plan.tree.len();
     let cells = plan.time_steps.saturating_mul(pes as u64);
@@ -153,5 +214,9 @@ fn table(plan: &Plan) -> anyhow::Result<String> {
         cells <= MAX_CELLS,
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
     );
-    Ok(flitcast_plan::trace::table(&plan.crossings(), pes))
+    let text = flitcast_plan::trace::table(&plan.crossings(), pes);
+    Ok(match columns() {
+        Some(width) if screen::detail() != Detail::Full => in_columns(&text, width),
+        _ => text,
+    })
 }

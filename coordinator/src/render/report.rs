@@ -74,13 +74,11 @@ fn rows(request: &Request, outcome: &Outcome, detail: Detail, width: Option<usiz
     if has_tree {
         header.splice(1..1, ["parent", "depth"]);
     }
-    let more = [
-        ("node", nodes(request)),
-        ("host", hosts(&request.site.placement)),
-    ];
-    let more = more
-        .into_iter()
-        .filter_map(|(heading, cells)| Some((heading, cells?)));
+    let (hosts, nodes) = (hosts(&request.site.placement), nodes(request));
+    // The columns of names at the left.
+    let names = 1 + usize::from(hosts.is_some()) + usize::from(has_tree && nodes.is_none());
+    let more = [("host", hosts), ("node", nodes)].into_iter();
+    let more = more.filter_map(|(heading, cells)| Some((heading, cells?)));
     let more: Vec<(&str, Vec<String>)> = more.collect();
     header.splice(1..1, more.iter().map(|(heading, _)| *heading));
     header.extend(match request.rounds {
@@ -101,7 +99,6 @@ fn rows(request: &Request, outcome: &Outcome, detail: Detail, width: Option<usiz
         );
         table.add_row(row);
     }
-    let names = 1 + more.len() + usize::from(has_tree && more.is_empty());
     fitted(table, names, &LEAST, width) + &others
 }
 

@@ -17,7 +17,7 @@ use super::svg::scene::{Drawing, Scene};
 use crate::render::tree::parents;
 use flitcast_cluster::text::pe_names::{self, called};
 use flitcast_cluster::text::screen::{self, Detail, columns};
-use flitcast_cluster::text::words::names as names_of;
+use flitcast_cluster::text::words::{counted, names as names_of};
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
@@ -202,7 +202,10 @@ fn in_columns(table: &str, width: usize) -> String {
     let rows: String = rows.collect();
     match columns.len() - shown.len() {
         0 => table.to_owned(),
-        left => rows + &format!("  and {left} PEs with less to do: -v shows all\n"),
+        left => {
+            let left = counted(left as u64, "PE", "PEs");
+            rows + &format!("  and {left} with less to do: -v shows all\n")
+        }
     }
 }
 
@@ -219,4 +222,20 @@ fn table(plan: &Plan) -> anyhow::Result<String> {
         Some(width) if screen::detail() != Detail::Full => in_columns(&text, width),
         _ => text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_columns;
+
+    #[test]
+    fn a_narrow_table_has_the_columns_of_the_busiest_pes() {
+        let table = "Step  P0  P1    P2  P3\n   1          a   b\n   2      c d   e   f\n";
+        assert_eq!(in_columns(table, 22), table);
+        let two = "Step  P0  P2  P3\n   1      a   b\n   2      e   f\n";
+        let more = "  and 1 PE with less to do: -v shows all\n";
+        assert_eq!(in_columns(table, 18), two.to_owned() + more);
+        let none = in_columns(table, 3);
+        assert!(none.starts_with("Step\n   1\n   2\n  and 4 PEs"), "{none}");
+    }
 }

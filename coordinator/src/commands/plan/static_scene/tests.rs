@@ -30,7 +30,7 @@ fn drawn(line: &str) -> String {
 }
 
 /// In flits that cross in steps.
-const IN_STEPS: [&str; 21] = [
+const IN_STEPS: [&str; 23] = [
     "broadcast --tree path:8 --size 6",
     "broadcast --tree star:6 --size 3 --algorithm child-by-child",
     "broadcast --tree kary:2:15 --size 5 --from P14 --ports multi",
@@ -48,6 +48,8 @@ const IN_STEPS: [&str; 21] = [
     "exchange --tree path:6 --lengths each:2 --ports multi",
     "exchange --network complete:8 --lengths each:1 --algorithm rounds",
     "exchange --network complete:6 --lengths each:3 --algorithm shifts",
+    "exchange --network complete:32 --lengths each:1",
+    "exchange --network complete:64 --lengths each:1",
     "gossip --tree kary:2:15 --lengths equal:1",
     "gossip --tree star:32 --lengths equal:1",
     "gossip --tree kary:2:7 --lengths 1,2,0,1,2,3,1 --ports multi",
@@ -180,6 +182,52 @@ fn bars_are_where_the_plan_says() {
             (total - expected as f64).abs() <= off,
             "{line}: {total} for {expected}"
         );
+    }
+}
+
+/// Beyond 24 PEs, the crossings of one class are drawn, and rows are in groups.
+#[test]
+fn crossings_of_many_pes_do_not_cover_each_other() {
+    for (line, classes, name, only) in [
+        (
+            "exchange --network complete:24 --lengths each:1",
+            24,
+            "P23",
+            "",
+        ),
+        (
+            "exchange --network complete:25 --lengths each:1",
+            1,
+            "P24",
+            "; crossings of P0 alone",
+        ),
+        (
+            "broadcast --network complete:32 --size 9",
+            1,
+            "P31",
+            "; crossings of flit 1 alone",
+        ),
+        (
+            "broadcast --network complete:300 --size 2",
+            1,
+            "P13–P25",
+            "; crossings of flit 1 alone",
+        ),
+    ] {
+        let svg = drawn(line);
+        check_texts(line, &svg);
+        let document = Document::parse(&svg).expect("it is XML");
+        let bands = document
+            .descendants()
+            .filter(|it| it.attribute("class") == Some("band"));
+        assert_eq!(bands.count(), classes, "{line}");
+        let has = |text: &str| {
+            document
+                .descendants()
+                .any(|it| it.is_text() && it.text() == Some(text))
+        };
+        assert!(has(name), "{line}: {name}");
+        assert!(svg.contains(only), "{line}: {only}");
     }
 }
 

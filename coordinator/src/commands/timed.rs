@@ -9,8 +9,7 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use crate::faults::Faults;
-use crate::render::report::way_as_text;
-use crate::render::rows::notable;
+use crate::render::report::{self, way_as_text};
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
 use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
@@ -22,7 +21,7 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::values::AUTO;
 use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
-use flitcast_cluster::rounds::outcome::{by_row, bytes_by_row};
+use flitcast_cluster::rounds::outcome::{PeOutcome, by_row, bytes_by_row};
 use flitcast_cluster::text::figures::{beside, fitted, micros, table};
 use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::screen::{self, columns};
@@ -233,12 +232,20 @@ fn heading(request: &Request, what: &str) -> String {
 }
 
 impl TimedPlan {
-    /// Returns the bytes and the predicted time of the last delivery of each PE's row, by PE index.
-    fn by_pe(&self) -> (Vec<u64>, Vec<Option<u64>>) {
+    /// Returns the bytes and the predicted time of the last delivery of each PE's row.
+    fn pes(&self) -> Vec<PeOutcome> {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let bytes = bytes_by_row(operation, tree, &self.request.messages.bytes);
         let arrivals = by_row(operation, tree, &self.foreseen.prediction.arrivals_ns);
-        (bytes, arrivals)
+        let row = |pe: PeId| PeOutcome {
+            pe,
+            bytes: bytes[pe.index()],
+            predicted_ns: arrivals[pe.index()],
+            measured: None,
+            peak_resident_bytes: None,
+            retransmitted_packets: 0,
+        };
+        tree.pes().map(row).collect()
     }
 
     fn pacing(&self) -> Option<&'static str> {
@@ -258,31 +265,8 @@ impl TimedPlan {
             out.push_str(&beside("chosen", 13, &choice.to_string(), columns()));
             out.push('\n');
         }
-        let has_tree = request.way.operation.fits().stays_in_tree();
-        let mut rows = table(match has_tree {
-            true => &["PE", "parent", "depth", "bytes", "predicted"][..],
-            false => &["PE", "bytes", "predicted"],
-        });
-        let (bytes, arrivals) = self.by_pe();
-        let tree = &request.site.tree;
-        let called = |pe| request.site.placement.called(pe);
-        let pes: Vec<PeId> = tree.pes().collect();
-        let (shown, others) = notable(&pes, screen::detail(), |pe| {
-            (arrivals[pe.index()], bytes[pe.index()])
-        });
-        for &pe in shown {
-            let mut row = vec![called(pe)];
-            if has_tree {
-                row.push(tree.parent(pe).map_or("-".to_owned(), called));
-                row.push(tree.depth(pe).to_string());
-            }
-            row.push(Bytes(bytes[pe.index()]).to_string());
-            row.push(arrivals[pe.index()].map_or("-".to_owned(), |ns| Nanos(ns).to_string()));
-            rows.add_row(row);
-        }
-        let least = ["depth", "parent", "bytes"];
-        out.push_str(&fitted(rows, 1 + usize::from(has_tree), &least, columns()));
-        out.push_str(&others);
+        let (pes, detail) = (self.pes(), screen::detail());
+        out.push_str(&report::rows(request, &pes, detail, columns()));
         out.push_str(&format!(
             "\n  time         {} predicted, {} of a flit of {}\n",
             Nanos(self.foreseen.prediction.round_ns()),
@@ -300,15 +284,15 @@ impl TimedPlan {
 
     fn json(&self) -> Value {
         let (request, tree) = (&self.request, &self.request.site.tree);
-        let (bytes, arrivals) = self.by_pe();
-        let pes = tree.pes().map(|pe| {
+        let pes = self.pes().into_iter().map(|row| {
+            let pe = row.pe;
             json!({
                 "pe": pe.0,
                 "name": request.site.placement.places[pe.index()].name,
                 "parent": tree.parent(pe).map(|parent| parent.0),
                 "depth": tree.depth(pe),
-                "bytes": bytes[pe.index()],
-                "predicted_us": arrivals[pe.index()].map(micros),
+                "bytes": row.bytes,
+                "predicted_us": row.predicted_ns.map(micros),
             })
         });
         json!({

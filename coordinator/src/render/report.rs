@@ -59,7 +59,7 @@ pub fn table(
         out.push_str(&beside("chosen", INDENT, &choice.to_string(), width));
         out.push('\n');
     }
-    out.push_str(&rows(request, outcome, detail, width));
+    out.push_str(&rows(request, &outcome.pes, detail, width));
     out.push('\n');
     for (label, text) in summary(request, outcome, is_repeated, is_full) {
         out.push_str(&beside(&label, INDENT, &with_names(&text), width));
@@ -67,39 +67,66 @@ pub fn table(
     out
 }
 
+/// A column of a table: its heading, and the cell of a PE.
+type Column<'a> = (&'static str, Box<dyn Fn(&PeOutcome) -> String + 'a>);
+
 /// Returns the table of the PEs: of all, or of the slowest and those with most bytes.
-fn rows(request: &Request, outcome: &Outcome, detail: Detail, width: Option<usize>) -> String {
-    let mut header = vec!["PE", "bytes", "predicted"];
-    let has_tree = request.way.operation.fits().stays_in_tree();
-    if has_tree {
-        header.splice(1..1, ["parent", "depth"]);
-    }
-    let (hosts, nodes) = (hosts(&request.site.placement), nodes(request));
-    // The columns of names at the left.
-    let names = 1 + usize::from(hosts.is_some()) + usize::from(has_tree && nodes.is_none());
-    let more = [("host", hosts), ("node", nodes)].into_iter();
-    let more = more.filter_map(|(heading, cells)| Some((heading, cells?)));
-    let more: Vec<(&str, Vec<String>)> = more.collect();
-    header.splice(1..1, more.iter().map(|(heading, _)| *heading));
-    header.extend(match request.rounds {
-        0 => &[][..],
-        1 => &["measured", "peak memory"],
-        _ => &["measured", "min", "max", "peak memory"],
-    });
-    let mut table = figures::table(header);
-    let (shown, others) = notable(&outcome.pes, detail, |pe| {
+pub fn rows(request: &Request, pes: &[PeOutcome], detail: Detail, width: Option<usize>) -> String {
+    let columns = columns(request);
+    let mut table = figures::table(columns.iter().map(|(heading, _)| heading));
+    let (shown, others) = notable(pes, detail, |pe| {
         let measured = pe.measured.map(|took| took.median);
         (measured.or(pe.predicted_ns), pe.bytes)
     });
     for pe in shown {
-        let mut row = row(request, pe);
-        row.splice(
-            1..1,
-            more.iter().map(|(_, cells)| cells[pe.pe.index()].clone()),
-        );
-        table.add_row(row);
+        table.add_row(columns.iter().map(|(_, cell)| cell(pe)));
     }
+    // The first columns are names; numbers of nodes are not.
+    let are_names = |(heading, _): &&Column<'_>| ["PE", "host", "parent"].contains(heading);
+    let names = columns.iter().take_while(are_names).count();
     fitted(table, names, &LEAST, width) + &others
+}
+
+fn columns(request: &Request) -> Vec<Column<'_>> {
+    let (site, operation) = (&request.site, request.way.operation);
+    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
+    let spread =
+        move |pick: fn(MedianMinMax) -> u64| move |pe: &PeOutcome| nanos(pe.measured.map(pick));
+    let called = |pe| site.placement.called(pe);
+    let parent = |pe: &PeOutcome| site.tree.parent(pe.pe);
+    let mut columns: Vec<Column<'_>> = vec![("PE", Box::new(move |pe| called(pe.pe)))];
+    let more = [("host", hosts(&site.placement)), ("node", nodes(request))];
+    for (heading, cells) in more {
+        if let Some(cells) = cells {
+            columns.push((heading, Box::new(move |pe| cells[pe.pe.index()].clone())));
+        }
+    }
+    if operation.fits().stays_in_tree() {
+        let above = move |pe: &PeOutcome| parent(pe).map_or("-".to_owned(), called);
+        let depth = |pe: &PeOutcome| site.tree.depth(pe.pe).to_string();
+        columns.push(("parent", Box::new(above)));
+        columns.push(("depth", Box::new(depth)));
+    }
+    let bytes =
+        move |pe: &PeOutcome| match parent(pe).is_some() || operation.collective().is_of_pairs() {
+            true => Bytes(pe.bytes).to_string(),
+            false => "-".to_owned(),
+        };
+    columns.push(("bytes", Box::new(bytes)));
+    columns.push(("predicted", Box::new(move |pe| nanos(pe.predicted_ns))));
+    if !request.is_dry_run() {
+        columns.push(("measured", Box::new(spread(|took| took.median))));
+        if request.rounds > 1 {
+            columns.push(("min", Box::new(spread(|took| took.min))));
+            columns.push(("max", Box::new(spread(|took| took.max))));
+        }
+        let peak = |pe: &PeOutcome| pe.peak_resident_bytes.map(|peak| Bytes(peak).to_string());
+        columns.push((
+            "peak memory",
+            Box::new(move |pe| peak(pe).unwrap_or_default()),
+        ));
+    }
+    columns
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
@@ -156,33 +183,6 @@ fn hosts(placement: &Placement) -> Option<Vec<String>> {
     let hosts: Vec<String> = hosts.collect();
     let are_several = hosts.iter().any(|host| *host != hosts[0]);
     (are_several && hosts != placement.names()).then_some(hosts)
-}
-
-fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
-    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
-    let spread = |pick: fn(MedianMinMax) -> u64| nanos(pe.measured.map(pick));
-    let parent = request.site.tree.parent(pe.pe);
-    let called = |pe| request.site.placement.called(pe);
-    let mut row = vec![called(pe.pe)];
-    if request.way.operation.fits().stays_in_tree() {
-        row.push(parent.map_or("-".to_owned(), called));
-        row.push(request.site.tree.depth(pe.pe).to_string());
-    }
-    row.extend([
-        match parent.is_some() || request.way.operation.collective().is_of_pairs() {
-            true => Bytes(pe.bytes).to_string(),
-            false => "-".to_owned(),
-        },
-        nanos(pe.predicted_ns),
-    ]);
-    if !request.is_dry_run() {
-        row.push(spread(|s| s.median));
-    }
-    if request.rounds > 1 {
-        row.extend([spread(|s| s.min), spread(|s| s.max)]);
-    }
-    row.extend(pe.peak_resident_bytes.map(|peak| Bytes(peak).to_string()));
-    row
 }
 
 /// A line of the summary: its label and its text.

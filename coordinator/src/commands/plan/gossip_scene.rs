@@ -6,7 +6,7 @@ use flitcast_proto::PeId;
 use super::bands::Bands;
 use super::gossip_report::GossipPlan;
 use super::svg::crossings::Crossings;
-use super::svg::scene::{Drawing, Scene};
+use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::figures::decimal;
 use flitcast_cluster::text::words::counted;
@@ -14,7 +14,7 @@ use flitcast_cluster::text::words::counted;
 impl GossipPlan<'_> {
     /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it
     /// carries.
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let GossipPlan {
             gossip,
             cost,
@@ -79,13 +79,15 @@ impl GossipPlan<'_> {
                 bound: Some(moment(self.bound)),
                 shown: 0.0,
             },
-            drawing: Drawing::Crossings(Crossings {
+            crossings: Crossings {
                 phases,
                 is_multi_port,
                 classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
                 what: "flits of one block: a bar where they come",
                 bands: bands.0,
-            }),
+                has_sources: false,
+                control: Vec::new(),
+            },
         })
     }
 }

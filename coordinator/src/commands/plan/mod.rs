@@ -27,6 +27,7 @@ mod static_report;
 mod static_scene;
 mod steps;
 mod steps_report;
+mod steps_scene;
 mod svg;
 
 pub use args::PlanArgs;

@@ -11,7 +11,7 @@ use super::bands::Bands;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
 use super::svg::crossings::Crossings;
-use super::svg::scene::{Drawing, Scene};
+use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::words::counted;
 
@@ -35,7 +35,7 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
 
 impl PlanInPackets<'_> {
     /// Returns the scene: each packet on each link.
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
         let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
@@ -76,20 +76,22 @@ impl PlanInPackets<'_> {
                 ),
                 ..in_packets(self.asked, cost, whole, Some(self.plan.bound))
             },
-            drawing: Drawing::Crossings(Crossings {
+            crossings: Crossings {
                 phases: Vec::new(),
                 is_multi_port: false,
                 classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
                 what: "packet of message Mi: a bar where it comes",
                 bands: bands.0,
-            }),
+                has_sources: false,
+                control: Vec::new(),
+            },
         })
     }
 }
 
 impl CertifiedPlan<'_> {
     /// Returns the scene: each PE's stream to its parent.
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let tree = &self.asked.tree;
         let at = |time| self.cost.exact(time).to_f64();
         let phase = |name: &str, time| Moment {
@@ -114,7 +116,7 @@ impl CertifiedPlan<'_> {
                 ),
                 ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
             },
-            drawing: Drawing::Crossings(Crossings {
+            crossings: Crossings {
                 phases: vec![
                     phase("certification", self.certified.certified),
                     phase("transmission", self.certified.time),
@@ -123,7 +125,9 @@ impl CertifiedPlan<'_> {
                 classes: tree.ids().map(|pe| pe.to_string()).collect(),
                 what: "packets from a PE and those below it: a bar where they come",
                 bands: bands.0,
-            }),
+                has_sources: false,
+                control: Vec::new(),
+            },
         })
     }
 }

@@ -139,10 +139,10 @@ impl<'a> PlanReport<'a> {
     }
 
     /// Adds the picture, if it is requested.
-    pub fn scene<'s>(
+    pub fn scene(
         &mut self,
         pes: usize,
-        scene: impl FnOnce() -> anyhow::Result<Scene<'s>>,
+        scene: impl FnOnce() -> anyhow::Result<Scene>,
     ) -> anyhow::Result<()> {
         if self.print.format == Format::Svg {
             ensure!(

@@ -8,7 +8,7 @@ use flitcast_proto::{PeId, Tree};
 use super::bands::Bands;
 use super::static_plan::{PlannedMessage, StaticPlan};
 use super::svg::crossings::{Band, Crossings, MAX_BANDS};
-use super::svg::scene::{Drawing, Scene};
+use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
@@ -28,7 +28,7 @@ fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {
 }
 
 impl StaticPlan {
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
         let (what, classes) = self.colours(flits);
         let bands = self.bands()?;
@@ -67,13 +67,15 @@ impl StaticPlan {
                 bound: Some(Moment::step(self.bound_steps)),
                 shown: 0.0,
             },
-            drawing: Drawing::Crossings(Crossings {
+            crossings: Crossings {
                 phases: phases.collect(),
                 is_multi_port: self.ports == "multi",
                 classes,
                 what,
                 bands,
-            }),
+                has_sources: false,
+                control: Vec::new(),
+            },
         })
     }
 

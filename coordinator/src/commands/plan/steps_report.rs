@@ -1,6 +1,5 @@
 //! The report of a scatter from P0 or of a gather, in steps.
 
-use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use anyhow::ensure;
@@ -12,12 +11,12 @@ use super::args::PrintArgs;
 use super::report::{Numbers, PlanReport, control_item, each};
 use super::simulate::against_plan;
 use super::steps::Planned;
-use super::svg::messages::sheet;
-use super::svg::scene::{Drawing, Scene};
+use super::steps_scene::scene;
 use crate::render::tree::parents;
+use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::pe_names::{self, called};
 use flitcast_cluster::text::screen::{self, Detail, columns};
-use flitcast_cluster::text::words::{counted, names as names_of};
+use flitcast_cluster::text::words::names as names_of;
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
@@ -47,12 +46,7 @@ impl Planned {
         self.figures(&mut report, total);
         report.simulated(&simulated);
         report.table(|| table(plan))?;
-        report.scene(pes, || {
-            Ok(Scene {
-                sheet: sheet(plan, &self.title()),
-                drawing: Drawing::Messages(plan),
-            })
-        })?;
+        report.scene(pes, || Ok(scene(plan, self.title())))?;
         Ok(report.write(out))
     }
 
@@ -155,58 +149,30 @@ fn message(message: &MessagePlan) -> Numbers<4> {
 
 /// Returns the table without the columns of the PEs that have least to do, so that its lines have at most
 /// `width` characters.
-fn in_columns(table: &str, width: usize) -> String {
-    let head = table.lines().next().unwrap_or_default();
-    let begins = head.match_indices('P').map(|(at, _)| at);
-    let begins: Vec<usize> = begins.chain([usize::MAX]).collect();
-    let cell = |line: &str, begin: usize, end: usize| {
-        let cell = line.get(begin..end.min(line.len())).unwrap_or_default();
-        cell.trim_end().to_owned()
-    };
-    let columns = begins.windows(2).map(|ends| {
-        let cells = table.lines().map(|line| cell(line, ends[0], ends[1]));
-        cells.collect::<Vec<String>>()
-    });
-    let columns: Vec<Vec<String>> = columns.collect();
-    let busy = |column: &usize| {
-        columns[*column]
-            .iter()
-            .filter(|cell| !cell.is_empty())
-            .count()
-    };
-    let mut by_work: Vec<usize> = (0..columns.len()).collect();
-    // P0 is a part of each message's way.
-    by_work.sort_by_key(|column| (*column > 0, Reverse(busy(column))));
-    let wide = |column: &usize| columns[*column].iter().map(String::len).max().unwrap_or(0) + 2;
-    let mut room = width.saturating_sub(begins[0] - 2);
-    let mut shown: Vec<usize> = by_work
-        .into_iter()
-        .take_while(|column| {
-            let fits = wide(column) <= room;
-            room = room.saturating_sub(wide(column));
-            fits
-        })
-        .collect();
-    shown.sort_unstable();
-    let rows = table.lines().enumerate().map(|(row, line)| {
-        let cells = shown.iter().map(|column| {
-            let width = wide(column) - 2;
-            format!("  {:width$}", columns[*column][row])
-        });
-        let step = &line[..begins[0] - 2];
-        format!("{step}{}", cells.collect::<String>())
-            .trim_end()
-            .to_owned()
-            + "\n"
-    });
-    let rows: String = rows.collect();
-    match columns.len() - shown.len() {
-        0 => table.to_owned(),
-        left => {
-            let left = counted(left as u64, "PE", "PEs");
-            rows + &format!("  and {left} with less to do: -v shows all\n")
-        }
+fn in_columns(text: &str, width: usize) -> String {
+    let is_wide = |line: &str| line.len() > width;
+    let head = text.lines().next().unwrap_or_default();
+    if !text.lines().any(is_wide) {
+        return text.to_owned();
     }
+    let begins = head.match_indices('P').map(|(at, _)| at);
+    let begins: Vec<usize> = [0].into_iter().chain(begins).chain([usize::MAX]).collect();
+    let cells = |line: &str| {
+        let ends = begins
+            .windows(2)
+            .map(|ends| ends[0]..ends[1].min(line.len()));
+        let cells = ends.map(|cell| line.get(cell).unwrap_or_default().trim().to_owned());
+        cells.collect::<Vec<String>>()
+    };
+    let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
+    let mut table = figures::table(&rows[0]);
+    rows[1..].iter().for_each(|row| table.add_row(row));
+    // P0 is a part of each message's way.
+    let mut least: Vec<usize> = (2..rows[0].len()).collect();
+    least.sort_by_key(|column| rows.iter().filter(|row| !row[*column].is_empty()).count());
+    let least: Vec<&str> = least.iter().map(|column| &*rows[0][*column]).collect();
+    let shown = fitted(table, usize::MAX, &least, Some(width));
+    shown + "  PEs with less to do are left out: -v shows all\n"
 }
 
 fn table(plan: &Plan) -> anyhow::Result<String> {
@@ -232,10 +198,10 @@ mod tests {
     fn a_narrow_table_has_the_columns_of_the_busiest_pes() {
         let table = "Step  P0  P1    P2  P3\n   1          a   b\n   2      c d   e   f\n";
         assert_eq!(in_columns(table, 22), table);
-        let two = "Step  P0  P2  P3\n   1      a   b\n   2      e   f\n";
-        let more = "  and 1 PE with less to do: -v shows all\n";
+        let two = "  Step  P0  P2  P3\n  1         a   b\n  2         e   f\n";
+        let more = "  PEs with less to do are left out: -v shows all\n";
         assert_eq!(in_columns(table, 18), two.to_owned() + more);
-        let none = in_columns(table, 3);
-        assert!(none.starts_with("Step\n   1\n   2\n  and 4 PEs"), "{none}");
+        let none = "  Step  P0\n  1\n  2\n";
+        assert_eq!(in_columns(table, 3), none.to_owned() + more);
     }
 }

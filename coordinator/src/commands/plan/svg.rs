@@ -3,10 +3,10 @@
 //! The picture is SVG without fonts and scripts, with colours for light and dark backgrounds, and the
 //! same plan always gives the same bytes.
 
-mod canvas;
+pub mod canvas;
+pub mod control;
 pub mod crossings;
-mod frame;
-mod layout;
-pub mod messages;
+pub mod frame;
+pub mod layout;
 pub mod scene;
 pub mod sheet;

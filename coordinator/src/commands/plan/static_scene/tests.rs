@@ -4,7 +4,7 @@ use clap::Parser;
 use roxmltree::Document;
 use serde_json::Value;
 
-use super::super::svg::messages::tests::{check_texts, number};
+use super::super::steps_scene::tests::{check_texts, number};
 use super::super::{PlanArgs, run};
 
 #[derive(Parser)]
@@ -210,7 +210,7 @@ fn crossings_of_many_pes_do_not_cover_each_other() {
         (
             "broadcast --network complete:300 --size 2",
             1,
-            "P13–P25",
+            "P13",
             "; crossings of flit 1 alone",
         ),
     ] {

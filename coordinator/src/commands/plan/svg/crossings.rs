@@ -2,17 +2,19 @@
 //! packets with a set-up cost, steps of packets.
 //!
 //! A band leaves its sender's row and ends in a bar at its receiver's; a PE that receives nothing has
-//! bars where it sends. The creator of the [`Crossings`] computes all times; nothing is scheduled here.
+//! bars where it sends. A band over several edges of the tree at the side has a bar at each PE on its way.
+//! The creator of the [`Crossings`] computes all times; nothing is scheduled here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use flitcast_proto::PeId;
+use flitcast_plan::algorithms::plan::ControlPlan;
+use flitcast_proto::{PeId, Tree};
 
 use super::canvas::{Canvas, Escaped, Num, Taken, bold_width, text_width};
-use super::frame;
 use super::layout::Layout;
 use super::sheet::{Entry, Icon, Moment, Sheet};
+use super::{control, frame};
 use crate::render::colours::PALETTE;
 
 /// Limit of bands in a readable picture: 2 MB.
@@ -38,9 +40,13 @@ pub struct Crossings {
     /// The legend of a band.
     pub what: &'static str,
     pub bands: Vec<Band>,
+    /// Whether a band also has a bar where it is sent first.
+    pub has_sources: bool,
+    /// Control items that cross in steps.
+    pub control: Vec<ControlPlan>,
 }
 
-/// Something that crosses an edge.
+/// Something that crosses an edge, or several edges of a tree without a stop.
 pub struct Band {
     /// The colour; `None` for the set-up of a packet.
     pub class: Option<usize>,
@@ -64,7 +70,8 @@ impl Crossings {
 
     /// Returns whether crossings of one class alone are drawn, and rows are in groups.
     pub fn is_crowded(&self, sheet: &Sheet) -> bool {
-        sheet.pes > MAX_ROWS && (sheet.tree.is_none() || self.bands.len() > MAX_CROSSINGS)
+        let is_crowded = sheet.tree.is_none() || self.bands.len() > MAX_CROSSINGS;
+        sheet.pes > MAX_ROWS && !self.has_sources && is_crowded
     }
 
     /// Returns the class whose crossings are drawn if those of all would cover each other.
@@ -75,12 +82,17 @@ impl Crossings {
     /// Draws the bands on their sheet.
     pub fn draw(&self, canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
         self.phases(canvas, layout);
-        let places = Places::of(self, layout);
-        self.bands(canvas, layout, &places, sheet.tree.is_some());
+        let places = Places::of(self, layout, sheet.tree.as_ref());
+        self.bands(canvas, layout, &places);
         frame::markers(canvas, layout, sheet);
         self.phase_names(canvas, layout);
+        let mut taken = Taken::default();
+        control::marks(canvas, layout, &self.control, &mut taken);
         if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
-            self.names(canvas, &places);
+            self.names(canvas, &places, &mut taken);
+        }
+        if layout.is_roomy() {
+            control::numbers(canvas, layout, &self.control, &mut taken);
         }
     }
 
@@ -118,7 +130,8 @@ impl Crossings {
             let all = used
                 .iter()
                 .filter(move |class| *class % PALETTE.len() == first);
-            let mut names: Vec<&str> = all.map(|class| &*self.classes[*class]).collect();
+            let names = all.filter_map(|class| self.classes[*class].split(':').next());
+            let mut names: Vec<&str> = names.collect();
             if names.len() > MAX_IN_LEGEND {
                 names.truncate(MAX_IN_LEGEND - 1);
                 names.push("…");
@@ -129,7 +142,12 @@ impl Crossings {
             .zip(PALETTE)
             .map(|(first, [fill, ..])| entry(Icon::Colour(fill), of_colour(first)))
             .filter(|entry| used.len() > 1 && !entry.text.is_empty());
-        band.into_iter().chain(setup).chain(colours).collect()
+        let marks = control::legend(&self.control);
+        band.into_iter()
+            .chain(setup)
+            .chain(colours)
+            .chain(marks)
+            .collect()
     }
 
     /// Returns the begin and the end of each phase.
@@ -168,15 +186,15 @@ impl Crossings {
     }
 
     /// Draws the bands of each class, and the bars above them.
-    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>, has_tree: bool) {
+    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>) {
         let thin = layout.row_height.min(layout.step_width) < 4.0;
         let stroke = if thin { 0.15 } else { 0.6 };
         // Many bands, or bands over the edges of a network, overlap.
         let few = (400.0 / self.bands.len() as f64).min(1.0);
-        let (opacity, rim) = match has_tree {
+        let (opacity, rim) = match places.tree {
             _ if layout.is_crowded() => (0.25, 1.0),
-            false => (0.12 * few, 0.4 * few),
-            true => (0.4 * few.max(0.5), few.max(0.5)),
+            None => (0.12 * few, 0.4 * few),
+            Some(_) => (0.4 * few.max(0.5), few.max(0.5)),
         };
         canvas.open(format_args!(
             "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-opacity=\"{rim}\" \
@@ -210,8 +228,7 @@ impl Crossings {
         canvas.open(format_args!("stroke-width=\"{}\"", Num(places.bar)));
         for bands in classes().filter(|bands| bands[0].class.is_some()) {
             let mut bars = String::new();
-            for (span, y) in bands.iter().flat_map(|band| places.bars(band)) {
-                let [x, end] = span.map(|at| layout.x(at));
+            for ([x, end], y) in bands.iter().flat_map(|band| places.bars(band)) {
                 // Writing to a String cannot fail.
                 let _ = write!(bars, "M{},{}h{}", Num(x), Num(y), Num(end - x));
             }
@@ -223,26 +240,31 @@ impl Crossings {
 
     /// Draws the text of each band on its bar, if that is long enough; in a picture where it is too long
     /// for some, the source alone.
-    fn names<'a>(&'a self, canvas: &mut Canvas, places: &Places<'_>) {
+    fn names(&self, canvas: &mut Canvas, places: &Places<'_>, taken: &mut Taken) {
         let size = (places.bar * 0.9).clamp(7.0, 10.0);
-        let mut taken = Taken::default();
         canvas.open(format_args!(
             "font-size=\"{}\" font-weight=\"bold\" {}",
             Num(size),
             frame::HALO
         ));
         let bands = || self.bands.iter().filter(|band| band.class.is_some());
-        let source = |band: &'a Band| band.name.split('→').next().unwrap_or_default();
-        let fits = |name: &str, [begin, end]: [f64; 2]| {
-            bold_width(name, size) + 6.0 <= (end - begin) * places.layout.step_width
-        };
-        let is_short = bands().any(|it| fits(source(it), it.into) && !fits(&it.name, it.into));
+        let source = |name: &str| name.split('→').next().unwrap_or_default().len();
+        let fits = |name: &str, width: f64| bold_width(name, size) + 6.0 <= width;
+        let is_short = bands().any(|band| {
+            let width = (band.into[1] - band.into[0]) * places.layout.step_width;
+            fits(&band.name[..source(&band.name)], width) && !fits(&band.name, width)
+        });
         for band in bands() {
-            let name = if is_short { source(band) } else { &band.name };
-            for (span, y) in places.bars(band).filter(|(span, _)| fits(name, *span)) {
-                let [begin, end] = span.map(|at| places.layout.x(at));
+            let end = if is_short {
+                source(&band.name)
+            } else {
+                band.name.len()
+            };
+            let name = &band.name[..end];
+            for ([begin, end], y) in places.bars(band) {
                 let at = (begin + end) / 2.0;
-                if taken.try_take((at, y), bold_width(name, size), size * 0.9) {
+                let width = bold_width(name, size);
+                if fits(name, end - begin) && taken.try_take((at, y), width, size * 0.9) {
                     canvas.text((at, y + size * 0.36), "middle", name);
                 }
             }
@@ -259,6 +281,11 @@ struct Places<'a> {
     /// The PEs that receive nothing.
     idle: BTreeSet<PeId>,
     is_multi_port: bool,
+    has_sources: bool,
+    /// The tree over whose edges bands go.
+    tree: Option<&'a Tree>,
+    /// Tolerance of a corner: it grows with the number of hops, because less of each is visible.
+    near: f64,
     /// The height of a lane.
     lane: f64,
     /// The thickness of a bar.
@@ -266,7 +293,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(scene: &Crossings, layout: &'a Layout) -> Places<'a> {
+    fn of(scene: &Crossings, layout: &'a Layout, tree: Option<&'a Tree>) -> Places<'a> {
         let bands = || scene.bands.iter();
         let receivers: BTreeSet<PeId> = bands().map(|band| band.to).collect();
         let senders = bands().map(|band| band.from);
@@ -289,11 +316,18 @@ impl<'a> Places<'a> {
             false => 1,
         };
         let lane = layout.row_height * 0.6 / most as f64;
+        let hops = bands().filter_map(|band| {
+            let [from, to] = [band.from, band.to].map(|pe| tree.map(|tree| tree.depth(pe)));
+            Some(f64::from(from?.abs_diff(to?)))
+        });
         Places {
             layout,
             lanes,
             idle,
             is_multi_port: scene.is_multi_port,
+            has_sources: scene.has_sources,
+            tree,
+            near: (hops.sum::<f64>() / 20_000.0).clamp(0.2, 3.0),
             lane,
             bar: (lane * 0.8).min(13.0),
         }
@@ -321,22 +355,101 @@ impl<'a> Places<'a> {
         [from, self.y(band.to, band.from)]
     }
 
+    /// Returns the PEs on the way of a band, its ends included.
+    fn way(&self, band: &Band) -> Vec<PeId> {
+        let [from, to] = [band.from, band.to];
+        let Some(tree) = self.tree else {
+            return vec![from, to];
+        };
+        let is_up = tree.depth(from) > tree.depth(to);
+        let [top, bottom] = if is_up { [to, from] } else { [from, to] };
+        let mut way = vec![bottom];
+        way.extend(
+            std::iter::successors(tree.parent(bottom), |pe| tree.parent(*pe))
+                .take(tree.depth(bottom).saturating_sub(tree.depth(top)) as usize),
+        );
+        if !is_up {
+            way.reverse();
+        }
+        way
+    }
+
+    /// Returns where a band is at each PE on its way: begin and end, and the height.
+    fn stops(&self, band: &Band) -> Vec<([f64; 2], f64)> {
+        let way = self.way(band);
+        let last = way.len() - 1;
+        let stop = |(hop, pe): (usize, &PeId)| {
+            let y = match self.ends(band) {
+                [y, _] if hop == 0 => y,
+                [_, y] if hop == last => y,
+                _ => self.layout.y(*pe),
+            };
+            let part = hop as f64 / last as f64;
+            let span = [0, 1].map(|end| band.out[end] + (band.into[end] - band.out[end]) * part);
+            (span.map(|at| self.layout.x(at)), y)
+        };
+        way.iter().enumerate().map(stop).collect()
+    }
+
     fn shape(&self, band: &Band) -> String {
-        let [from, to] = self.ends(band);
-        let [a, b] = band.out.map(|at| self.layout.x(at));
-        let [c, d] = band.into.map(|at| self.layout.x(at));
+        let stops = self.stops(band);
+        let left: Vec<(f64, f64)> = stops.iter().map(|([x, _], y)| (*x, *y)).collect();
+        let corners = corners(&left, self.near);
+        let right = corners.iter().rev().map(|corner| stops[*corner]);
+        let right = right.map(|([_, x], y)| (x, y));
         let mut shape = String::new();
-        let [from, to] = [from, to].map(Num);
-        let [a, b, c, d] = [a, b, c, d].map(Num);
-        // Writing to a String cannot fail.
-        let _ = write!(shape, "M{a},{from}L{c},{to}L{d},{to}L{b},{from}Z");
+        let mut pen = 'M';
+        for (x, y) in corners.iter().map(|corner| left[*corner]).chain(right) {
+            // Writing to a String cannot fail.
+            let _ = write!(shape, "{pen}{},{}", Num(x), Num(y));
+            pen = 'L';
+        }
+        shape.push('Z');
         shape
     }
 
-    /// Returns the bar at the receiver, and that at a sender that receives nothing.
+    /// Returns the bars at the receivers, and that at a sender that receives nothing.
     fn bars(&self, band: &Band) -> impl Iterator<Item = ([f64; 2], f64)> {
-        let [from, to] = self.ends(band);
-        let own = self.idle.contains(&band.from).then_some((band.out, from));
-        [(band.into, to)].into_iter().chain(own)
+        let own = self.has_sources || self.idle.contains(&band.from);
+        let stops = self.stops(band).into_iter().skip(usize::from(!own));
+        stops.rev()
+    }
+}
+
+/// Returns the points that are visible as corners, lest the bands of a deep tree fill megabytes. The points
+/// are one step apart; a straight piece continues as long as some line from its beginning passes all its
+/// points within `near`.
+fn corners(points: &[(f64, f64)], near: f64) -> Vec<usize> {
+    let mut kept = vec![0];
+    let mut begin = 0;
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for (index, &(_, y)) in points.iter().enumerate().skip(1) {
+        let rise = |begin: usize, off: f64| (y + off - points[begin].1) / (index - begin) as f64;
+        if !(low..=high).contains(&rise(begin, 0.0)) {
+            begin = index - 1;
+            kept.push(begin);
+            (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        low = low.max(rise(begin, -near));
+        high = high.min(rise(begin, near));
+    }
+    if points.len() > 1 {
+        kept.push(points.len() - 1);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::corners;
+
+    #[test]
+    fn straight_ways_are_straight_lines() {
+        let straight: Vec<(f64, f64)> = (0..999)
+            .map(|i| (f64::from(i), 2.0 * f64::from(i)))
+            .collect();
+        assert_eq!(corners(&straight, 0.2), [0, 998]);
+        let bent = [(0.0, 0.0), (1.0, 16.0), (2.0, 64.0)];
+        assert_eq!(corners(&bent, 0.2), [0, 1, 2]);
     }
 }

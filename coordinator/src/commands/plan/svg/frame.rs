@@ -129,27 +129,16 @@ fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
 }
 
 fn names(canvas: &mut Canvas, layout: &Layout) {
-    if layout.is_crowded() {
-        canvas.open(format_args!("fill-opacity=\"0.05\""));
-        for pes in layout.rows.chunks(layout.group).skip(1).step_by(2) {
-            let height = layout.row_height * pes.len() as f64;
-            let (y, x) = (
-                layout.y(pes[0]) - layout.row_height / 2.0,
-                layout.left - 4.0,
-            );
-            canvas.rect((x, y), layout.right - x, height);
-        }
-        canvas.close();
-    }
     canvas.open(format_args!("stroke=\"#d4d4d4\" stroke-width=\"0.8\""));
-    for &(y, _) in &layout.names {
+    for (pe, _) in layout.named() {
+        let y = layout.y(pe);
         canvas.line((layout.left - 4.0, y), (layout.right, y));
     }
     canvas.close();
     canvas.open(format_args!("font-size=\"{}\"", Num(layout.name_size)));
-    for (y, name) in &layout.names {
-        let y = y + layout.name_size * 0.36;
-        canvas.text((layout.left - 8.0, y), "end", name);
+    for (pe, name) in layout.named() {
+        let y = layout.y(pe) + layout.name_size * 0.36;
+        canvas.text((layout.left - 8.0, y), "end", &name);
     }
     canvas.close();
 }

@@ -64,10 +64,10 @@ pub struct Layout {
     pub level_width: f64,
     /// Font size of the PEs' names.
     pub name_size: f64,
-    /// The names beside the rows, of PEs or of groups, and the height of their middles.
-    pub names: Vec<(f64, String)>,
     /// The number of rows that follow each other without a gap.
-    pub group: usize,
+    group: usize,
+    /// Distance in rows at which names fit.
+    every: usize,
 }
 
 impl Layout {
@@ -111,12 +111,17 @@ impl Layout {
         let levels = f64::from(depths.max().unwrap_or(0));
         let level_width = (MAX_TREE_WIDTH / levels.max(1.0)).min(TREE_LEVEL);
         let name_size = (row_height - 4.0).clamp(8.0, 12.0);
-        let names = names(&rows, name_size, row_height, group);
-        let widths = names.iter().map(|(_, name)| text_width(name, name_size));
+        let every = match nice((name_size + 1.0) / row_height).max(1.0) as usize {
+            2.. if is_crowded => group,
+            every => every,
+        };
+        let widths = rows
+            .iter()
+            .step_by(every)
+            .map(|pe| text_width(&name(*pe), name_size));
         let longest = widths.fold(text_width(sheet.axis.name(), 11.0), f64::max);
         let left = MARGIN + levels * level_width + 10.0 + longest + 8.0;
         let right = left + steps * step_width;
-        let middle = |row| top + middle_of(row, row_height, group);
         Layout {
             row_of,
             row_height,
@@ -126,14 +131,11 @@ impl Layout {
             left,
             right,
             top,
-            bottom: middle(rows.len() as f64 - 1.0) + row_height / 2.0,
+            bottom: top + middle_of(rows.len() - 1, row_height, group) + row_height / 2.0,
             width: (right + MARGIN + 8.0).max(MIN_SHEET),
             level_width,
             name_size,
-            names: names
-                .into_iter()
-                .map(|(row, name)| (middle(row), name))
-                .collect(),
+            every,
             group,
             rows,
         }
@@ -146,7 +148,7 @@ impl Layout {
 
     /// Returns the middle of a PE's row.
     pub fn y(&self, pe: PeId) -> f64 {
-        self.top + middle_of(self.row(pe) as f64, self.row_height, self.group)
+        self.top + middle_of(self.row(pe), self.row_height, self.group)
     }
 
     /// Returns the PE's row, counted from the top.
@@ -207,42 +209,26 @@ impl Layout {
         self.x(self.axis.behind(last))
     }
 
+    /// Returns the PEs whose names are beside their rows, and the names.
+    pub fn named(&self) -> impl Iterator<Item = (PeId, String)> {
+        let named = self.rows.iter().step_by(self.every);
+        named.map(|pe| (*pe, name(*pe)))
+    }
+
     /// Returns whether the rows are in groups, because there are too many crossings to draw.
     pub fn is_crowded(&self) -> bool {
         self.group < self.rows.len()
     }
 }
 
-/// Returns the height of the middle of a row, or of a point between rows of a group.
-fn middle_of(row: f64, row_height: f64, group: usize) -> f64 {
-    (row + 0.5) * row_height + (row / group as f64).floor() * GROUP_GAP
+/// Returns the height of the middle of a row.
+fn middle_of(row: usize, row_height: f64, group: usize) -> f64 {
+    (row as f64 + 0.5) * row_height + (row / group) as f64 * GROUP_GAP
 }
 
-/// Returns the names beside the rows, and their rows: of all PEs where there is room, else of groups, or
-/// of every 2nd, 5th, 10th and so on.
-fn names(rows: &[PeId], size: f64, row_height: f64, group: usize) -> Vec<(f64, String)> {
-    let every = nice((size + 1.0) / row_height).max(1.0) as usize;
-    if every > 1 && group < rows.len() {
-        let groups = (0..).step_by(group).zip(rows.chunks(group));
-        let named = groups
-            .map(|(first, pes)| (first as f64 + (pes.len() - 1) as f64 / 2.0, group_name(pes)));
-        return named.collect();
-    }
-    let named = rows.iter().enumerate().step_by(every);
-    named
-        .map(|(row, pe)| (row as f64, shortened(&called(*pe), MAX_NAME)))
-        .collect()
-}
-
-/// Returns the name of a group: P8–P15, or P8 +7 of PEs that do not follow each other.
-fn group_name(pes: &[PeId]) -> String {
-    match pes {
-        [first, .., last] if last.0.wrapping_sub(first.0) as usize == pes.len() - 1 => {
-            format!("{first}–{last}")
-        }
-        [first, _, ..] => format!("{first} +{}", pes.len() - 1),
-        _ => pes.iter().map(|pe| called(*pe)).collect(),
-    }
+/// Returns a PE with its name, which may be shortened.
+fn name(pe: PeId) -> String {
+    shortened(&called(pe), MAX_NAME)
 }
 
 /// Returns the least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.

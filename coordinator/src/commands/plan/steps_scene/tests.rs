@@ -7,7 +7,10 @@ use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 use roxmltree::{Document, Node};
 
-use super::super::scene::{Drawing, Scene};
+use super::super::svg::canvas::{Num, text_width};
+use super::super::svg::control::mark;
+use super::super::svg::frame;
+use super::super::svg::layout::Layout;
 use super::*;
 
 const SERIAL: Algorithm = Algorithm::CERTIFICATION_SERIAL;
@@ -15,11 +18,7 @@ const PIPELINED: Algorithm = Algorithm::CERTIFICATION_PIPELINED;
 const PARALLEL: Algorithm = Algorithm::CERTIFICATION_PARALLEL;
 
 fn svg(plan: &Plan, title: &str) -> String {
-    let scene = Scene {
-        sheet: sheet(plan, title),
-        drawing: Drawing::Messages(plan),
-    };
-    scene.svg()
+    scene(plan, title.to_owned()).svg()
 }
 
 fn drawn(tree: &str, operation: Algorithm, flits: &[u64]) -> Plan {
@@ -154,7 +153,7 @@ fn all_that_is_planned_is_drawn_and_no_text_is_cut_off_or_on_another() {
 #[test]
 fn a_band_is_in_the_columns_of_the_papers_table() {
     let plan = drawn("path:6", SERIAL, &[0, 2, 3, 0, 2, 1]);
-    let layout = Layout::new(&sheet(&plan, ""), frame::HEAD, false);
+    let layout = Layout::new(&scene(&plan, String::new()).sheet, frame::HEAD, false);
     let text = svg(&plan, "figure 4");
     // m5,1 is in P5's column in row 16 and in P0's in row 21.
     let (first, last) = (layout.x(16.0), layout.x(21.0));
@@ -201,14 +200,4 @@ fn a_title_is_text_and_fits() {
     let mut texts = document.descendants().filter(|n| n.has_tag_name("text"));
     let shown = texts.find(|n| n.text().is_some_and(|t| t.starts_with("a long")));
     assert!(text_box(&shown.unwrap())[2] < number(&document.root_element(), "width"));
-}
-
-#[test]
-fn straight_ways_are_straight_lines() {
-    let straight: Vec<(f64, f64)> = (0..999)
-        .map(|i| (f64::from(i), 2.0 * f64::from(i)))
-        .collect();
-    assert_eq!(thinned(&straight, 0.2), [straight[0], straight[998]]);
-    let bent = [(0.0, 0.0), (1.0, 16.0), (2.0, 64.0)];
-    assert_eq!(thinned(&bent, 0.2), bent);
 }

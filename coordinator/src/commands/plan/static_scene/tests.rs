@@ -199,19 +199,19 @@ fn crossings_of_many_pes_do_not_cover_each_other() {
             "exchange --network complete:25 --lengths each:1",
             1,
             "P24",
-            "; crossings of P0 alone",
+            "crossings of P0 alone",
         ),
         (
             "broadcast --network complete:32 --size 9",
             1,
             "P31",
-            "; crossings of flit 1 alone",
+            "crossings of flit 1 alone",
         ),
         (
-            "broadcast --network complete:300 --size 2",
+            "broadcast --network complete:512 --size 9 --algorithm hypercube",
             1,
-            "P13",
-            "; crossings of flit 1 alone",
+            "P22",
+            "crossings of flit 1 alone",
         ),
     ] {
         let svg = drawn(line);

@@ -117,11 +117,12 @@ impl Crossings {
     /// Returns the legend: the meaning of a band, and of each colour.
     pub fn legend(&self, is_crowded: bool) -> Vec<Entry> {
         let entry = |icon, text| Entry { icon, text };
-        let only = self.example().filter(|_| is_crowded);
-        let only =
-            only.map(|class| format!("; crossings of {} alone are drawn", self.classes[class]));
-        let band = (!self.bands.is_empty())
-            .then(|| entry(Icon::Band, self.what.to_owned() + &only.unwrap_or_default()));
+        let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
+        let only = self.example().filter(|_| is_crowded).map(|class| {
+            let [fill, ..] = PALETTE[class % PALETTE.len()];
+            let text = format!("crossings of {} alone are drawn", self.classes[class]);
+            entry(Icon::Colour(fill), text)
+        });
         let has_setup = !is_crowded && self.bands.iter().any(|band| band.class.is_none());
         let setup = has_setup.then(|| entry(Icon::Colour(SETUP[0]), "set-up".to_owned()));
         let used = self.bands.iter().filter_map(|band| band.class);
@@ -144,6 +145,7 @@ impl Crossings {
             .filter(|entry| used.len() > 1 && !entry.text.is_empty());
         let marks = control::legend(&self.control);
         band.into_iter()
+            .chain(only)
             .chain(setup)
             .chain(colours)
             .chain(marks)

@@ -3,7 +3,6 @@
 
 mod args;
 mod asked;
-mod bands;
 mod broadcast;
 mod command;
 mod cover;

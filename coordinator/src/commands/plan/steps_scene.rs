@@ -67,16 +67,12 @@ pub fn scene(plan: &Plan, title: String) -> Scene {
             shown: control as f64,
         },
         crossings: Crossings {
-            phases: Vec::new(),
-            is_multi_port: false,
             classes: by_arrival.iter().map(class).collect(),
             what: "message Mi: bars at the PEs it passes, slanted where it crosses",
             bands: by_arrival.iter().enumerate().map(band).collect(),
             has_sources: true,
             control: plan.control.clone(),
+            ..Crossings::default()
         },
     }
 }
-
-#[cfg(test)]
-pub mod tests;

@@ -3,10 +3,13 @@
 //! The picture is SVG without fonts and scripts, with colours for light and dark backgrounds, and the
 //! same plan always gives the same bytes.
 
-pub mod canvas;
-pub mod control;
+mod canvas;
+mod control;
 pub mod crossings;
-pub mod frame;
-pub mod layout;
+mod frame;
+mod layout;
 pub mod scene;
 pub mod sheet;
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use anyhow::ensure;
 use flitcast_plan::algorithms::plan::ControlPlan;
 use flitcast_proto::{PeId, Tree};
 
@@ -31,6 +32,7 @@ const MAX_IN_LEGEND: usize = 3;
 const SETUP: [&str; 3] = ["#b8b8b8", "#9a9a9a", "#6b7684"];
 
 /// Bands over the edges of a tree or network, and what they mean.
+#[derive(Default)]
 pub struct Crossings {
     /// The successive phases, each by its end.
     pub phases: Vec<Moment>,
@@ -60,6 +62,55 @@ pub struct Band {
 }
 
 impl Crossings {
+    /// Adds a band from one PE to another, with its begin and end at both.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the picture would be too crowded to see anything.
+    pub fn add(
+        &mut self,
+        (class, name): (usize, String),
+        [from, to]: [PeId; 2],
+        [out, into]: [[f64; 2]; 2],
+    ) -> anyhow::Result<()> {
+        let class = Some(class);
+        self.push(Band {
+            class,
+            name,
+            from,
+            to,
+            out,
+            into,
+        })
+    }
+
+    /// Adds the band of a set-up: the sender is busy, and nothing arrives yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the picture would be too crowded to see anything.
+    pub fn add_setup(&mut self, [from, to]: [PeId; 2], out: [f64; 2]) -> anyhow::Result<()> {
+        let (class, name, into) = (None, String::new(), [out[1]; 2]);
+        self.push(Band {
+            class,
+            name,
+            from,
+            to,
+            out,
+            into,
+        })
+    }
+
+    fn push(&mut self, band: Band) -> anyhow::Result<()> {
+        ensure!(
+            self.bands.len() < MAX_BANDS,
+            "a drawing of more than {MAX_BANDS} crossings shows nothing: use --summary or \
+             --format json"
+        );
+        self.bands.push(band);
+        Ok(())
+    }
+
     /// Returns the room for the names of phases above the rows.
     pub fn head(&self) -> f64 {
         match self.phases.is_empty() {

@@ -37,7 +37,7 @@ fn a_plan_predicts_what_the_run_predicts() {
     }
 }
 
-/// Where data does not cross the edges of a tree alone, rows have no parents.
+/// Rows have no parents if data does not stay on the edges of a tree.
 #[test]
 fn rows_have_parents_where_there_is_a_tree() {
     for [line, headings] in rows(

@@ -9,6 +9,7 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use crate::faults::Faults;
+use crate::render::json::pe_json;
 use crate::render::report::{self, way_as_text};
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
@@ -283,18 +284,9 @@ impl TimedPlan {
     }
 
     fn json(&self) -> Value {
-        let (request, tree) = (&self.request, &self.request.site.tree);
-        let pes = self.pes().into_iter().map(|row| {
-            let pe = row.pe;
-            json!({
-                "pe": pe.0,
-                "name": request.site.placement.places[pe.index()].name,
-                "parent": tree.parent(pe).map(|parent| parent.0),
-                "depth": tree.depth(pe),
-                "bytes": row.bytes,
-                "predicted_us": row.predicted_ns.map(micros),
-            })
-        });
+        let request = &self.request;
+        let pes = self.pes();
+        let pes = pes.iter().map(|row| pe_json(request, row));
         json!({
             "operation": request.way.operation.collective().name(),
             "algorithm": request.way.algorithm(),

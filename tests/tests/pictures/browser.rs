@@ -212,7 +212,7 @@ fn the_critical_path_is_drawn_with_what_was_late_on_it() {
     assert_ne!(of_body(&dom, "data-delays"), "0");
 }
 
-/// What arrives a latency after it was sent has not waited for a port that was free by then.
+/// A port that is free a latency after something was sent to it has delayed nothing.
 #[test]
 #[ignore = "needs chromium"]
 fn the_critical_path_knows_the_latency_of_links() {

@@ -7,10 +7,9 @@ use flitcast_proto::ops::Collective;
 
 use super::args::PlanExchangeArgs;
 use super::asked::topology;
-use super::error::{not_planned, unfit};
+use super::error::unfit;
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
-use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::{AUTO, is_for_trees, joined, planned_names};
 
@@ -34,12 +33,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
         flits: &rows.concat(),
         ports: args.ports.of_model(),
     };
-    let planned = match algorithms[..] {
-        [only] => only.list(&task).map(|plan| (only, plan)),
-        _ => quickest(algorithms.iter().copied(), &task),
-    };
-    let (algorithm, plan) = planned.map_err(|why| not_planned(&args.algorithm, why))?;
-    let planned = StaticPlan::listed(algorithm, &task, plan);
+    let planned = StaticPlan::quickest(algorithms.into_iter(), &args.algorithm, &task)?;
     Ok(match reach_all {
         true => planned.among_all(args.tree.network()),
         false => planned.over(&topology, args.ports),

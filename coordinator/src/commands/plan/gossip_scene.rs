@@ -4,7 +4,7 @@ use flitcast_plan::fraction::Fraction;
 use flitcast_proto::PeId;
 
 use super::gossip_report::GossipPlan;
-use super::svg::crossings::Crossings;
+use super::svg::bands::Crossings;
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::figures::decimal;

@@ -9,7 +9,7 @@ use flitcast_proto::{PeId, Tree};
 use super::asked::AskedPlan;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
-use super::svg::crossings::Crossings;
+use super::svg::bands::Crossings;
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::pe_names::called;

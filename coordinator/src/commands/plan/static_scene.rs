@@ -6,7 +6,7 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
 
 use super::static_plan::{PlannedMessage, StaticPlan};
-use super::svg::crossings::{Crossings, MAX_BANDS};
+use super::svg::bands::{Crossings, MAX_BANDS};
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::pe_names::called;

@@ -3,11 +3,13 @@
 //! The picture is SVG without fonts and scripts, with colours for light and dark backgrounds, and the
 //! same plan always gives the same bytes.
 
+pub mod bands;
 mod canvas;
 mod control;
-pub mod crossings;
+mod crossings;
 mod frame;
 mod layout;
+mod places;
 pub mod scene;
 pub mod sheet;
 

@@ -5,21 +5,17 @@
 //! bars where it sends. A band over several edges of the tree at the side has a bar at each PE on its way.
 //! The creator of the [`Crossings`] computes all times; nothing is scheduled here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use anyhow::ensure;
-use flitcast_plan::algorithms::plan::ControlPlan;
-use flitcast_proto::{PeId, Tree};
-
+use super::bands::Crossings;
 use super::canvas::{Canvas, Escaped, Num, Taken, bold_width, text_width};
 use super::layout::Layout;
-use super::sheet::{Entry, Icon, Moment, Sheet};
+use super::places::Places;
+use super::sheet::{Entry, Icon, Sheet};
 use super::{control, frame};
 use crate::render::colours::PALETTE;
 
-/// Limit of bands in a readable picture: 2 MB.
-pub const MAX_BANDS: usize = 20_000;
 /// Limit of bands with names: with more, names are too small to be read.
 const MAX_NAMED: usize = 3_000;
 /// Limit of PEs, and of crossings between PEs of a tree, of which all crossings are drawn: more of them
@@ -31,86 +27,7 @@ const MAX_IN_LEGEND: usize = 3;
 /// Colours of a set-up, which is not a message.
 const SETUP: [&str; 3] = ["#b8b8b8", "#9a9a9a", "#6b7684"];
 
-/// Bands over the edges of a tree or network, and what they mean.
-#[derive(Default)]
-pub struct Crossings {
-    /// The successive phases, each by its end.
-    pub phases: Vec<Moment>,
-    /// Whether a PE receives from several neighbours at once.
-    pub is_multi_port: bool,
-    pub classes: Vec<String>,
-    /// The legend of a band.
-    pub what: &'static str,
-    pub bands: Vec<Band>,
-    /// Whether a band also has a bar where it is sent first.
-    pub has_sources: bool,
-    /// Control items that cross in steps.
-    pub control: Vec<ControlPlan>,
-}
-
-/// Something that crosses an edge, or several edges of a tree without a stop.
-pub struct Band {
-    /// The colour; `None` for the set-up of a packet.
-    pub class: Option<usize>,
-    pub name: String,
-    pub from: PeId,
-    pub to: PeId,
-    /// Begin and end at the sender,
-    pub out: [f64; 2],
-    /// and at the receiver.
-    pub into: [f64; 2],
-}
-
 impl Crossings {
-    /// Adds a band from one PE to another, with its begin and end at both.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn add(
-        &mut self,
-        (class, name): (usize, String),
-        [from, to]: [PeId; 2],
-        [out, into]: [[f64; 2]; 2],
-    ) -> anyhow::Result<()> {
-        let class = Some(class);
-        self.push(Band {
-            class,
-            name,
-            from,
-            to,
-            out,
-            into,
-        })
-    }
-
-    /// Adds the band of a set-up: the sender is busy, and nothing arrives yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn add_setup(&mut self, [from, to]: [PeId; 2], out: [f64; 2]) -> anyhow::Result<()> {
-        let (class, name, into) = (None, String::new(), [out[1]; 2]);
-        self.push(Band {
-            class,
-            name,
-            from,
-            to,
-            out,
-            into,
-        })
-    }
-
-    fn push(&mut self, band: Band) -> anyhow::Result<()> {
-        ensure!(
-            self.bands.len() < MAX_BANDS,
-            "a drawing of more than {MAX_BANDS} crossings shows nothing: use --summary or \
-             --format json"
-        );
-        self.bands.push(band);
-        Ok(())
-    }
-
     /// Returns the room for the names of phases above the rows.
     pub fn head(&self) -> f64 {
         match self.phases.is_empty() {
@@ -142,7 +59,7 @@ impl Crossings {
         if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
             self.names(canvas, &places, &mut taken);
         }
-        if layout.is_roomy() {
+        if layout.is_roomy() && !self.control.is_empty() {
             control::numbers(canvas, layout, &self.control, &mut taken);
         }
     }
@@ -323,186 +240,5 @@ impl Crossings {
             }
         }
         canvas.close();
-    }
-}
-
-/// The positions of the ends of bands: with many ports each port has its own lane in the row.
-struct Places<'a> {
-    layout: &'a Layout,
-    /// The senders of each receiver; for a PE that receives nothing, its receivers.
-    lanes: BTreeMap<PeId, Vec<PeId>>,
-    /// The PEs that receive nothing.
-    idle: BTreeSet<PeId>,
-    is_multi_port: bool,
-    has_sources: bool,
-    /// The tree over whose edges bands go.
-    tree: Option<&'a Tree>,
-    /// Tolerance of a corner: it grows with the number of hops, because less of each is visible.
-    near: f64,
-    /// The height of a lane.
-    lane: f64,
-    /// The thickness of a bar.
-    bar: f64,
-}
-
-impl<'a> Places<'a> {
-    fn of(scene: &Crossings, layout: &'a Layout, tree: Option<&'a Tree>) -> Places<'a> {
-        let bands = || scene.bands.iter();
-        let receivers: BTreeSet<PeId> = bands().map(|band| band.to).collect();
-        let senders = bands().map(|band| band.from);
-        let idle: BTreeSet<PeId> = senders.filter(|pe| !receivers.contains(pe)).collect();
-        let mut lanes: BTreeMap<PeId, BTreeSet<PeId>> = BTreeMap::new();
-        for band in bands() {
-            lanes.entry(band.to).or_default().insert(band.from);
-            if idle.contains(&band.from) {
-                lanes.entry(band.from).or_default().insert(band.to);
-            }
-        }
-        let lanes = lanes.into_iter().map(|(pe, others)| {
-            let mut others: Vec<PeId> = others.into_iter().collect();
-            others.sort_by_key(|other| layout.row(*other));
-            (pe, others)
-        });
-        let lanes: BTreeMap<PeId, Vec<PeId>> = lanes.collect();
-        let most = match scene.is_multi_port {
-            true => lanes.values().map(Vec::len).max().unwrap_or(1),
-            false => 1,
-        };
-        let lane = layout.row_height * 0.6 / most as f64;
-        let hops = bands().filter_map(|band| {
-            let [from, to] = [band.from, band.to].map(|pe| tree.map(|tree| tree.depth(pe)));
-            Some(f64::from(from?.abs_diff(to?)))
-        });
-        Places {
-            layout,
-            lanes,
-            idle,
-            is_multi_port: scene.is_multi_port,
-            has_sources: scene.has_sources,
-            tree,
-            near: (hops.sum::<f64>() / 20_000.0).clamp(0.2, 3.0),
-            lane,
-            bar: (lane * 0.8).min(13.0),
-        }
-    }
-
-    /// Returns the middle of the lane of a PE's row that leads to another PE.
-    fn y(&self, pe: PeId, other: PeId) -> f64 {
-        let middle = self.layout.y(pe);
-        match self.lanes.get(&pe).filter(|_| self.is_multi_port) {
-            Some(lanes) => {
-                let place = lanes.iter().position(|one| *one == other).unwrap_or(0);
-                let off = place as f64 - (lanes.len() - 1) as f64 / 2.0;
-                middle + off * self.lane
-            }
-            None => middle,
-        }
-    }
-
-    /// Returns the heights of the begin and the end of a band.
-    fn ends(&self, band: &Band) -> [f64; 2] {
-        let from = match self.idle.contains(&band.from) {
-            true => self.y(band.from, band.to),
-            false => self.layout.y(band.from),
-        };
-        [from, self.y(band.to, band.from)]
-    }
-
-    /// Returns the PEs on the way of a band, its ends included.
-    fn way(&self, band: &Band) -> Vec<PeId> {
-        let [from, to] = [band.from, band.to];
-        let Some(tree) = self.tree else {
-            return vec![from, to];
-        };
-        let is_up = tree.depth(from) > tree.depth(to);
-        let [top, bottom] = if is_up { [to, from] } else { [from, to] };
-        let mut way = vec![bottom];
-        way.extend(
-            std::iter::successors(tree.parent(bottom), |pe| tree.parent(*pe))
-                .take(tree.depth(bottom).saturating_sub(tree.depth(top)) as usize),
-        );
-        if !is_up {
-            way.reverse();
-        }
-        way
-    }
-
-    /// Returns where a band is at each PE on its way: begin and end, and the height.
-    fn stops(&self, band: &Band) -> Vec<([f64; 2], f64)> {
-        let way = self.way(band);
-        let last = way.len() - 1;
-        let stop = |(hop, pe): (usize, &PeId)| {
-            let y = match self.ends(band) {
-                [y, _] if hop == 0 => y,
-                [_, y] if hop == last => y,
-                _ => self.layout.y(*pe),
-            };
-            let part = hop as f64 / last as f64;
-            let span = [0, 1].map(|end| band.out[end] + (band.into[end] - band.out[end]) * part);
-            (span.map(|at| self.layout.x(at)), y)
-        };
-        way.iter().enumerate().map(stop).collect()
-    }
-
-    fn shape(&self, band: &Band) -> String {
-        let stops = self.stops(band);
-        let left: Vec<(f64, f64)> = stops.iter().map(|([x, _], y)| (*x, *y)).collect();
-        let corners = corners(&left, self.near);
-        let right = corners.iter().rev().map(|corner| stops[*corner]);
-        let right = right.map(|([_, x], y)| (x, y));
-        let mut shape = String::new();
-        let mut pen = 'M';
-        for (x, y) in corners.iter().map(|corner| left[*corner]).chain(right) {
-            // Writing to a String cannot fail.
-            let _ = write!(shape, "{pen}{},{}", Num(x), Num(y));
-            pen = 'L';
-        }
-        shape.push('Z');
-        shape
-    }
-
-    /// Returns the bars at the receivers, and that at a sender that receives nothing.
-    fn bars(&self, band: &Band) -> impl Iterator<Item = ([f64; 2], f64)> {
-        let own = self.has_sources || self.idle.contains(&band.from);
-        let stops = self.stops(band).into_iter().skip(usize::from(!own));
-        stops.rev()
-    }
-}
-
-/// Returns the points that are visible as corners, lest the bands of a deep tree fill megabytes. The points
-/// are one step apart; a straight piece continues as long as some line from its beginning passes all its
-/// points within `near`.
-fn corners(points: &[(f64, f64)], near: f64) -> Vec<usize> {
-    let mut kept = vec![0];
-    let mut begin = 0;
-    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-    for (index, &(_, y)) in points.iter().enumerate().skip(1) {
-        let rise = |begin: usize, off: f64| (y + off - points[begin].1) / (index - begin) as f64;
-        if !(low..=high).contains(&rise(begin, 0.0)) {
-            begin = index - 1;
-            kept.push(begin);
-            (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
-        }
-        low = low.max(rise(begin, -near));
-        high = high.min(rise(begin, near));
-    }
-    if points.len() > 1 {
-        kept.push(points.len() - 1);
-    }
-    kept
-}
-
-#[cfg(test)]
-mod tests {
-    use super::corners;
-
-    #[test]
-    fn straight_ways_are_straight_lines() {
-        let straight: Vec<(f64, f64)> = (0..999)
-            .map(|i| (f64::from(i), 2.0 * f64::from(i)))
-            .collect();
-        assert_eq!(corners(&straight, 0.2), [0, 998]);
-        let bent = [(0.0, 0.0), (1.0, 16.0), (2.0, 64.0)];
-        assert_eq!(corners(&bent, 0.2), [0, 1, 2]);
     }
 }

@@ -1,6 +1,6 @@
 //! A picture of any plan: its sheet, and what is drawn on it.
 
-use super::crossings::Crossings;
+use super::bands::Crossings;
 use super::frame;
 use super::layout::Layout;
 use super::sheet::Sheet;

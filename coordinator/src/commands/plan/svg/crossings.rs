@@ -60,6 +60,9 @@ impl Crossings {
             self.names(canvas, &places, &mut taken);
         }
         if layout.is_roomy() && !self.control.is_empty() {
+            for ([begin, end], y) in self.bands.iter().flat_map(|band| places.bars(band)) {
+                taken.take(((begin + end) / 2.0, y), end - begin, places.bar);
+            }
             control::numbers(canvas, layout, &self.control, &mut taken);
         }
     }

@@ -4,7 +4,7 @@ use flitcast_plan::fraction::Fraction;
 use flitcast_proto::PeId;
 
 use super::gossip_report::GossipPlan;
-use super::svg::bands::Crossings;
+use super::svg::bands::{Crossings, SETUP};
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::figures::decimal;
@@ -46,14 +46,15 @@ impl GossipPlan<'_> {
                     begin
                 });
                 if ready > now {
-                    crossings.add_setup([from, to], [at(now), at(ready)])?;
+                    let span = [at(now), at(ready)];
+                    crossings.add(SETUP, [from, to], [span, [span[1]; 2]])?;
                 }
                 for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
                     let pe = piece.message.pe();
                     let takes = flits_take(piece.flits);
                     let spans = ends.map(|begin| [at(begin), at(begin + takes)]);
                     ends = ends.map(|begin| begin + takes);
-                    crossings.add((pe.index(), pe.to_string()), [from, to], spans)?;
+                    crossings.add((Some(pe.index()), pe.to_string()), [from, to], spans)?;
                 }
             }
             now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());

@@ -9,7 +9,7 @@ use flitcast_proto::{PeId, Tree};
 use super::asked::AskedPlan;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
-use super::svg::bands::Crossings;
+use super::svg::bands::{Crossings, SETUP};
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::pe_names::called;
@@ -56,12 +56,12 @@ impl PlanInPackets<'_> {
                     let [begin, ready, end] =
                         [begin, begin + cost.setup, end].map(|time| cost.exact(time).to_f64());
                     if ready > begin {
-                        crossings.add_setup(ends, [begin, ready])?;
+                        crossings.add(SETUP, ends, [[begin, ready], [ready; 2]])?;
                     }
                     let is_on = |part: &Part| tree.depth(part.pe) >= tree.depth(link[1]);
                     let on_link = run.parts().filter(is_on);
                     let names: Vec<String> = on_link.map(|it| format!("M{}", it.pe.0)).collect();
-                    let band = (places[&run.pe], names.join("+"));
+                    let band = (Some(places[&run.pe]), names.join("+"));
                     crossings.add(band, ends, [[ready, end]; 2])?;
                 }
             }
@@ -103,7 +103,7 @@ impl CertifiedPlan<'_> {
         };
         for Stream { pe, start, end, .. } in &self.certified.streams {
             if let Some(to) = tree.parent(*pe) {
-                let stream = (pe.index(), pe.to_string());
+                let stream = (Some(pe.index()), pe.to_string());
                 crossings.add(stream, [*pe, to], [[*start, *end].map(at); 2])?;
             }
         }

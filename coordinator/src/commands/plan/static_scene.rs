@@ -110,7 +110,7 @@ impl StaticPlan {
                 let begin = run.first_step as f64;
                 let end = begin + run.flits as f64;
                 let spans = [[begin - 1.0, end - 1.0], [begin, end]];
-                crossings.add((class, name), [run.from, run.to], spans)?;
+                crossings.add((Some(class), name), [run.from, run.to], spans)?;
             }
         }
         Ok(())

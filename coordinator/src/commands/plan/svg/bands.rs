@@ -40,52 +40,34 @@ pub struct Band {
 }
 
 impl Crossings {
-    /// Adds a band from one PE to another, with its begin and end at both.
+    /// Adds a band from one PE to another, with its begin and end at both. That of a set-up has no class: the
+    /// sender is busy, and nothing arrives yet.
     ///
     /// # Errors
     ///
     /// Returns an error if the picture would be too crowded to see anything.
     pub fn add(
         &mut self,
-        (class, name): (usize, String),
+        (class, name): (Option<usize>, String),
         [from, to]: [PeId; 2],
         [out, into]: [[f64; 2]; 2],
     ) -> anyhow::Result<()> {
-        let class = Some(class);
-        self.push(Band {
-            class,
-            name,
-            from,
-            to,
-            out,
-            into,
-        })
-    }
-
-    /// Adds the band of a set-up: the sender is busy, and nothing arrives yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the picture would be too crowded to see anything.
-    pub fn add_setup(&mut self, [from, to]: [PeId; 2], out: [f64; 2]) -> anyhow::Result<()> {
-        let (class, name, into) = (None, String::new(), [out[1]; 2]);
-        self.push(Band {
-            class,
-            name,
-            from,
-            to,
-            out,
-            into,
-        })
-    }
-
-    fn push(&mut self, band: Band) -> anyhow::Result<()> {
         ensure!(
             self.bands.len() < MAX_BANDS,
             "a drawing of more than {MAX_BANDS} crossings shows nothing: use --summary or \
              --format json"
         );
-        self.bands.push(band);
+        self.bands.push(Band {
+            class,
+            name,
+            from,
+            to,
+            out,
+            into,
+        });
         Ok(())
     }
 }
+
+/// The band of a set-up, which has no name.
+pub const SETUP: (Option<usize>, String) = (None, String::new());

@@ -104,8 +104,8 @@ function resizeDiagram() {
   scroller.style.height = `${diagram.height + 2}px`;
   diagram.width = scroller.clientWidth;
   const longest = Math.max(...data.names.map((name) => name.length));
-  const [usual, most] = diagram.width < 560 ? [88, 140] : [132, 260];
-  diagram.gutter = Math.min(most, usual + Math.max(0, 7.6 * longest - 30));
+  const [usual, most] = diagram.width < 560 ? [88, 160] : [132, 260];
+  diagram.gutter = Math.min(most, usual + Math.max(0, 7.6 * longest - 16));
   const ratio = window.devicePixelRatio || 1;
   for (const sheet of [canvas, diagram.base]) {
     sheet.width = Math.round(diagram.width * ratio);

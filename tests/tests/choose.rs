@@ -77,10 +77,8 @@ fn a_number_of_pes_is_enough() {
         assert!(report.value("/choice/chosen").is_object(), "{line}");
     }
     let map = dir.run("map --input @/in --output @/mapped -- cat").ok();
-    assert!(
-        map.stdout
-            .starts_with("map complete:4 root 0 bfs: cat on 3 shards")
-    );
+    let head = "map over 3 PEs: cat on 3 shards";
+    assert!(map.stdout.starts_with(head), "{}", map.stdout);
     dir.run("broadcast --input @/in --output @/copies")
         .fails(2, &["no PEs are given; use -n N"]);
 }

@@ -1,7 +1,22 @@
 //! `flitcast plan` and `flitcast compare` as users run them.
 
-use flitcast_tests::{parsed, printed, rows};
+use flitcast_tests::{parsed, printed, rows, scratch};
 use serde_json::{Value, json};
+
+/// Three PEs with names, each below the one before.
+pub const NAMED: &str = "name = 'three'
+[[pe]]
+name = 'alpha'
+address = '127.0.0.1'
+[[pe]]
+name = 'beta'
+address = '127.0.0.2'
+parent = 'alpha'
+[[pe]]
+name = 'gamma'
+address = '127.0.0.3'
+parent = 'beta'
+";
 
 /// The tables were typed in from the paper; no test writes them. The state machines do what they show.
 #[test]
@@ -127,4 +142,59 @@ fn compare_marks_the_best_and_says_why() {
     }
     let path = printed("compare gather --tree path:8 --lengths equal:4");
     assert!(path.contains("*  path:8  shoulder-tap"), "{path}");
+}
+
+#[test]
+fn plans_have_the_names_of_pes() {
+    let dir = scratch();
+    dir.put("c.toml", NAMED);
+    for [line, told] in rows(
+        "
+        scatter --lengths 1,2 | names        P0 alpha, P1 beta, P2 gamma
+        scatter --lengths 1,2 --order search | order           P2 gamma, P1 beta
+        scatter --lengths 1,2 --from beta | P2 gamma  P1 beta           2          3
+        scatter --lengths 1,2 --from beta | 3 flits in 2 messages from P1 beta
+        broadcast --size 2 | P2 gamma  P1 beta
+        gossip --lengths 1,2,1 | P2 gamma      1     3
+        gather --lengths 1,2 --setup 1 | 1       P1 beta       1          1            3
+        gather --lengths 1,2 --setup 1 --algorithm certification | P1 beta     3        2
+        gather --size 1KiB | P2 gamma  P1 beta       2
+        gather --lengths 1,2 --format svg | >P2 gamma</text>
+        exchange --lengths each:1 --format svg | <title>P1 beta</title>
+        gossip --lengths 1,1,1 --format json | \"names\":[\"alpha\",\"beta\",\"gamma\"]
+    ",
+    ) {
+        let out = dir
+            .run(&format!("plan {line} --cluster @/c.toml"))
+            .ok()
+            .stdout;
+        assert!(out.contains(told), "{line}: {out}");
+    }
+    let plan = parsed("plan gossip --tree path:3 --lengths 1,1,1 --format json");
+    assert!(plan["names"].is_null(), "without names there is no key");
+}
+
+#[test]
+fn a_table_of_many_pes_has_the_largest_rows_and_all_with_v() {
+    for line in [
+        "plan exchange --network complete:40 --lengths each:1",
+        "plan broadcast --tree path:40 --size 2",
+        "plan gather --tree path:40 --lengths equal:1 --setup 1 --algorithm certification",
+        "plan gather --tree path:40 --size 1KiB",
+    ] {
+        let pes = |out: &str| {
+            let lines = out.lines().map(str::trim_start);
+            lines
+                .filter(|line| line.starts_with('P') && !line.starts_with("PE"))
+                .count()
+        };
+        let short = printed(line);
+        assert_eq!(pes(&short), 16, "{short}");
+        assert!(
+            short.contains("others, neither slowest nor largest: -v lists all"),
+            "{short}"
+        );
+        let all = printed(&format!("{line} -v"));
+        assert!((39..=40).contains(&pes(&all)), "{all}");
+    }
 }

@@ -23,6 +23,7 @@ mod clock_jumps;
 mod cluster_file;
 mod compare;
 mod containers;
+mod day;
 mod divided;
 mod documents;
 mod dry_run;

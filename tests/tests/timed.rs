@@ -1,7 +1,7 @@
 //! `flitcast plan` and `flitcast compare` in bytes and seconds: they predict what the real command
 //! predicts, count the steps of a plan in flits, and start nothing.
 
-use flitcast_tests::{parsed, rows, scratch};
+use flitcast_tests::{parsed, printed, rows, scratch};
 use serde_json::Value;
 
 fn planned(line: &str) -> Value {
@@ -34,6 +34,25 @@ fn a_plan_predicts_what_the_run_predicts() {
             all.map(|pe| pe["predicted_us"].clone()).collect()
         };
         assert_eq!(times(&plan), times(&run), "{line}");
+    }
+}
+
+/// Rows have no parents if data does not stay on the edges of a tree.
+#[test]
+fn rows_have_parents_where_there_is_a_tree() {
+    for [line, headings] in rows(
+        "
+        gather --tree star:3 --size 1KiB | PE  parent  depth  bytes  predicted
+        gossip --tree path:3 --size 1KiB --algorithm flood | PE  parent  depth  bytes  predicted
+        gossip --network complete:3 --size 1KiB --algorithm direct | PE  bytes  predicted
+        exchange --network complete:3 --lengths equal:1KiB | PE  bytes  predicted
+    ",
+    ) {
+        let out = printed(&format!("plan {line}"));
+        let head = out.lines().find(|line| line.starts_with("  PE "));
+        let found = head.map(|head| head.split_whitespace().collect::<Vec<_>>());
+        let expected = headings.split_whitespace().collect::<Vec<_>>();
+        assert_eq!(found, Some(expected), "{out}");
     }
 }
 

@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
+use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use crate::faults::Faults;
-use crate::render::report::way_as_text;
+use crate::render::json::pe_json;
+use crate::render::report::{self, way_as_text};
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
 use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
@@ -20,9 +22,10 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::values::AUTO;
 use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
-use flitcast_cluster::rounds::outcome::{by_row, bytes_by_row};
+use flitcast_cluster::rounds::outcome::{PeOutcome, by_row, bytes_by_row};
 use flitcast_cluster::text::figures::{beside, fitted, micros, table};
-use flitcast_cluster::text::screen::columns;
+use flitcast_cluster::text::pe_names::with_names;
+use flitcast_cluster::text::screen::{self, columns};
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::counted;
 
@@ -230,12 +233,20 @@ fn heading(request: &Request, what: &str) -> String {
 }
 
 impl TimedPlan {
-    /// Returns the bytes and the predicted time of the last delivery of each PE's row, by PE index.
-    fn by_pe(&self) -> (Vec<u64>, Vec<Option<u64>>) {
+    /// Returns the bytes and the predicted time of the last delivery of each PE's row.
+    fn pes(&self) -> Vec<PeOutcome> {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let bytes = bytes_by_row(operation, tree, &self.request.messages.bytes);
         let arrivals = by_row(operation, tree, &self.foreseen.prediction.arrivals_ns);
-        (bytes, arrivals)
+        let row = |pe: PeId| PeOutcome {
+            pe,
+            bytes: bytes[pe.index()],
+            predicted_ns: arrivals[pe.index()],
+            measured: None,
+            peak_resident_bytes: None,
+            retransmitted_packets: 0,
+        };
+        tree.pes().map(row).collect()
     }
 
     fn pacing(&self) -> Option<&'static str> {
@@ -255,21 +266,8 @@ impl TimedPlan {
             out.push_str(&beside("chosen", 13, &choice.to_string(), columns()));
             out.push('\n');
         }
-        let mut rows = table(["PE", "parent", "depth", "bytes", "predicted"]);
-        let (bytes, arrivals) = self.by_pe();
-        let tree = &request.site.tree;
-        for pe in tree.pes() {
-            let parent = tree.parent(pe);
-            rows.add_row([
-                request.site.placement.called(pe),
-                parent.map_or("-".to_owned(), |parent| parent.to_string()),
-                tree.depth(pe).to_string(),
-                Bytes(bytes[pe.index()]).to_string(),
-                arrivals[pe.index()].map_or("-".to_owned(), |ns| Nanos(ns).to_string()),
-            ]);
-        }
-        let least = ["depth", "parent", "bytes"];
-        out.push_str(&fitted(rows, 2, &least, columns()));
+        let (pes, detail) = (self.pes(), screen::detail());
+        out.push_str(&report::rows(request, &pes, detail, columns()));
         out.push_str(&format!(
             "\n  time         {} predicted, {} of a flit of {}\n",
             Nanos(self.foreseen.prediction.round_ns()),
@@ -279,25 +277,16 @@ impl TimedPlan {
         for (label, reason) in self.foreseen.decisions.reasons() {
             // The order is only reported for rounds.
             if label != "order" {
-                out.push_str(&format!("  {label:<12} {reason}\n"));
+                out.push_str(&beside(label, 13, &with_names(&reason), columns()));
             }
         }
         out
     }
 
     fn json(&self) -> Value {
-        let (request, tree) = (&self.request, &self.request.site.tree);
-        let (bytes, arrivals) = self.by_pe();
-        let pes = tree.pes().map(|pe| {
-            json!({
-                "pe": pe.0,
-                "name": request.site.placement.places[pe.index()].name,
-                "parent": tree.parent(pe).map(|parent| parent.0),
-                "depth": tree.depth(pe),
-                "bytes": bytes[pe.index()],
-                "predicted_us": arrivals[pe.index()].map(micros),
-            })
-        });
+        let request = &self.request;
+        let pes = self.pes();
+        let pes = pes.iter().map(|row| pe_json(request, row));
         json!({
             "operation": request.way.operation.collective().name(),
             "algorithm": request.way.algorithm(),

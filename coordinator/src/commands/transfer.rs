@@ -168,14 +168,14 @@ pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result
     }
     report_end(ended, request.format, &story, |outcome| {
         warn_of_no_match(request, outcome, &story);
-        let drawn = pictures::draw(&request.pictures, request, outcome);
+        let is_repeated = !story.skipped.is_empty();
+        let drawn = pictures::draw(&request.pictures, request, outcome, is_repeated);
         let mut printed = match request.format {
             Format::Json => json(request, outcome, &story),
             _ => {
                 let (detail, columns) = (screen::detail(), screen::columns());
                 let more = (detail == Detail::Full)
                     .then(|| certificates::table(request, outcome, columns));
-                let is_repeated = !story.skipped.is_empty();
                 report::table(request, outcome, is_repeated, detail, columns)
                     + &more.unwrap_or_default()
                     + &with_names(&story.lines())

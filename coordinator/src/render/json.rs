@@ -12,7 +12,7 @@ use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::certificates::Certificates;
-use flitcast_cluster::rounds::outcome::{Failure, Outcome};
+use flitcast_cluster::rounds::outcome::{Failure, Outcome, PeOutcome};
 use flitcast_cluster::text::deliveries;
 use flitcast_cluster::text::figures::micros;
 
@@ -57,22 +57,28 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     })
 }
 
+/// Returns the values of a PE that a plan has, too.
+pub fn pe_json(request: &Request, row: &PeOutcome) -> Value {
+    let (site, pe) = (&request.site, row.pe);
+    json!({
+        "pe": pe.0,
+        "name": site.placement.places[pe.index()].name,
+        "parent": site.tree.parent(pe).map(|parent| parent.0),
+        "depth": site.tree.depth(pe),
+        "bytes": row.bytes,
+        "predicted_us": row.predicted_ns.map(micros),
+    })
+}
+
 fn pes(request: &Request, outcome: &Outcome, certificates: &Certificates) -> Value {
-    let tree = &request.site.tree;
     let pes = outcome.pes.iter().map(|pe| {
         let certificate = certificates.pes[pe.pe.index()];
-        json!({
-            "pe": pe.pe.0,
-            "name": request.site.placement.places[pe.pe.index()].name,
-            "parent": tree.parent(pe.pe).map(|parent| parent.0),
-            "depth": tree.depth(pe.pe),
-            "bytes": pe.bytes,
-            "predicted_us": pe.predicted_ns.map(micros),
-            "measured_us": pe.measured,
-            "peak_resident_bytes": pe.peak_resident_bytes,
-            "retransmitted_packets": pe.retransmitted_packets,
-            "certificate": certificate.map(|it| it.json()),
-        })
+        let mut row = pe_json(request, pe);
+        row["measured_us"] = json!(pe.measured);
+        row["peak_resident_bytes"] = pe.peak_resident_bytes.into();
+        row["retransmitted_packets"] = pe.retransmitted_packets.into();
+        row["certificate"] = json!(certificate.map(|it| it.json()));
+        row
     });
     pes.collect()
 }

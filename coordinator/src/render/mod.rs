@@ -8,4 +8,5 @@ mod lateness;
 pub mod page;
 pub mod pictures;
 pub mod report;
+pub mod rows;
 pub mod tree;

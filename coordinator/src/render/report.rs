@@ -1,6 +1,5 @@
 //! The result on stdout as a human-readable table.
 
-use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use flitcast_proto::Durability;
 use flitcast_proto::wire::control::Payload;
 
 use crate::render::lateness::lateness;
+use crate::render::rows::notable;
 use flitcast_cluster::algorithms::method::Method;
 use flitcast_cluster::job::host_costs::CostSource;
 use flitcast_cluster::job::request::Request;
@@ -16,6 +16,7 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
+use flitcast_cluster::site::placement::{Place, Placement};
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::pe_names::with_names;
@@ -23,15 +24,13 @@ use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate, Seconds};
 use flitcast_cluster::text::words::counted;
 
-/// Maximum number of PEs that a short report lists.
-const SHORT_ROWS: usize = 16;
-
 /// Characters before the text of a summary's line.
 const INDENT: usize = 13;
 
 /// The columns of the table from the least important one on.
-const LEAST: [&str; 8] = [
+const LEAST: [&str; 9] = [
     "depth",
+    "host",
     "node",
     "min",
     "max",
@@ -60,7 +59,7 @@ pub fn table(
         out.push_str(&beside("chosen", INDENT, &choice.to_string(), width));
         out.push('\n');
     }
-    out.push_str(&rows(request, outcome, is_full, width));
+    out.push_str(&rows(request, &outcome.pes, detail, width));
     out.push('\n');
     for (label, text) in summary(request, outcome, is_repeated, is_full) {
         out.push_str(&beside(&label, INDENT, &with_names(&text), width));
@@ -68,63 +67,66 @@ pub fn table(
     out
 }
 
+/// A column of a table: its heading, and the cell of a PE.
+type Column<'a> = (&'static str, Box<dyn Fn(&PeOutcome) -> String + 'a>);
+
 /// Returns the table of the PEs: of all, or of the slowest and those with most bytes.
-fn rows(request: &Request, outcome: &Outcome, is_full: bool, width: Option<usize>) -> String {
-    let mut header = vec!["PE", "bytes", "predicted"];
-    let has_tree = request.way.operation.fits().stays_in_tree();
-    if has_tree {
-        header.splice(1..1, ["parent", "depth"]);
-    }
-    let has_nodes = nodes(request).is_some();
-    if has_nodes {
-        header.insert(1, "node");
-    }
-    header.extend(match request.rounds {
-        0 => &[][..],
-        1 => &["measured", "peak memory"],
-        _ => &["measured", "min", "max", "peak memory"],
+pub fn rows(request: &Request, pes: &[PeOutcome], detail: Detail, width: Option<usize>) -> String {
+    let columns = columns(request);
+    let mut table = figures::table(columns.iter().map(|(heading, _)| heading));
+    let (shown, others) = notable(pes, detail, |pe| {
+        let measured = pe.measured.map(|took| took.median);
+        (measured.or(pe.predicted_ns), pe.bytes)
     });
-    let mut table = figures::table(header);
-    // A line about one other PE would take as much room as its row.
-    let are_few = outcome.pes.len() <= SHORT_ROWS + 1;
-    let most = if is_full || are_few {
-        usize::MAX
-    } else {
-        SHORT_ROWS
-    };
-    let shown = notable(&outcome.pes, most);
-    for pe in &shown {
-        table.add_row(row(request, pe));
+    for pe in shown {
+        table.add_row(columns.iter().map(|(_, cell)| cell(pe)));
     }
-    let names = if has_tree && !has_nodes { 2 } else { 1 };
-    let mut out = fitted(table, names, &LEAST, width);
-    if let others @ 1.. = outcome.pes.len() - shown.len() {
-        out.push_str(&format!(
-            "  and {others} others, neither slowest nor largest: -v lists all\n"
-        ));
-    }
-    out
+    // The first columns are names; numbers of nodes are not.
+    let are_names = |(heading, _): &&Column<'_>| ["PE", "host", "parent"].contains(heading);
+    let names = columns.iter().take_while(are_names).count();
+    fitted(table, names, &LEAST, width) + &others
 }
 
-/// Returns at most `most` PEs in their order: if there are more, the slowest ones and those with most
-/// bytes.
-fn notable(pes: &[PeOutcome], most: usize) -> Vec<&PeOutcome> {
-    let time = |pe: &PeOutcome| {
-        pe.measured
-            .map_or(pe.predicted_ns, |took| Some(took.median))
-    };
-    let mut slowest: Vec<&PeOutcome> = pes.iter().collect();
-    slowest.sort_by_key(|pe| Reverse((time(pe), pe.bytes)));
-    let mut largest = slowest.clone();
-    largest.sort_by_key(|pe| Reverse((pe.bytes, time(pe))));
-    let mut chosen: Vec<&PeOutcome> = Vec::new();
-    for pe in slowest.into_iter().zip(largest).flat_map(<[_; 2]>::from) {
-        if chosen.len() < most && !chosen.iter().any(|other| other.pe == pe.pe) {
-            chosen.push(pe);
+fn columns(request: &Request) -> Vec<Column<'_>> {
+    let (site, operation) = (&request.site, request.way.operation);
+    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
+    let spread =
+        move |pick: fn(MedianMinMax) -> u64| move |pe: &PeOutcome| nanos(pe.measured.map(pick));
+    let called = |pe| site.placement.called(pe);
+    let parent = |pe: &PeOutcome| site.tree.parent(pe.pe);
+    let mut columns: Vec<Column<'_>> = vec![("PE", Box::new(move |pe| called(pe.pe)))];
+    let more = [("host", hosts(&site.placement)), ("node", nodes(request))];
+    for (heading, cells) in more {
+        if let Some(cells) = cells {
+            columns.push((heading, Box::new(move |pe| cells[pe.pe.index()].clone())));
         }
     }
-    chosen.sort_by_key(|pe| pe.pe);
-    chosen
+    if operation.fits().stays_in_tree() {
+        let above = move |pe: &PeOutcome| parent(pe).map_or("-".to_owned(), called);
+        let depth = |pe: &PeOutcome| site.tree.depth(pe.pe).to_string();
+        columns.push(("parent", Box::new(above)));
+        columns.push(("depth", Box::new(depth)));
+    }
+    let bytes =
+        move |pe: &PeOutcome| match parent(pe).is_some() || operation.collective().is_of_pairs() {
+            true => Bytes(pe.bytes).to_string(),
+            false => "-".to_owned(),
+        };
+    columns.push(("bytes", Box::new(bytes)));
+    columns.push(("predicted", Box::new(move |pe| nanos(pe.predicted_ns))));
+    if !request.is_dry_run() {
+        columns.push(("measured", Box::new(spread(|took| took.median))));
+        if request.rounds > 1 {
+            columns.push(("min", Box::new(spread(|took| took.min))));
+            columns.push(("max", Box::new(spread(|took| took.max))));
+        }
+        let peak = |pe: &PeOutcome| pe.peak_resident_bytes.map(|peak| Bytes(peak).to_string());
+        columns.push((
+            "peak memory",
+            Box::new(move |pe| peak(pe).unwrap_or_default()),
+        ));
+    }
+    columns
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
@@ -159,40 +161,28 @@ pub fn uses_all_ports(request: &Request) -> bool {
 }
 
 /// Returns the network's node of each PE, unless PEs have names or the numbers of their nodes.
-fn nodes(request: &Request) -> Option<&Vec<u32>> {
+fn nodes(request: &Request) -> Option<Vec<String>> {
     let nodes = request.site.nodes.as_ref();
     let is_told = |nodes: &&Vec<u32>| !(0..).zip(*nodes).all(|(pe, node)| pe == *node);
     let has_names = !request.site.placement.names().is_empty();
-    nodes.filter(|nodes| !has_names && is_told(nodes))
+    let nodes = nodes.filter(|nodes| !has_names && is_told(nodes))?;
+    Some(nodes.iter().map(u32::to_string).collect())
 }
 
-fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
-    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
-    let spread = |pick: fn(MedianMinMax) -> u64| nanos(pe.measured.map(pick));
-    let parent = request.site.tree.parent(pe.pe);
-    let mut row = vec![request.site.placement.called(pe.pe)];
-    if request.way.operation.fits().stays_in_tree() {
-        row.push(parent.map_or("-".to_owned(), |parent| parent.to_string()));
-        row.push(request.site.tree.depth(pe.pe).to_string());
-    }
-    row.extend([
-        match parent.is_some() || request.way.operation.collective().is_of_pairs() {
-            true => Bytes(pe.bytes).to_string(),
-            false => "-".to_owned(),
-        },
-        nanos(pe.predicted_ns),
-    ]);
-    if let Some(nodes) = nodes(request) {
-        row.insert(1, nodes[pe.pe.index()].to_string());
-    }
-    if !request.is_dry_run() {
-        row.push(spread(|s| s.median));
-    }
-    if request.rounds > 1 {
-        row.extend([spread(|s| s.min), spread(|s| s.max)]);
-    }
-    row.extend(pe.peak_resident_bytes.map(|peak| Bytes(peak).to_string()));
-    row
+/// Returns the host of each PE, if there are several and they are not the names of the PEs.
+fn hosts(placement: &Placement) -> Option<Vec<String>> {
+    let host = |place: &Place| match &place.ssh {
+        Some(ssh) => Some(ssh.clone()),
+        None if place.address.is_loopback() || place.address.is_unspecified() => None,
+        None => Some(place.address.to_string()),
+    };
+    let hosts = placement
+        .places
+        .iter()
+        .map(|place| host(place).unwrap_or("-".to_owned()));
+    let hosts: Vec<String> = hosts.collect();
+    let are_several = hosts.iter().any(|host| *host != hosts[0]);
+    (are_several && hosts != placement.names()).then_some(hosts)
 }
 
 /// A line of the summary: its label and its text.
@@ -202,13 +192,17 @@ fn line(label: &str, text: impl Into<String>) -> Line {
     (label.to_owned(), text.into())
 }
 
+/// Describes a round without messages.
+pub fn nothing_to_send(is_repeated: bool) -> &'static str {
+    match is_repeated {
+        true => "nothing to send: everything is there already",
+        false => "nothing to send: every message is null",
+    }
+}
+
 fn summary(request: &Request, outcome: &Outcome, is_repeated: bool, is_full: bool) -> Vec<Line> {
     if outcome.messages == 0 {
-        let why = match is_repeated {
-            true => "everything is there already",
-            false => "every message is null",
-        };
-        return vec![line("round", format!("nothing to send: {why}"))];
+        return vec![line("round", nothing_to_send(is_repeated))];
     }
     let mut out = times(request, outcome, is_full);
     if is_full {
@@ -436,6 +430,36 @@ pub fn pictures_line(files: &[&Path]) -> String {
         files => {
             let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
             format!("  pictures     {}\n", files.join(" and "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_shown_where_there_are_several_that_names_do_not_tell() {
+        let of = |addresses: &[&str], name: Option<&str>| {
+            let mut placement = Placement::local(addresses.len());
+            for (place, address) in placement.places.iter_mut().zip(addresses) {
+                place.address = address.parse().expect("an address");
+                place.name = name.map(|name| format!("{name}{address}"));
+            }
+            hosts(&placement)
+        };
+        let several = ["10.0.0.1", "10.0.0.2", "10.0.0.1"];
+        for (addresses, name, expected) in [
+            (&several[..], None, Some("10.0.0.1 10.0.0.2 10.0.0.1")),
+            (&several, Some("node-"), Some("10.0.0.1 10.0.0.2 10.0.0.1")),
+            (&several, Some(""), None),
+            (&["127.0.0.1", "127.0.0.2"], None, None),
+            (&["10.0.0.1", "10.0.0.1"], None, None),
+            (&["127.0.0.1", "10.0.0.2"], None, Some("- 10.0.0.2")),
+            (&["0.0.0.0", "0.0.0.0"], None, None),
+        ] {
+            let shown = of(addresses, name).map(|hosts| hosts.join(" "));
+            assert_eq!(shown.as_deref(), expected, "{addresses:?}");
         }
     }
 }

@@ -78,7 +78,7 @@ fn row_10_a_child_ends_by_itself() {
     let finished = failing("10", case, Some(1.0), endless(words(GATHER)), |running| {
         running.pe(4).signal(Signal::KILL);
     });
-    finished.says(&["P4 was killed by signal 9 (SIGKILL); its last words: "]);
+    finished.says(&["P4 was killed by signal 9 (SIGKILL); it last printed: "]);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn shards_of_any_name_are_listed_by_p0() {
     let failed = guarded(&cluster, options, script).finish();
     failed.fails(
         1,
-        &["error: b at P", "; its last words: bno; its output is in "],
+        &["error: b at P", "; it last printed: bno; its output is in "],
     );
     let out = cluster.path("out");
     assert_eq!(names(&out), ["a", "b.failed", "c d", "e", "p1", "p2"]);
@@ -224,7 +224,7 @@ fn entries_keep_their_names_wherever_a_map_names_them() {
         "b| at b\n",
         "c| at c\n",
         "P3| at p3\n",
-        &format!("error: P2 c: the command ended with exit status 3; its last words: at c; its output is in {output}/c.failed\n"),
+        &format!("error: P2 c: the command ended with exit status 3; it last printed: at c; its output is in {output}/c.failed\n"),
     ]);
     failed.prints(&["  P1 b  ", "  P2 c  ", "  P3 d  "]);
     assert_eq!(names(&dir.join("out")), ["b", "c.failed", "p3"]);

@@ -25,7 +25,7 @@ fn one_that_fails_is_named_and_the_others_are_gathered() {
     let last = "line 3 / line 4 / line 5 / line 6 / line 7";
     failed.says(&[
         "P2| line 1\nP2| line 2\n",
-        &format!("error: P2: the command ended with exit status 3; its last words: {last}; "),
+        &format!("error: P2: the command ended with exit status 3; it last printed: {last}; "),
         &format!("its output is in {}/p2.failed\n", place.output().display()),
     ]);
     failed.prints(&["  results      2 of 3, "]);

@@ -167,7 +167,7 @@ fn the_output_of_a_failed_command_is_kept_until_it_succeeds() {
     );
     let failed = place.shell(&["--retries", "1"], &script).with_code(1);
     let again = "b at P2: the command ended with exit status 1; running it again (1 of 1)\n";
-    let last = "; its last words: line 2 / line 3 / line 4 / line 5 / line 6; its output is in ";
+    let last = "; it last printed: line 2 / line 3 / line 4 / line 5 / line 6; its output is in ";
     failed.says(&[again, "error: b at P", last, "results/b.failed\n"]);
     place.assert_results(&["a", "b.failed", "c"], &[]);
     assert_eq!(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::data::{data, spans, with_data};
 use super::{drawn, page};
+use crate::plan::NAMED;
 
 /// Time limit of a page.
 const LIMIT_SECONDS: &str = "120";
@@ -207,8 +208,78 @@ fn the_critical_path_is_drawn_with_what_was_late_on_it() {
     let data = embellished(data(&html));
     dir.put("out.html", with_data(&html, &data));
     let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
-    assert!(dom.contains("waited for: P0 → P1 → P2. The round took "));
+    for words in ["waited for: P0 → P1 → P2; ", " of latency. The round took "] {
+        assert!(dom.contains(words), "no `{words}`");
+    }
     assert_ne!(of_body(&dom, "data-delays"), "0");
+}
+
+/// A port that is free a latency after something was sent to it has delayed nothing.
+#[test]
+#[ignore = "needs chromium"]
+fn the_critical_path_knows_the_latency_of_links() {
+    let dir = scratch();
+    drawn(&dir, "gather --tree star:3 --size 1KiB");
+    let html = page(&dir);
+    let script = "<script>
+        const span = (pe, port, peer, item, begin, end) => ({ pe, port, peer, item, begin, end });
+        const busy = span(0, 1, 1, 1, 0, 100);
+        const causes = [40, 50, 149].map((begin) => {
+            const sent = span(2, 0, 0, 2, begin, 190);
+            const received = { ...span(0, 1, 2, 2, 150, 240), far: sent };
+            return causeOf(received, [[busy, received], [], [sent]]) === sent;
+        });
+        document.body.dataset.causes = causes;
+        </script></body>";
+    for (latency_us, expected) in [(0.05, "false,true,true"), (0.0, "false,false,true")] {
+        let mut data = data(&html);
+        for edge in data["run"]["edges"].as_array_mut().expect("a list") {
+            edge["up"]["latency_us"] = json!(latency_us);
+        }
+        dir.put(
+            "out.html",
+            with_data(&html, &data).replace("</body>", script),
+        );
+        let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
+        assert_eq!(of_body(&dom, "data-causes"), expected, "{latency_us}");
+    }
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_page_has_the_names_of_pes_and_why_there_is_nothing_to_send() {
+    let dir = scratch();
+    dir.put("c.toml", NAMED);
+    drawn(&dir, "gather --cluster @/c.toml --size 100KiB");
+    let html = page(&dir);
+    let dom = chromium(&dir.join("out.html"), "", (1400, 900), "--dump-dom");
+    for words in [
+        "from P0 alpha's trigger",
+        "P2 gamma",
+        "<td>P1 beta</td>",
+        " of latency.",
+    ] {
+        assert!(dom.contains(words), "no `{words}`");
+    }
+    let names = json!(["P0 alpha", "P1 beta", "P2 gamma"]);
+    assert_eq!(data(&html)["names"], names);
+    let trace = dir.read("out.json");
+    for words in [
+        "-> P1 beta",
+        "\"source\":\"P2 gamma\"",
+        "\"peer\":\"P0 alpha\"",
+    ] {
+        assert!(trace.contains(words), "no `{words}`");
+    }
+    for pe in 1..3 {
+        dir.put(&format!("in/p{pe}"), "text");
+    }
+    for why in ["", "Nothing to send: everything is there already."] {
+        drawn(&dir, "scatter --tree path:3 --input @/in --output @/there");
+        let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
+        assert!(dom.contains(why), "no `{why}`");
+        assert!(!dom.contains("Nothing to send: every message"));
+    }
 }
 
 /// Folded rows have the measured bars alone.

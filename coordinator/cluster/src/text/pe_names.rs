@@ -3,12 +3,24 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use flitcast_proto::PeId;
+
 static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Sets the names of the PEs, by their numbers, for all later messages of this process; none if it is
 /// empty.
 pub fn set(names: Vec<String>) {
     *NAMES.lock().unwrap_or_else(PoisonError::into_inner) = names;
+}
+
+/// Returns the names of the PEs, by their numbers; empty if they have none.
+pub fn all() -> Vec<String> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Returns a PE's number with its name, if it has one: `P1 beta`.
+pub fn called(pe: PeId) -> String {
+    with_names(&pe.to_string())
 }
 
 /// Returns a message with the name of each PE behind its number.

@@ -62,7 +62,7 @@ async fn answer(cluster: &mut Cluster, root: PeId) -> Result<FromPe, String> {
             Some((_, Heard::Word(FromPe::Pong(_)))) => {}
             Some((pe, Heard::Word(word))) if pe == root => return Ok(word),
             Some((pe, Heard::Exited(exit, lines))) if pe == root => {
-                let said = last_words("; its last words: ", &lines);
+                let said = last_words("; it last printed: ", &lines);
                 return Err(format!("{root} {exit}{said}"));
             }
             Some((pe, Heard::ChannelEnded(_))) if pe == root => {

@@ -46,7 +46,7 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
             waiting += 1;
         } else if let Some(why) = task.failure() {
             let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
-            let said = last_words("; its last words: ", lines);
+            let said = last_words("; it last printed: ", lines);
             let is_kept = task.has_output() && task.left_behind.is_none();
             add(format!("{why}{said}"), is_kept);
         }

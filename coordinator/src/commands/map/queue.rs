@@ -353,7 +353,7 @@ impl<'a> Queue<'a> {
             Heard::Word(FromPe::Fault { reason, .. }) => reason,
             Heard::Word(other) => format!("sent an unexpected message: {}", other.kind()),
             Heard::Exited(exit, lines) => {
-                format!("{exit}{}", last_words("; its last words: ", &lines))
+                format!("{exit}{}", last_words("; it last printed: ", &lines))
             }
             Heard::ChannelEnded(end) => match why_ended(self.cluster, pe, end) {
                 Some(why) => why,

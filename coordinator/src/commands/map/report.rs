@@ -156,10 +156,21 @@ fn command(map: &Map) -> String {
     }
 }
 
+/// Returns the PEs as the user asked for them: the tree over a network may be the command's choice.
+fn asked(map: &Map) -> String {
+    let (tree, name) = (&map.args.tree, &map.scatter.site.name);
+    match (tree.workers, &tree.network) {
+        _ if tree.root.is_some() || tree.spanning.is_some() => name.clone(),
+        (Some(workers), _) => format!("over {}", counted(workers.into(), "PE", "PEs")),
+        (None, Some(network)) => network.clone(),
+        (None, None) => name.split(" root ").next().unwrap_or(name).to_owned(),
+    }
+}
+
 fn heading(map: &Map, mapped: &Mapped) -> String {
     format!(
         "map {}: {} on {} of {}\n\n",
-        map.scatter.site.name,
+        asked(map),
         command(map),
         counted(mapped.tasks.len() as u64, "shard", "shards"),
         Bytes(mapped.tasks.iter().map(|task| task.shard_bytes).sum()),

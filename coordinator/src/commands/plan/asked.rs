@@ -11,9 +11,10 @@ use super::report::PlanReport;
 use crate::faults::Faults;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
 use flitcast_cluster::options::order::GivenOrder;
-use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::pe_names;
 
 /// The requested tree and lengths.
 pub struct AskedPlan {
@@ -71,13 +72,20 @@ impl AskedPlan {
     }
 }
 
+/// Returns the tree or network; all texts have the names of its PEs from now on.
+pub fn topology(args: &TreeArgs, spanning: SpanningArg) -> Result<Topology, Faults> {
+    let topology = args.topology(spanning).map_err(Faults::all)?;
+    pe_names::set(topology.places().names());
+    Ok(topology)
+}
+
 /// Returns the tree or network and the lengths, or all errors in both.
 pub fn topology_and_lengths(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
 ) -> Result<(Topology, Lengths), Faults> {
     let mut faults = Faults::default();
-    let topology = faults.take(args.tree.topology(spanning).map_err(Faults::all));
+    let topology = faults.take(topology(&args.tree, spanning));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     topology.zip(lengths).ok_or(faults)
 }

@@ -8,11 +8,11 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
+use super::asked::topology;
 use super::error::{not_planned, unfit};
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::broadcast_plans::among_all;
-use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
@@ -24,11 +24,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
     let mut faults = Faults::default();
-    let topology = faults.take(
-        args.tree
-            .topology(SpanningArg::Broadcast)
-            .map_err(Faults::all),
-    );
+    let topology = faults.take(topology(&args.tree, SpanningArg::Broadcast));
     let ports = faults.take(args.ports.fit(reach_all));
     let (Some(topology), Some(())) = (topology, ports) else {
         return Err(faults);
@@ -56,15 +52,13 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
         flits: &[args.size],
         ports: args.ports.of_model(),
     };
-    let planned = match args.algorithm {
-        BroadcastAlgorithm::Listed(one) => one.list(&task).map(|plan| (one, plan)),
-        _ => {
-            let all = Algorithm::listed(Collective::Broadcast);
-            quickest(all.filter(|one| is_for_trees(*one)), &task)
-        }
+    let named = match args.algorithm {
+        BroadcastAlgorithm::Listed(one) => Some(one),
+        _ => None,
     };
-    let (algorithm, plan) = planned.map_err(|why| not_planned(args.algorithm.name(), why))?;
-    let planned = StaticPlan::listed(algorithm, &task, plan);
+    let all = Algorithm::listed(Collective::Broadcast);
+    let all = all.filter(|one| named.map_or(is_for_trees(*one), |named| *one == named));
+    let planned = StaticPlan::quickest(all, &args.algorithm.name(), &task)?;
     Ok(planned.over(&topology, args.ports))
 }
 

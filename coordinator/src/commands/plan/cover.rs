@@ -11,7 +11,7 @@ use flitcast_proto::PeId;
 use super::args::{
     DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
-use super::asked::topology_and_lengths;
+use super::asked::{topology, topology_and_lengths};
 use super::static_plan::{PlannedMessage, StaticPlan};
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{
@@ -185,7 +185,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
         (args.from.is_some(), "--from"),
         (args.print.simulate, "--simulate"),
     ])?;
-    let topology = args.tree.topology(SpanningArg::Bfs).map_err(Faults::all)?;
+    let topology = topology(&args.tree, SpanningArg::Bfs)?;
     let covered = Covered::of(&topology, &args.tree, false)?;
     let pes = covered.cover.nodes.len() as u64;
     let crossings = args.size.saturating_mul(pes - 1);

@@ -6,10 +6,10 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 
 use super::args::PlanExchangeArgs;
-use super::error::{not_planned, unfit};
+use super::asked::topology;
+use super::error::unfit;
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
-use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::{AUTO, is_for_trees, joined, planned_names};
 
@@ -17,7 +17,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
     let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let mut faults = Faults::default();
-    let topology = faults.take(args.tree.topology(SpanningArg::Bfs).map_err(Faults::all));
+    let topology = faults.take(topology(&args.tree, SpanningArg::Bfs));
     let lengths = faults.take(args.flits.read());
     let algorithms = faults.take(algorithms(&args.algorithm, reach_all));
     let ports = faults.take(args.ports.fit(reach_all));
@@ -33,12 +33,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
         flits: &rows.concat(),
         ports: args.ports.of_model(),
     };
-    let planned = match algorithms[..] {
-        [only] => only.list(&task).map(|plan| (only, plan)),
-        _ => quickest(algorithms.iter().copied(), &task),
-    };
-    let (algorithm, plan) = planned.map_err(|why| not_planned(&args.algorithm, why))?;
-    let planned = StaticPlan::listed(algorithm, &task, plan);
+    let planned = StaticPlan::quickest(algorithms.into_iter(), &args.algorithm, &task)?;
     Ok(match reach_all {
         true => planned.among_all(args.tree.network()),
         false => planned.over(&topology, args.ports),

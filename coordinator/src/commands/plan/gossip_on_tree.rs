@@ -3,6 +3,7 @@
 use flitcast_plan::algorithms::ListTask;
 
 use super::args::PlanGossipArgs;
+use super::asked::topology;
 use super::error::{not_planned, unfit};
 use super::static_plan::{Played, StaticPlan};
 use crate::faults::Faults;
@@ -15,7 +16,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
     let prices = args.prices.check_absent::<anyhow::Error>();
     prices.map_err(Faults::all)?;
     let mut faults = Faults::default();
-    let topology = faults.take(args.tree.topology(SpanningArg::Bfs).map_err(Faults::all));
+    let topology = faults.take(topology(&args.tree, SpanningArg::Bfs));
     let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));
     let algorithm = args.algorithm.parse::<TreeGossip>();
     let algorithm = faults.take(algorithm.map_err(|why| unfit(&args.algorithm, why)));

@@ -11,7 +11,7 @@ use super::args::PrintArgs;
 use super::report::{Numbers, PlanReport, each};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::prices::PriceArgs;
-use flitcast_cluster::text::figures::{decimal, exact, lines, table};
+use flitcast_cluster::text::figures::{Table, decimal, exact, table};
 use flitcast_cluster::text::words::counted;
 
 /// Limit of rows of steps that a user would still read.
@@ -109,7 +109,8 @@ impl GossipPlan<'_> {
         report.line("bound", format!("{bound}: {}", self.proof()));
         report.simulated(simulated);
         if startups > 0 {
-            report.table(|| Ok(self.steps_as_text()))?;
+            let least = ["distance", "packets", "flits"];
+            report.rows(2, &least, || self.steps_as_text())?;
         }
         report.scene(gossip.arena.pes(), || self.scene())?;
         Ok(report.write(out))
@@ -156,7 +157,8 @@ impl GossipPlan<'_> {
         json!({ "packets": step.packets.iter().map(packet).collect::<Vec<_>>() })
     }
 
-    fn steps_as_text(&self) -> String {
+    /// Returns a row for each kind of step, and a line for those that are left out.
+    fn steps_as_text(&self) -> (Table, String) {
         let mut rows: Vec<Row> = Vec::new();
         for (step, number) in self.gossip.steps().zip(1..) {
             let (packets, cost) = (step.packets.len(), step.cost(&self.gossip.arena));
@@ -184,15 +186,12 @@ impl GossipPlan<'_> {
                 row.cost.flits.to_string(),
             ]);
         }
-        let mut text = lines(table, 2);
-        if let Some(next) = rows.get(MAX_ROWS) {
-            let last = rows.last().map_or(next.last, |row| row.last);
-            text.push_str(&format!(
-                "  steps {} to {last} are left out: --format json has all\n",
-                next.first
-            ));
-        }
-        text
+        let left_out = rows.get(MAX_ROWS).zip(rows.last());
+        let more = left_out.map(|(next, end)| {
+            let (first, last) = (next.first, end.last);
+            format!("  steps {first} to {last} are left out: --format json has all\n")
+        });
+        (table, more.unwrap_or_default())
     }
 
     /// Returns the first of the largest packets, such as `P4 to P7 with P3..P5`.

@@ -3,18 +3,18 @@
 use flitcast_plan::fraction::Fraction;
 use flitcast_proto::PeId;
 
-use super::bands::Bands;
 use super::gossip_report::GossipPlan;
-use super::svg::crossings::Crossings;
-use super::svg::scene::{Drawing, Scene};
+use super::svg::bands::{Crossings, SETUP};
+use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::figures::decimal;
+use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
 
 impl GossipPlan<'_> {
     /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it
     /// carries.
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let GossipPlan {
             gossip,
             cost,
@@ -24,33 +24,41 @@ impl GossipPlan<'_> {
         let pes = gossip.arena.pes();
         let at = |time| Fraction::new(time, prices.unit.into()).to_f64();
         let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
-        let (mut bands, mut phases, mut now) = (Bands::default(), Vec::new(), 0);
+        let is_multi_port = gossip.arena.grid().is_some();
+        let mut crossings = Crossings {
+            is_multi_port,
+            classes: (0..pes as u32).map(|pe| called(PeId(pe))).collect(),
+            what: "flits of one block: a bar where they come",
+            ..Crossings::default()
+        };
+        let mut now = 0;
         for step in gossip.steps() {
             // In a complete network the packets of a PE follow each other.
             let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
             for packet in &step.packets {
                 let hops = u128::from(packet.hops.unsigned_abs());
                 let ready = now + u128::from(prices.startup) + u128::from(prices.hop) * hops;
-                let is_grid = gossip.arena.grid().is_some();
                 let (from, to) = (packet.from, packet.to);
                 let ends = [&mut sent[from.index()], &mut come[to.index()]];
                 let mut ends = ends.map(|before: &mut u128| {
-                    let begin = ready + if is_grid { 0 } else { *before };
+                    let begin = ready + if is_multi_port { 0 } else { *before };
                     *before += flits_take(packet.flits.len());
                     begin
                 });
                 if ready > now {
-                    bands.add_setup([from, to], [at(now), at(ready)])?;
+                    let span = [at(now), at(ready)];
+                    crossings.add(SETUP, [from, to], [span, [span[1]; 2]])?;
                 }
                 for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
                     let pe = piece.message.pe();
                     let takes = flits_take(piece.flits);
                     let spans = ends.map(|begin| [at(begin), at(begin + takes)]);
                     ends = ends.map(|begin| begin + takes);
-                    bands.add((pe.index(), pe.to_string()), [from, to], spans)?;
+                    crossings.add((Some(pe.index()), pe.to_string()), [from, to], spans)?;
                 }
             }
             now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());
+            let phases = &mut crossings.phases;
             phases.push(Moment {
                 at: at(now),
                 name: format!("step {}", phases.len() + 1),
@@ -61,7 +69,6 @@ impl GossipPlan<'_> {
             name: decimal(time),
         };
         let flits = gossip.blocks.lengths().iter().sum();
-        let is_multi_port = gossip.arena.grid().is_some();
         Ok(Scene {
             sheet: Sheet {
                 title: format!("gossip on {} by {}", self.network, self.algorithm),
@@ -73,19 +80,12 @@ impl GossipPlan<'_> {
                     self.prices_as_text(),
                 ),
                 pes,
-                tree: None,
                 axis: Axis::Time,
                 time: moment(self.time),
                 bound: Some(moment(self.bound)),
-                shown: 0.0,
+                ..Sheet::default()
             },
-            drawing: Drawing::Crossings(Crossings {
-                phases,
-                is_multi_port,
-                classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
-                what: "flits of one block: a bar where they come",
-                bands: bands.0,
-            }),
+            crossings,
         })
     }
 }

@@ -3,7 +3,6 @@
 
 mod args;
 mod asked;
-mod bands;
 mod broadcast;
 mod command;
 mod cover;
@@ -27,6 +26,7 @@ mod static_report;
 mod static_scene;
 mod steps;
 mod steps_report;
+mod steps_scene;
 mod svg;
 
 pub use args::PlanArgs;

@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 
 use anyhow::anyhow;
-use flitcast_plan::schedule::order_search::{self, Hop, MOST_HOPS, Ordered};
-use flitcast_proto::{PeId, Tree};
+use flitcast_plan::schedule::order_search::{self, Hop, MOST_HOPS};
+use flitcast_proto::PeId;
 
-use super::args::{PlanScatterArgs, PrintArgs};
+use super::args::PlanScatterArgs;
 use super::asked::topology_and_lengths;
 use super::report::{PlanReport, each, proof};
 use crate::faults::Faults;
@@ -56,14 +56,42 @@ pub fn scatter(
         );
         return Err(of_order(why).into());
     };
-    let report = Report {
-        name: &topology.name,
-        tree,
-        flits: &flits,
-        found,
-        unit,
+    let print = args.plan.print;
+    let (unit, flit_bytes, of) = match unit {
+        Unit::Step => ("steps", None, ""),
+        Unit::Nanosecond => ("ns", Some(FLIT_BYTES), " of 64 KiB"),
     };
-    Ok(report.write(args.plan.print, out))
+    let proof = proof(found.time, found.bound);
+    let heading = format!("scatter on {} by search", topology.name);
+    let mut report = PlanReport::new(heading, print).below_table(16);
+    report.field("operation", "scatter");
+    report.field("algorithm", "search");
+    report.field("pes", tree.len());
+    report.field("unit", unit);
+    report.optional("flit_bytes", flit_bytes);
+    report.detail("lengths", Some(&flits));
+    let order = each(|| found.order.iter().map(|pe| pe.0));
+    report.detail("order", Some(order));
+    report.field("time", found.time);
+    report.field("farthest_first_time", found.farthest_first);
+    report.field("bound", found.bound);
+    report.field("proof", &proof);
+    let time = |ticks: u64| match flit_bytes {
+        None => counted(ticks, "step", "steps"),
+        Some(_) => Nanos(ticks).to_string(),
+    };
+    report.line("PEs", tree.len().to_string());
+    let nonnull = found.order.len();
+    let all = counted(flits.iter().sum(), "flit", "flits");
+    let messages = format!("{nonnull} nonnull, {all}{of} together");
+    report.line("messages", messages);
+    if !print.summary {
+        report.line("order", names(&found.order));
+    }
+    report.line("time", time(found.time));
+    report.line("farthest first", time(found.farthest_first));
+    report.line("bound", format!("{}: {proof}", time(found.bound)));
+    Ok(report.write(out))
 }
 
 /// Returns an error of `--order`.
@@ -117,56 +145,4 @@ fn hops(topology: &Topology) -> Result<(Vec<Hop>, Unit), String> {
         None => step,
     });
     Ok((hops.collect(), Unit::Nanosecond))
-}
-
-struct Report<'a> {
-    name: &'a str,
-    tree: &'a Tree,
-    flits: &'a [u64],
-    found: Ordered,
-    unit: Unit,
-}
-
-impl Report<'_> {
-    /// Prints the order in the requested format.
-    fn write(&self, print: PrintArgs, out: &mut dyn Write) -> io::Result<()> {
-        let (found, tree) = (&self.found, self.tree);
-        let (unit, flit_bytes, of) = match self.unit {
-            Unit::Step => ("steps", None, ""),
-            Unit::Nanosecond => ("ns", Some(FLIT_BYTES), " of 64 KiB"),
-        };
-        let proof = proof(found.time, found.bound);
-        let heading = format!("scatter on {} by search", self.name);
-        let mut report = PlanReport::new(heading, print).below_table(16);
-        report.field("operation", "scatter");
-        report.field("algorithm", "search");
-        report.field("pes", tree.len());
-        report.field("unit", unit);
-        report.optional("flit_bytes", flit_bytes);
-        report.detail("lengths", Some(self.flits));
-        let order = each(|| found.order.iter().map(|pe| pe.0));
-        report.detail("order", Some(order));
-        report.field("time", found.time);
-        report.field("farthest_first_time", found.farthest_first);
-        report.field("bound", found.bound);
-        report.field("proof", &proof);
-        let time = |ticks: u64| match self.unit {
-            Unit::Step => counted(ticks, "step", "steps"),
-            Unit::Nanosecond => Nanos(ticks).to_string(),
-        };
-        report.line("PEs", tree.len().to_string());
-        let nonnull = found.order.len();
-        let flits = counted(self.flits.iter().sum(), "flit", "flits");
-        report.line(
-            "messages",
-            format!("{nonnull} nonnull, {flits}{of} together"),
-        );
-        if !print.summary {
-            report.line("order", names(&found.order));
-        }
-        report.line("time", time(found.time));
-        report.line("farthest first", time(found.farthest_first));
-        report.line("bound", format!("{}: {proof}", time(found.bound)));
-        report.write(out)
-    }
 }

@@ -11,10 +11,13 @@ use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::asked::AskedPlan;
-use super::packets_report::{MOST_ROWS, UNIT, exact, more};
+use super::packets_report::{UNIT, exact};
 use super::report::{PlanReport, each};
+use crate::render::rows::notable;
 use crate::render::tree::parents;
-use flitcast_cluster::text::figures::{Table, lines, table};
+use flitcast_cluster::text::figures::{Table, table};
+use flitcast_cluster::text::pe_names::called;
+use flitcast_cluster::text::screen;
 use flitcast_cluster::text::words::counted;
 
 /// A gather by certification with its names.
@@ -37,11 +40,8 @@ impl CertifiedPlan<'_> {
         let mut report = PlanReport::new(self.heading(), print).below_table(14);
         self.fields(&mut report);
         self.figures(&mut report);
-        report.table(|| {
-            let rows = self.asked.tree.count() - 1;
-            let more = more(rows.saturating_sub(MOST_ROWS) as u64, "PE", "PEs");
-            Ok(lines(self.table(), 1) + &more)
-        })?;
+        let least = ["largest", "packets", "lag", "after", "flits", "starts"];
+        report.rows(1, &least, || self.table())?;
         report.scene(self.asked.tree.len(), || self.scene())?;
         Ok(report.write(out))
     }
@@ -127,22 +127,28 @@ impl CertifiedPlan<'_> {
 
     /// Returns a row for each PE: its certificate, its order, and the time at which its stream crosses
     /// the link to its parent.
-    fn table(&self) -> Table {
+    fn table(&self) -> (Table, String) {
         let exact = |time| self.cost.exact(time).to_string();
         let of_pe = |stream: &Stream| (stream.pe, *stream);
         let streams: BTreeMap<PeId, Stream> = self.certified.streams.iter().map(of_pe).collect();
         let mut table = table([
             "PE", "lag", "packets", "flits", "largest", "after", "starts", "ends",
         ]);
-        for pe in self.each_pe().take(MOST_ROWS) {
-            let certificate = &self.certified.certificates[pe.index()];
+        let pes: Vec<PeId> = self.each_pe().collect();
+        let certificate = |pe: PeId| &self.certified.certificates[pe.index()];
+        let (shown, more) = notable(&pes, screen::detail(), |pe| {
+            let end = streams.get(pe).map(|stream| stream.end);
+            (end, certificate(*pe).flits)
+        });
+        for &pe in shown {
             let stream = streams
                 .get(&pe)
                 .map(|stream| [stream.after, stream.start, stream.end]);
             let times = stream.map(|times| times.map(exact));
             let [after, starts, ends] = times.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
+            let certificate = certificate(pe);
             table.add_row([
-                pe.to_string(),
+                called(pe),
                 exact(certificate.lag),
                 certificate.packets.to_string(),
                 certificate.flits.to_string(),
@@ -152,6 +158,6 @@ impl CertifiedPlan<'_> {
                 ends,
             ]);
         }
-        table
+        (table, more)
     }
 }

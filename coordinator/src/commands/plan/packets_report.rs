@@ -13,10 +13,11 @@ use super::asked::AskedPlan;
 use super::report::{PlanReport, each, proof};
 use crate::render::tree::parents;
 use flitcast_cluster::options::format::Format;
-use flitcast_cluster::text::figures::{self, lines, table};
+use flitcast_cluster::text::figures::{self, Table, table};
+use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
 
-pub const MOST_ROWS: usize = 50;
+const MOST_ROWS: usize = 50;
 /// The unit of times in packets.
 pub const UNIT: &str = "in the time of a flit on a link, as all times";
 /// Limit of listed packets times links that they cross: a few seconds of work.
@@ -85,7 +86,8 @@ impl PlanInPackets<'_> {
         let mut report = PlanReport::new(self.heading(), print).below_table(14);
         self.fields(&mut report, &listed);
         self.figures(&mut report);
-        report.table(|| Ok(self.table(&listed)))?;
+        let least = ["packet", "leaves P0", "whole at P0", "flits"];
+        report.rows(2, &least, || self.table(&listed))?;
         report.scene(self.asked.tree.len(), || self.scene())?;
         Ok(report.write(out))
     }
@@ -201,7 +203,7 @@ impl PlanInPackets<'_> {
         report.line("single flits", format!("{single_flits}, {each}"));
     }
 
-    fn table(&self, listed: &[Listed]) -> String {
+    fn table(&self, listed: &[Listed]) -> (Table, String) {
         let exact = |time| self.cost.exact(time).to_string();
         let mut table = table(match self.is_gather() {
             false => ["packet", "PE", "flits", "leaves P0", "whole at PE"],
@@ -220,19 +222,19 @@ impl PlanInPackets<'_> {
             };
             table.add_row([
                 u64::to_string(&number),
-                of_parts(&|part| part.pe.to_string()),
+                of_parts(&|part| called(part.pe)),
                 of_parts(&|part| part.flits.to_string()),
                 leaves,
                 whole,
             ]);
         }
         let (rows, count) = (listed.len() as u64, self.count());
-        lines(table, 2) + &more(count.saturating_sub(rows), "packet", "packets")
+        (table, more(count.saturating_sub(rows), "packet", "packets"))
     }
 }
 
 /// Returns the line for rows that are not in a table.
-pub fn more(rows: u64, one: &str, many: &str) -> String {
+fn more(rows: u64, one: &str, many: &str) -> String {
     match rows {
         0 => String::new(),
         _ => {

@@ -7,12 +7,12 @@ use flitcast_plan::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
 use super::asked::AskedPlan;
-use super::bands::Bands;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
-use super::svg::crossings::Crossings;
-use super::svg::scene::{Drawing, Scene};
+use super::svg::bands::{Crossings, SETUP};
+use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
+use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
 
 /// Returns the sheet of a plan in packets, without title and summary.
@@ -22,25 +22,27 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
         name: cost.exact(time).to_string(),
     };
     Sheet {
-        title: String::new(),
-        summary: String::new(),
         pes: asked.tree.len(),
         tree: Some(Tree::clone(&asked.tree)),
         axis: Axis::Time,
         time: moment(time),
         bound: bound.map(moment),
-        shown: 0.0,
+        ..Sheet::default()
     }
 }
 
 impl PlanInPackets<'_> {
     /// Returns the scene: each packet on each link.
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
         let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
         let mut timetable = Timetable::new(tree, cost);
-        let mut bands = Bands::default();
+        let mut crossings = Crossings {
+            classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
+            what: "packet of message Mi: a bar where it comes",
+            ..Crossings::default()
+        };
         for run in &self.plan.sequence {
             let mut stops: Vec<PeId> = way(tree, run.pe).into_iter().map(PeId).collect();
             stops.push(run.pe);
@@ -54,13 +56,13 @@ impl PlanInPackets<'_> {
                     let [begin, ready, end] =
                         [begin, begin + cost.setup, end].map(|time| cost.exact(time).to_f64());
                     if ready > begin {
-                        bands.add_setup(ends, [begin, ready])?;
+                        crossings.add(SETUP, ends, [[begin, ready], [ready; 2]])?;
                     }
                     let is_on = |part: &Part| tree.depth(part.pe) >= tree.depth(link[1]);
                     let on_link = run.parts().filter(is_on);
                     let names: Vec<String> = on_link.map(|it| format!("M{}", it.pe.0)).collect();
-                    let band = (places[&run.pe], names.join("+"));
-                    bands.add(band, ends, [[ready, end]; 2])?;
+                    let band = (Some(places[&run.pe]), names.join("+"));
+                    crossings.add(band, ends, [[ready, end]; 2])?;
                 }
             }
         }
@@ -76,31 +78,33 @@ impl PlanInPackets<'_> {
                 ),
                 ..in_packets(self.asked, cost, whole, Some(self.plan.bound))
             },
-            drawing: Drawing::Crossings(Crossings {
-                phases: Vec::new(),
-                is_multi_port: false,
-                classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
-                what: "packet of message Mi: a bar where it comes",
-                bands: bands.0,
-            }),
+            crossings,
         })
     }
 }
 
 impl CertifiedPlan<'_> {
     /// Returns the scene: each PE's stream to its parent.
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let tree = &self.asked.tree;
         let at = |time| self.cost.exact(time).to_f64();
         let phase = |name: &str, time| Moment {
             at: at(time),
             name: name.to_owned(),
         };
-        let mut bands = Bands::default();
+        let mut crossings = Crossings {
+            phases: vec![
+                phase("certification", self.certified.certified),
+                phase("transmission", self.certified.time),
+            ],
+            classes: tree.ids().map(called).collect(),
+            what: "packets from a PE and those below it: a bar where they come",
+            ..Crossings::default()
+        };
         for Stream { pe, start, end, .. } in &self.certified.streams {
             if let Some(to) = tree.parent(*pe) {
-                let stream = (pe.index(), pe.to_string());
-                bands.add(stream, [*pe, to], [[*start, *end].map(at); 2])?;
+                let stream = (Some(pe.index()), pe.to_string());
+                crossings.add(stream, [*pe, to], [[*start, *end].map(at); 2])?;
             }
         }
         Ok(Scene {
@@ -114,16 +118,7 @@ impl CertifiedPlan<'_> {
                 ),
                 ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
             },
-            drawing: Drawing::Crossings(Crossings {
-                phases: vec![
-                    phase("certification", self.certified.certified),
-                    phase("transmission", self.certified.time),
-                ],
-                is_multi_port: false,
-                classes: tree.ids().map(|pe| pe.to_string()).collect(),
-                what: "packets from a PE and those below it: a bar where they come",
-                bands: bands.0,
-            }),
+            crossings,
         })
     }
 }

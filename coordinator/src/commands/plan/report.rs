@@ -14,6 +14,9 @@ use super::args::PrintArgs;
 use super::svg::scene::{MAX_PES, Scene};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::format::Format;
+use flitcast_cluster::text::figures::{Table, beside, fitted};
+use flitcast_cluster::text::pe_names::{self, with_names};
+use flitcast_cluster::text::screen::columns;
 
 /// Writes a value as JSON.
 type WriteValue<'a> = Box<dyn Fn(&mut dyn Write) -> serde_json::Result<()> + 'a>;
@@ -25,7 +28,7 @@ pub struct PlanReport<'a> {
     heading: String,
     /// The keys and values of the JSON object, in order.
     fields: Vec<(&'static str, WriteValue<'a>)>,
-    /// The table of messages or PEs, if it was requested.
+    /// The table of messages, steps or PEs, if it was requested.
     table: Option<String>,
     is_below_table: bool,
     /// The width of a label of a figure.
@@ -87,8 +90,9 @@ impl<'a> PlanReport<'a> {
 
     /// Adds a line to the figures of the text.
     pub fn line(&mut self, label: &str, text: impl AsRef<str>) {
-        let (width, text) = (self.label_width, text.as_ref());
-        self.figures.push_str(&format!("  {label:width$}{text}\n"));
+        let text = with_names(text.as_ref());
+        self.figures
+            .push_str(&beside(label, self.label_width, &text, columns()));
     }
 
     /// Adds the size of a tree and of the messages over it to the figures.
@@ -120,11 +124,25 @@ impl<'a> PlanReport<'a> {
         Ok(())
     }
 
+    /// Adds a table with `names` columns of names, and a line below it. A narrow terminal has no room for
+    /// the columns of the first headings in `least`.
+    pub fn rows(
+        &mut self,
+        names: usize,
+        least: &[&str],
+        rows: impl FnOnce() -> (Table, String),
+    ) -> anyhow::Result<()> {
+        self.table(|| {
+            let (table, more) = rows();
+            Ok(fitted(table, names, least, columns()) + &more)
+        })
+    }
+
     /// Adds the picture, if it is requested.
-    pub fn scene<'s>(
+    pub fn scene(
         &mut self,
         pes: usize,
-        scene: impl FnOnce() -> anyhow::Result<Scene<'s>>,
+        scene: impl FnOnce() -> anyhow::Result<Scene>,
     ) -> anyhow::Result<()> {
         if self.print.format == Format::Svg {
             ensure!(
@@ -152,11 +170,14 @@ impl<'a> PlanReport<'a> {
             write!(out, "{before}\"{key}\":")?;
             write(out)?;
         }
+        if let names @ [_, ..] = &pe_names::all()[..] {
+            write!(out, ",\"names\":{}", json!(names))?;
+        }
         out.write_all(b"}\n")
     }
 
     fn text(&self) -> String {
-        let heading = &self.heading;
+        let heading = with_names(&self.heading);
         let table = self.table.as_ref();
         let table = table.map_or(String::new(), |table| format!("{table}\n"));
         let above = match self.is_below_table {

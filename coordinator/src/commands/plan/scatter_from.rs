@@ -12,7 +12,6 @@ use flitcast_proto::ops::Collective;
 
 use super::args::{Order, PlanScatterArgs};
 use super::asked::topology_and_lengths;
-use super::error::not_planned;
 use super::static_plan::{Crossings, PlannedMessage, Played, StaticPlan};
 use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
@@ -82,11 +81,9 @@ pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticP
         flits: &flits,
         ports: args.ports.of_model(),
     };
-    let plan = algorithm.list(&task);
-    let plan = plan.map_err(|why| not_planned(algorithm.name(), why))?;
     let planned = StaticPlan {
         played: Played::default(),
-        ..StaticPlan::listed(algorithm, &task, plan)
+        ..StaticPlan::quickest([algorithm].into_iter(), algorithm.name(), &task)?
     };
     Ok(planned.over(&topology, args.ports))
 }

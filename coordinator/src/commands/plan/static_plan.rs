@@ -13,6 +13,8 @@ use flitcast_proto::items::{Address, ScheduledHop};
 use flitcast_proto::ops::Collective;
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
+use super::error::not_planned;
+use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::is_for_trees;
 use flitcast_cluster::site::topology::Topology;
@@ -168,6 +170,21 @@ impl StaticPlan {
             played: Played::of_list(algorithm, task),
             ..StaticPlan::of(timetable)
         }
+    }
+
+    /// Creates the plan of the quickest of some algorithms, which were asked for by a name.
+    pub fn quickest(
+        algorithms: impl Iterator<Item = Algorithm>,
+        name: &str,
+        task: &ListTask<'_>,
+    ) -> anyhow::Result<StaticPlan> {
+        let all: Vec<Algorithm> = algorithms.collect();
+        let planned = match all[..] {
+            [only] => only.list(task).map(|plan| (only, plan)),
+            _ => quickest(all.into_iter(), task),
+        };
+        let (algorithm, plan) = planned.map_err(|why| not_planned(name, why))?;
+        Ok(StaticPlan::listed(algorithm, task, plan))
     }
 
     /// Returns the plan as one in a complete network.

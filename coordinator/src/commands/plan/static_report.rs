@@ -13,10 +13,13 @@ use super::args::PrintArgs;
 use super::report::{Numbers, PlanReport, control_item, each, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
+use crate::render::rows::notable;
 use crate::render::tree::parents;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
-use flitcast_cluster::text::figures::{Table, lines, table};
+use flitcast_cluster::text::figures::{Table, table};
+use flitcast_cluster::text::pe_names::called;
+use flitcast_cluster::text::screen;
 use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {
@@ -31,12 +34,10 @@ impl StaticPlan {
         self.fields(&mut report, on_links);
         self.figures(&mut report);
         report.simulated(&simulated);
-        report.table(|| {
-            Ok(match self.source() {
-                Some(_) => lines(self.arrivals(), 2),
-                None => lines(self.traffic(), 1),
-            })
-        })?;
+        match self.source() {
+            Some(_) => report.rows(2, &["first flit", "from"], || self.arrivals()),
+            None => report.rows(1, &["first step", "gets", "sends"], || self.traffic()),
+        }?;
         report.scene(self.pes, || self.scene())?;
         Ok(report.write(out))
     }
@@ -146,7 +147,7 @@ impl StaticPlan {
 
     /// Returns a row for each PE: its sender, and the steps in which the first and the last flit for
     /// the PE arrive.
-    fn arrivals(&self) -> Table {
+    fn arrivals(&self) -> (Table, String) {
         let mut table = table(["PE", "from", "first flit", "last flit"]);
         let is_for = |hop: &ScheduledHop| self.messages.len() <= 1 || hop.message == hop.to.into();
         let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
@@ -158,47 +159,56 @@ impl StaticPlan {
             *first = hop.first_step.min(*first);
             *end = last_step(&hop).max(*end);
         }
-        for (pe, (from, first, last)) in came {
-            let from: Vec<String> = from.iter().map(PeId::to_string).collect();
+        let came: Vec<_> = came.into_iter().collect();
+        let (shown, more) = notable(&came, screen::detail(), |(_, (_, first, last))| {
+            (Some(*last), *first)
+        });
+        for (pe, (from, first, last)) in shown {
+            let from: Vec<String> = from.iter().map(|pe| called(*pe)).collect();
             table.add_row([
-                pe.to_string(),
+                called(*pe),
                 from.join(" "),
                 first.to_string(),
                 last.to_string(),
             ]);
         }
-        table
+        (table, more)
     }
 
     /// Returns a row for each PE: the traffic on its ports, with that for other PEs, and its first and
     /// last step.
-    fn traffic(&self) -> Table {
+    fn traffic(&self) -> (Table, String) {
         let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
         // Flits out and in, the first step and the last one.
-        let mut ports = vec![(0, 0, u64::MAX, 0); self.pes];
+        let mut ports: Vec<_> = (0..self.pes as u32)
+            .map(|pe| (PeId(pe), 0, 0, u64::MAX, 0))
+            .collect();
         for hop in self.crossings.hops() {
-            ports[hop.from.index()].0 += hop.flits;
-            ports[hop.to.index()].1 += hop.flits;
+            ports[hop.from.index()].1 += hop.flits;
+            ports[hop.to.index()].2 += hop.flits;
             for pe in [hop.from, hop.to] {
-                let (_, _, first, last) = &mut ports[pe.index()];
+                let (_, _, _, first, last) = &mut ports[pe.index()];
                 *first = hop.first_step.min(*first);
                 *last = last_step(&hop).max(*last);
             }
         }
-        for (pe, (sends, gets, first, last)) in (0..).map(PeId).zip(ports) {
-            let step = |step: u64| match sends + gets {
+        let (shown, more) = notable(&ports, screen::detail(), |(_, sends, gets, _, last)| {
+            (Some(*last), sends + gets)
+        });
+        for (pe, sends, gets, first, last) in shown {
+            let step = |step: &u64| match sends + gets {
                 0 => "-".to_owned(),
                 _ => step.to_string(),
             };
             table.add_row([
-                pe.to_string(),
+                called(*pe),
                 sends.to_string(),
                 gets.to_string(),
                 step(first),
                 step(last),
             ]);
         }
-        table
+        (table, more)
     }
 }
 

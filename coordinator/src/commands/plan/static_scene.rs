@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
 
-use super::bands::Bands;
 use super::static_plan::{PlannedMessage, StaticPlan};
-use super::svg::crossings::{Band, Crossings, MAX_BANDS};
-use super::svg::scene::{Drawing, Scene};
+use super::svg::bands::{Crossings, MAX_BANDS};
+use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
+use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
 
 /// Returns the flits that cross without a gap as one hop; with `singly`, each flit.
@@ -27,11 +27,21 @@ fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {
 }
 
 impl StaticPlan {
-    pub fn scene(&self) -> anyhow::Result<Scene<'static>> {
+    pub fn scene(&self) -> anyhow::Result<Scene> {
         let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
         let (what, classes) = self.colours(flits);
-        let bands = self.bands()?;
-        let begin = bands.iter().map(|band| band.out[0]).min_by(f64::total_cmp);
+        let mut crossings = Crossings {
+            is_multi_port: self.ports == "multi",
+            classes,
+            what,
+            ..Crossings::default()
+        };
+        self.add_bands(&mut crossings)?;
+        let begin = crossings
+            .bands
+            .iter()
+            .map(|band| band.out[0])
+            .min_by(f64::total_cmp);
         let phases = match self.operation {
             "gather" => vec![
                 ("synchronization", begin.unwrap_or(0.0)),
@@ -39,10 +49,11 @@ impl StaticPlan {
             ],
             _ => Vec::new(),
         };
-        let phases = phases.into_iter().map(|(name, at)| Moment {
+        let moment = |(name, at): (&str, f64)| Moment {
             at,
             name: name.to_owned(),
-        });
+        };
+        crossings.phases = phases.into_iter().map(moment).collect();
         let trees = counted(self.trees.len() as u64, "tree", "trees");
         let by = match self.operation {
             _ if self.trees.is_empty() => format!("by {}", self.algorithm),
@@ -64,20 +75,14 @@ impl StaticPlan {
                 axis: Axis::Steps,
                 time: Moment::step(self.time_steps),
                 bound: Some(Moment::step(self.bound_steps)),
-                shown: 0.0,
+                ..Sheet::default()
             },
-            drawing: Drawing::Crossings(Crossings {
-                phases: phases.collect(),
-                is_multi_port: self.ports == "multi",
-                classes,
-                what,
-                bands,
-            }),
+            crossings,
         })
     }
 
-    /// Returns a band for each run of flits over an edge.
-    fn bands(&self) -> anyhow::Result<Vec<Band>> {
+    /// Adds a band for each run of flits over an edge.
+    fn add_bands(&self, crossings: &mut Crossings) -> anyhow::Result<()> {
         let trees = (0..).zip(&self.trees).flat_map(|(number, tree)| {
             let arc = move |pe| Some(((tree.parent(pe)?, pe), number));
             tree.pes().filter_map(arc)
@@ -87,7 +92,6 @@ impl StaticPlan {
         let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages
             .map(|(message, place)| (message.id, (message, place)))
             .collect();
-        let mut bands = Bands::default();
         for hop in self.crossings.hops() {
             let Some(&(message, place)) = messages.get(&hop.message.0) else {
                 continue;
@@ -106,10 +110,10 @@ impl StaticPlan {
                 let begin = run.first_step as f64;
                 let end = begin + run.flits as f64;
                 let spans = [[begin - 1.0, end - 1.0], [begin, end]];
-                bands.add((class, name), [run.from, run.to], spans)?;
+                crossings.add((Some(class), name), [run.from, run.to], spans)?;
             }
         }
-        Ok(bands.0)
+        Ok(())
     }
 
     /// Returns the legend of a band, and the names of the colours: of flits, trees, sources or
@@ -121,7 +125,7 @@ impl StaticPlan {
         };
         let sources = || {
             let all = (0..self.pes as u32).map(PeId);
-            all.map(|pe| pe.to_string()).collect()
+            all.map(called).collect()
         };
         match self.operation {
             // Each has a band, unless there is no other PE.
@@ -182,6 +186,3 @@ impl StaticPlan {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

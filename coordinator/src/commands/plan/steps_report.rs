@@ -11,9 +11,12 @@ use super::args::PrintArgs;
 use super::report::{Numbers, PlanReport, control_item, each};
 use super::simulate::against_plan;
 use super::steps::Planned;
-use super::svg::messages::sheet;
-use super::svg::scene::{Drawing, Scene};
+use super::steps_scene::scene;
 use crate::render::tree::parents;
+use flitcast_cluster::text::figures::{self, fitted};
+use flitcast_cluster::text::pe_names::{self, called};
+use flitcast_cluster::text::screen::{self, Detail, columns};
+use flitcast_cluster::text::words::names as names_of;
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
@@ -43,12 +46,7 @@ impl Planned {
         self.figures(&mut report, total);
         report.simulated(&simulated);
         report.table(|| table(plan))?;
-        report.scene(pes, || {
-            Ok(Scene {
-                sheet: sheet(plan, &self.title()),
-                drawing: Drawing::Messages(plan),
-            })
-        })?;
+        report.scene(pes, || Ok(scene(plan, self.title())))?;
         Ok(report.write(out))
     }
 
@@ -96,6 +94,10 @@ impl Planned {
         let plan = &self.plan;
         report.size(&plan.tree, plan.messages.len(), total);
         let steps = plan.time_steps;
+        if let names @ [_, ..] = &pe_names::all()[..] {
+            let ids = plan.tree.ids().take(names.len());
+            report.line("names", names_of(&ids.map(called).collect::<Vec<_>>()));
+        }
         let by_the_paper =
             match plan.operation.collective().direction() == Direction::Down && steps > 0 {
                 true => format!(
@@ -145,6 +147,34 @@ fn message(message: &MessagePlan) -> Numbers<4> {
     ])
 }
 
+/// Returns the table without the columns of the PEs that have least to do, so that its lines have at most
+/// `width` characters.
+fn in_columns(text: &str, width: usize) -> String {
+    let is_wide = |line: &str| line.len() > width;
+    let head = text.lines().next().unwrap_or_default();
+    if !text.lines().any(is_wide) {
+        return text.to_owned();
+    }
+    let begins = head.match_indices('P').map(|(at, _)| at);
+    let begins: Vec<usize> = [0].into_iter().chain(begins).chain([usize::MAX]).collect();
+    let cells = |line: &str| {
+        let ends = begins
+            .windows(2)
+            .map(|ends| ends[0]..ends[1].min(line.len()));
+        let cells = ends.map(|cell| line.get(cell).unwrap_or_default().trim().to_owned());
+        cells.collect::<Vec<String>>()
+    };
+    let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
+    let mut table = figures::table(&rows[0]);
+    rows[1..].iter().for_each(|row| table.add_row(row));
+    // P0 is a part of each message's way.
+    let mut least: Vec<usize> = (2..rows[0].len()).collect();
+    least.sort_by_key(|column| rows.iter().filter(|row| !row[*column].is_empty()).count());
+    let least: Vec<&str> = least.iter().map(|column| &*rows[0][*column]).collect();
+    let shown = fitted(table, usize::MAX, &least, Some(width));
+    shown + "  PEs with less to do are left out: -v shows all\n"
+}
+
 fn table(plan: &Plan) -> anyhow::Result<String> {
     let pes = plan.tree.len();
     let cells = plan.time_steps.saturating_mul(pes as u64);
@@ -153,5 +183,25 @@ fn table(plan: &Plan) -> anyhow::Result<String> {
         cells <= MAX_CELLS,
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
     );
-    Ok(flitcast_plan::trace::table(&plan.crossings(), pes))
+    let text = flitcast_plan::trace::table(&plan.crossings(), pes);
+    Ok(match columns() {
+        Some(width) if screen::detail() != Detail::Full => in_columns(&text, width),
+        _ => text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_columns;
+
+    #[test]
+    fn a_narrow_table_has_the_columns_of_the_busiest_pes() {
+        let table = "Step  P0  P1   P2  P3\n   1           a   b\n   2      c d  e   f\n";
+        assert_eq!(in_columns(table, 21), table);
+        let two = "  Step  P0  P2  P3\n  1         a   b\n  2         e   f\n";
+        let more = "  PEs with less to do are left out: -v shows all\n";
+        assert_eq!(in_columns(table, 18), two.to_owned() + more);
+        let none = "  Step  P0\n  1\n  2\n";
+        assert_eq!(in_columns(table, 3), none.to_owned() + more);
+    }
 }

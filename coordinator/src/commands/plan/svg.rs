@@ -3,10 +3,15 @@
 //! The picture is SVG without fonts and scripts, with colours for light and dark backgrounds, and the
 //! same plan always gives the same bytes.
 
+pub mod bands;
 mod canvas;
-pub mod crossings;
+mod control;
+mod crossings;
 mod frame;
 mod layout;
-pub mod messages;
+mod places;
 pub mod scene;
 pub mod sheet;
+
+#[cfg(test)]
+mod tests;

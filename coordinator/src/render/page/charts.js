@@ -46,7 +46,7 @@ function drawArrivals() {
   parent.replaceChildren();
   const shown = pes.filter((pe) => pe.measured !== null && pe.measured !== undefined && pe.predicted !== null);
   if (!shown.length) {
-    byId("arrivals-about").textContent = "Nothing to send: every message is null.";
+    byId("arrivals-about").textContent = nothing;
     return;
   }
   const near = shown.filter((pe) => Math.abs(pe.predicted - pe.measured) <= pe.measured * 0.1).length;
@@ -107,7 +107,7 @@ function drawRounds() {
   parent.replaceChildren();
   const all = data.rounds_us.map(nanos);
   if (!all.length) {
-    byId("rounds-about").textContent = "Nothing to send: every message is null.";
+    byId("rounds-about").textContent = nothing;
     return;
   }
   const middle = median(all);
@@ -202,9 +202,9 @@ function drawFits(all = false) {
 function drawFit(parent, fit) {
   const figure = put(parent, "figure");
   const upper = peOf.get(fit.edge)?.parent ?? "?";
-  const ends = fit.direction === "down" ? [upper, fit.edge] : [fit.edge, upper];
+  const ends = (fit.direction === "down" ? [upper, fit.edge] : [fit.edge, upper]).map(peName);
   const caption = put(figure, "figcaption");
-  put(caption, "strong", {}, `P${ends[0]} → P${ends[1]}`);
+  put(caption, "strong", {}, `${ends[0]} → ${ends[1]}`);
   const burst = fit.burst_bytes > 0 ? `, after the first ${bytes(fit.burst_bytes)}` : "";
   caption.append(` ${time(fit.latency_ns)} + ${digits(fit.ns_per_byte)}${THIN}ns/B${burst}`);
   const line = (b) => fit.latency_ns + fit.ns_per_byte * Math.max(0, b - fit.burst_bytes);
@@ -216,7 +216,7 @@ function drawFit(parent, fit) {
     width: widthOf(figure, 340), height: 190, left: 52, bottom: 36,
     x: { from: 0, to: mostBytes / factor, name: unit, write: (v) => String(Number(v.toFixed(3))) },
     y: { from: 0, to: mostNs, name: timeUnit(mostNs) },
-    label: `Fit of the link from P${ends[0]} to P${ends[1]}`,
+    label: `Fit of the link from ${ends[0]} to ${ends[1]}`,
   });
   const knots = [0, Math.min(fit.burst_bytes, mostBytes), mostBytes];
   put(root, "path", { class: "ideal", d: `M${knots.map((b) => `${atX(b / factor)},${atY(line(b))}`).join("L")}` });

@@ -103,7 +103,9 @@ function resizeDiagram() {
   diagram.height = Math.round(Math.min(whole, Math.max(300, window.innerHeight * 0.82)));
   scroller.style.height = `${diagram.height + 2}px`;
   diagram.width = scroller.clientWidth;
-  diagram.gutter = diagram.width < 560 ? 88 : 132;
+  const longest = Math.max(...data.names.map((name) => name.length));
+  const [usual, most] = diagram.width < 560 ? [88, 160] : [132, 260];
+  diagram.gutter = Math.min(most, usual + Math.max(0, 7.6 * longest - 16));
   const ratio = window.devicePixelRatio || 1;
   for (const sheet of [canvas, diagram.base]) {
     sheet.width = Math.round(diagram.width * ratio);

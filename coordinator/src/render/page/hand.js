@@ -135,7 +135,8 @@ function foldAll() {
 function describe(box, span) {
   const measured = span.measured ? span : span.other;
   const predicted = span.measured ? span.other : span;
-  const verb = [`P${span.pe} sends to P${span.peer}`, `P${span.pe} receives from P${span.peer}`, `P${span.pe} writes it`][span.port];
+  const [pe, peer] = [span.pe, span.peer].map(peName);
+  const verb = [`${pe} sends to ${peer}`, `${pe} receives from ${peer}`, `${pe} writes it`][span.port];
   const size = messages.has(span.item) ? `, ${bytes(messages.get(span.item).bytes)}` : "";
   box.replaceChildren();
   const name = itemName(span.item);

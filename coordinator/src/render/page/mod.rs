@@ -33,6 +33,8 @@ pub struct Page<'a> {
     /// The value that `--format json` prints.
     pub run: Value,
     pub rounds_ns: &'a [u64],
+    /// The description of a round without messages.
+    pub nothing: &'static str,
     /// One round, with its spans.
     pub scene: &'a Scene<'a>,
     /// The measurements that the links were fitted to; may be empty.
@@ -80,6 +82,7 @@ impl Page<'_> {
             "command": self.command,
             "run": self.run,
             "rounds_us": self.rounds_ns.iter().map(micros).collect::<Vec<_>>(),
+            "nothing": self.nothing,
             "shown": {
                 "round": measured.round.0,
                 "round_us": micros(&measured.round_ns),

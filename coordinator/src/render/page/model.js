@@ -29,7 +29,11 @@ const isForAll = run.operation === "broadcast";
 const isExchange = run.operation === "exchange";
 /// Of a gossip or an exchange: each PE has several messages, and arrives with the last of them.
 const isOfPairs = run.operation === "gossip" || isExchange;
-const arrivalName = (pe) => (isForAll || isOfPairs ? `P${pe}` : `M${pe}`);
+/// A PE as the user calls it.
+const peName = (pe) => data.names[pe] ?? `P${pe}`;
+const arrivalName = (pe) => (isForAll || isOfPairs ? peName(pe) : `M${pe}`);
+/// Why a chart is empty, as a sentence.
+const nothing = `${data.nothing[0].toUpperCase()}${data.nothing.slice(1)}.`;
 
 /// The messages that are not null, by id.
 const messages = new Map(

@@ -16,6 +16,16 @@ function latestBefore(list, time, fits) {
   return best;
 }
 
+/// The latencies of the links, by sender and receiver; of a link that was not measured, that of most.
+const latencies = new Map(
+  run.edges.flatMap(({ parent, child, down, up }) => [
+    [`${parent} ${child}`, down.latency_us * 1000],
+    [`${child} ${parent}`, up.latency_us * 1000],
+  ]),
+);
+const usualLatency = latencies.size ? median([...latencies.values()]) : 0;
+const latency = (from, to) => latencies.get(`${from} ${to}`) ?? usualLatency;
+
 /// What a span waited for: its counterpart at the other end, the port, or what came in before.
 function causeOf(span, lists) {
   const own = lists[span.pe].filter((one) => one !== span);
@@ -23,7 +33,11 @@ function causeOf(span, lists) {
   const mayDelay = (one) => span.item === "receipt" || one.item !== "receipt";
   const onPort = latestBefore(own, span.begin, (one) => one.port === span.port && one.end <= span.begin && mayDelay(one));
   if (span.port === 2) return latestBefore(own, span.begin, (one) => one.port === 1 && one.item === span.item);
-  if (span.port === 1) return onPort && span.far && onPort.end > span.far.begin ? onPort : span.far ?? onPort;
+  // The first byte of what was sent is there a latency later: a port that was free by then delayed nothing.
+  if (span.port === 1) {
+    const couldCome = span.far && span.far.begin + latency(span.peer, span.pe);
+    return onPort && span.far && onPort.end > couldCome ? onPort : span.far ?? onPort;
+  }
   const permits = (one) => one.port === 1 && (one.item === span.item || (one.control && one.item !== "receipt"));
   const came = latestBefore(own, span.begin, permits);
   if (!came || !onPort) return came ?? onPort;
@@ -66,7 +80,7 @@ function delaysOn(path) {
 }
 
 function delayInWords({ span, by, isBefore }) {
-  const [pe, peer] = [span.pe, span.peer].map((one) => `P${one}`);
+  const [pe, peer] = [span.pe, span.peer].map(peName);
   const name = itemName(span.item);
   const what = span.control ? withArticle(name) : name;
   const doing = isBefore
@@ -82,8 +96,11 @@ function describePath() {
   const { path, delays } = critical;
   const pesOnIt = path.map((span) => span.pe).filter((pe, i, all) => pe !== all[i - 1]);
   const some = pesOnIt.length > 8 ? [...pesOnIt.slice(0, 3), null, ...pesOnIt.slice(-4)] : pesOnIt;
-  const way = some.map((pe) => (pe === null ? "…" : `P${pe}`)).join(" → ");
-  const line = path.length > 1 ? `The line is the critical path, what the last arrival waited for: ${way}. ` : "";
+  const way = some.map((pe) => (pe === null ? "…" : peName(pe))).join(" → ");
+  const crossed = path.filter((span) => span.port === 1 && span.far);
+  const underWay = crossed.reduce((sum, span) => sum + latency(span.peer, span.pe), 0);
+  const links = `${counted(crossed.length, "crossing")} with ${time(underWay)} of latency`;
+  const line = path.length > 1 ? `The line is the critical path, what the last arrival waited for: ${way}; ${links}. ` : "";
   const late = delays.length
     ? `The round took ${time(roundNs - predictedNs)} longer than predicted; of that arose on the path ${delays.map(delayInWords).join("; ")}.`
     : "";

@@ -95,9 +95,9 @@ function drawAbout() {
   const predicted = runs.predicted.some((list) => list.length)
     ? " Filled bars were measured; hatched ones, a little higher, were predicted."
     : " The prediction tells no more than the end.";
-  const cut = shown.pes_with_spans_left_out.map((pe) => `P${pe}`).join(", ");
+  const cut = shown.pes_with_spans_left_out.map(peName).join(", ");
   byId("diagram-about").textContent =
-    `${which}: time to the right, from P${rootPe}'s trigger; a row for each PE${data.is_over_tree ? ", each below its parent (‹)" : ""}` +
+    `${which}: time to the right, from ${peName(rootPe)}'s trigger; a row for each PE${data.is_over_tree ? ", each below its parent (‹)" : ""}` +
     `${areGrouped() ? `, in groups of ${groups[0].last} that are folded, where measured bars alone are shown` : ""}. ` +
     (LANES === 3
       ? "In the upper third of a row its send port, then its receive port, and below what it writes until it is durable and visible."
@@ -155,7 +155,7 @@ function svgMark(mark, x, y, r) {
 const OF_TREES = ["parent", "depth"];
 const COLUMNS = [
   ["PE", (pe) => pe.name, (pe) => rowOf.get(pe.pe)],
-  ["parent", (pe) => (pe.parent === null ? "–" : `P${pe.parent}`), (pe) => pe.parent ?? -1],
+  ["parent", (pe) => (pe.parent === null ? "–" : peName(pe.parent)), (pe) => pe.parent ?? -1],
   ["depth", (pe) => pe.depth, (pe) => pe.depth],
   ["bytes", (pe) => (pe.pe === rootPe && !isOfPairs ? "–" : bytes(pe.bytes)), (pe) => pe.bytes],
   ["predicted", (pe) => time(pe.predicted), (pe) => pe.predicted ?? -1],

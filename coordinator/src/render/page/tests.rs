@@ -23,6 +23,7 @@ fn page(check: impl FnOnce(&Page<'_>)) {
             command: "flitcast gather --output '</script><b>'".to_owned(),
             run: json!({ "operation": "gather", "tree": "<!--" }),
             rounds_ns: &[3000, 2500, 2000],
+            nothing: "nothing to send: everything is there already",
             scene,
             fit: &[fit],
         });
@@ -50,6 +51,7 @@ fn the_data_is_as_the_contract_says() {
             "command": "flitcast gather --output '</script><b>'",
             "run": { "operation": "gather", "tree": "<!--" },
             "rounds_us": [3.0, 2.5, 2.0],
+            "nothing": "nothing to send: everything is there already",
             "shown": { "round": 4, "round_us": 5001.5, "pes_with_spans_left_out": [] },
             "rows": [0, 2, 1],
             "names": ["P0", "P1 one", "P2"],

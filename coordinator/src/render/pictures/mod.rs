@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 
 use crate::render::page::Page;
+use crate::render::report::nothing_to_send;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::rounds::outcome::Outcome;
@@ -15,7 +16,8 @@ use flitcast_cluster::text::whole_file::write_whole;
 use flitcast_cluster::text::words::shell_word;
 use scene::Scene;
 
-/// Draws a run and returns the files that were written.
+/// Draws a run and returns the files that were written. `is_repeated` is whether messages were in the
+/// output before.
 ///
 /// # Errors
 ///
@@ -24,6 +26,7 @@ pub fn draw<'a>(
     pictures: &'a PictureArgs,
     request: &Request,
     outcome: &Outcome,
+    is_repeated: bool,
 ) -> io::Result<Vec<&'a Path>> {
     let mut written: Vec<&Path> = Vec::new();
     let Some(scene) = Scene::of(request, outcome) else {
@@ -38,6 +41,7 @@ pub fn draw<'a>(
             command: command_line(std::env::args()),
             run: crate::render::json::json_value(request, outcome),
             rounds_ns: &outcome.rounds_ns,
+            nothing: nothing_to_send(is_repeated),
             scene: &scene,
             fit: &outcome.rounds.measured.fits,
         };

@@ -95,19 +95,21 @@ fn event(
 ) -> Value {
     let micros = |ns: i128| ns as f64 / 1000.0;
     let (begin, end) = (i128::from(span.begin_ns), i128::from(span.end_ns));
-    let mut args = json!({ "port": port_name(span.port), "peer": span.peer.to_string() });
+    let called = |pe: PeId| &scene.names[pe.index()];
+    let peer = called(span.peer);
+    let mut args = json!({ "port": port_name(span.port), "peer": peer });
     let (name, category) = match span.item {
         SpanItem::Message(id) => {
             if let Some(message) = scene.message(id) {
                 args["message"] = json!(message.id.0);
-                args["source"] = json!(message.source.to_string());
-                args["destination"] = json!(message.destination.map(|to| to.to_string()));
+                args["source"] = json!(called(message.source));
+                args["destination"] = json!(message.destination.map(called));
                 args["bytes"] = json!(message.bytes);
             }
             let name = scene.item_name(span.item);
             let name = match span.port {
-                Port::Send => format!("{name} -> {}", span.peer),
-                Port::Receive => format!("{name} <- {}", span.peer),
+                Port::Send => format!("{name} -> {peer}"),
+                Port::Receive => format!("{name} <- {peer}"),
                 Port::Files => format!("{name} is written"),
             };
             (name, "message")
@@ -172,7 +174,7 @@ mod tests {
         let with_message = |port| {
             json!({
                 "port": port, "peer": "P2", "message": 1,
-                "source": "P1", "destination": "P0", "bytes": 77,
+                "source": "P1 one", "destination": "P0", "bytes": 77,
             })
         };
         let expected = [

@@ -197,7 +197,7 @@ pub const LEFT: &str =
 pub fn gone(pe: PeId, lost: PeLoss) -> FailureCause {
     let why = match lost {
         PeLoss::Exited { how, last_words } => {
-            let said = words::last_words("; its last words: ", &last_words);
+            let said = words::last_words("; it last printed: ", &last_words);
             return FailureCause::of_pe("died", pe, format!("{pe} {how}{said}"));
         }
         PeLoss::Lifeless(lifeless) => format!("its channel broke: {lifeless}"),

@@ -87,6 +87,14 @@ impl Canvas {
         ));
     }
 
+    /// Draws a rectangle by its upper left corner and its size.
+    pub fn rect(&mut self, (x, y): (f64, f64), width: f64, height: f64) {
+        let [x, y, width, height] = [x, y, width, height].map(Num);
+        self.put(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
+        ));
+    }
+
     /// Draws a text whose baseline is at `at`, its `anchor` (start, middle or end) there; its size is
     /// the group's.
     pub fn text(&mut self, at: (f64, f64), anchor: &str, text: &str) {

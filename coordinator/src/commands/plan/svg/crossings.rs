@@ -2,52 +2,30 @@
 //! packets with a set-up cost, steps of packets.
 //!
 //! A band leaves its sender's row and ends in a bar at its receiver's; a PE that receives nothing has
-//! bars where it sends. The creator of the [`Crossings`] computes all times; nothing is scheduled here.
+//! bars where it sends. A band over several edges of the tree at the side has a bar at each PE on its way.
+//! The creator of the [`Crossings`] computes all times; nothing is scheduled here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use flitcast_proto::PeId;
-
+use super::bands::Crossings;
 use super::canvas::{Canvas, Escaped, Num, Taken, bold_width, text_width};
-use super::frame;
 use super::layout::Layout;
-use super::sheet::{Entry, Icon, Moment, Sheet};
+use super::places::Places;
+use super::sheet::{Entry, Icon, Sheet};
+use super::{control, frame};
 use crate::render::colours::PALETTE;
 
-/// Limit of bands in a readable picture: 2 MB.
-pub const MAX_BANDS: usize = 20_000;
 /// Limit of bands with names: with more, names are too small to be read.
 const MAX_NAMED: usize = 3_000;
+/// Limit of PEs, and of crossings between PEs of a tree, of which all crossings are drawn: more of them
+/// would cover each other.
+const MAX_ROWS: usize = 24;
+const MAX_CROSSINGS: usize = 1_500;
 /// Names that the legend lists for a colour.
 const MAX_IN_LEGEND: usize = 3;
 /// Colours of a set-up, which is not a message.
 const SETUP: [&str; 3] = ["#b8b8b8", "#9a9a9a", "#6b7684"];
-
-/// Bands over the edges of a tree or network, and what they mean.
-pub struct Crossings {
-    /// The successive phases, each by its end.
-    pub phases: Vec<Moment>,
-    /// Whether a PE receives from several neighbours at once.
-    pub is_multi_port: bool,
-    pub classes: Vec<String>,
-    /// The legend of a band.
-    pub what: &'static str,
-    pub bands: Vec<Band>,
-}
-
-/// Something that crosses an edge.
-pub struct Band {
-    /// The colour; `None` for the set-up of a packet.
-    pub class: Option<usize>,
-    pub name: String,
-    pub from: PeId,
-    pub to: PeId,
-    /// Begin and end at the sender,
-    pub out: [f64; 2],
-    /// and at the receiver.
-    pub into: [f64; 2],
-}
 
 impl Crossings {
     /// Returns the room for the names of phases above the rows.
@@ -58,15 +36,34 @@ impl Crossings {
         }
     }
 
+    /// Returns whether crossings of one class alone are drawn, and rows are in groups.
+    pub fn is_crowded(&self, sheet: &Sheet) -> bool {
+        let is_crowded = sheet.tree.is_none() || self.bands.len() > MAX_CROSSINGS;
+        sheet.pes > MAX_ROWS && !self.has_sources && is_crowded
+    }
+
+    /// Returns the class whose crossings are drawn if those of all would cover each other.
+    fn example(&self) -> Option<usize> {
+        self.bands.iter().filter_map(|band| band.class).min()
+    }
+
     /// Draws the bands on their sheet.
     pub fn draw(&self, canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
         self.phases(canvas, layout);
-        let places = Places::of(self, layout);
-        self.bands(canvas, layout, &places, sheet.tree.is_some());
+        let places = Places::of(self, layout, sheet.tree.as_ref());
+        self.bands(canvas, layout, &places);
         frame::markers(canvas, layout, sheet);
         self.phase_names(canvas, layout);
+        let mut taken = Taken::default();
+        control::marks(canvas, layout, &self.control, &mut taken);
         if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
-            self.names(canvas, &places);
+            self.names(canvas, &places, &mut taken);
+        }
+        if layout.is_roomy() && !self.control.is_empty() {
+            for ([begin, end], y) in self.bands.iter().flat_map(|band| places.bars(band)) {
+                taken.take(((begin + end) / 2.0, y), end - begin, places.bar);
+            }
+            control::numbers(canvas, layout, &self.control, &mut taken);
         }
     }
 
@@ -89,10 +86,15 @@ impl Crossings {
     }
 
     /// Returns the legend: the meaning of a band, and of each colour.
-    pub fn legend(&self) -> Vec<Entry> {
+    pub fn legend(&self, is_crowded: bool) -> Vec<Entry> {
         let entry = |icon, text| Entry { icon, text };
         let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
-        let has_setup = self.bands.iter().any(|band| band.class.is_none());
+        let only = self.example().filter(|_| is_crowded).map(|class| {
+            let [fill, ..] = PALETTE[class % PALETTE.len()];
+            let text = format!("crossings of {} alone are drawn", self.classes[class]);
+            entry(Icon::Colour(fill), text)
+        });
+        let has_setup = !is_crowded && self.bands.iter().any(|band| band.class.is_none());
         let setup = has_setup.then(|| entry(Icon::Colour(SETUP[0]), "set-up".to_owned()));
         let used = self.bands.iter().filter_map(|band| band.class);
         let used: BTreeSet<usize> = used.collect();
@@ -100,7 +102,8 @@ impl Crossings {
             let all = used
                 .iter()
                 .filter(move |class| *class % PALETTE.len() == first);
-            let mut names: Vec<&str> = all.map(|class| &*self.classes[*class]).collect();
+            let names = all.filter_map(|class| self.classes[*class].split(':').next());
+            let mut names: Vec<&str> = names.collect();
             if names.len() > MAX_IN_LEGEND {
                 names.truncate(MAX_IN_LEGEND - 1);
                 names.push("…");
@@ -111,7 +114,13 @@ impl Crossings {
             .zip(PALETTE)
             .map(|(first, [fill, ..])| entry(Icon::Colour(fill), of_colour(first)))
             .filter(|entry| used.len() > 1 && !entry.text.is_empty());
-        band.into_iter().chain(setup).chain(colours).collect()
+        let marks = control::legend(&self.control);
+        band.into_iter()
+            .chain(only)
+            .chain(setup)
+            .chain(colours)
+            .chain(marks)
+            .collect()
     }
 
     /// Returns the begin and the end of each phase.
@@ -128,11 +137,8 @@ impl Crossings {
     fn phases(&self, canvas: &mut Canvas, layout: &Layout) {
         canvas.open(format_args!("fill-opacity=\"0.05\""));
         for [begin, end] in self.spans(layout).into_iter().skip(1).step_by(2) {
-            let (x, y) = (Num(begin), Num(layout.top));
-            let (width, height) = (Num(end - begin), Num(layout.bottom - layout.top));
-            canvas.put(format_args!(
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
-            ));
+            let height = layout.bottom - layout.top;
+            canvas.rect((begin, layout.top), end - begin, height);
         }
         canvas.close();
     }
@@ -153,14 +159,15 @@ impl Crossings {
     }
 
     /// Draws the bands of each class, and the bars above them.
-    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>, has_tree: bool) {
+    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>) {
         let thin = layout.row_height.min(layout.step_width) < 4.0;
         let stroke = if thin { 0.15 } else { 0.6 };
         // Many bands, or bands over the edges of a network, overlap.
         let few = (400.0 / self.bands.len() as f64).min(1.0);
-        let (opacity, rim) = match has_tree {
-            false => (0.12 * few, 0.4 * few),
-            true => (0.4 * few.max(0.5), few.max(0.5)),
+        let (opacity, rim) = match places.tree {
+            _ if layout.is_crowded() => (0.25, 1.0),
+            None => (0.12 * few, 0.4 * few),
+            Some(_) => (0.4 * few.max(0.5), few.max(0.5)),
         };
         canvas.open(format_args!(
             "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-opacity=\"{rim}\" \
@@ -171,8 +178,12 @@ impl Crossings {
             Some(class) => PALETTE[class % PALETTE.len()],
             None => SETUP,
         };
+        let example = self.example();
         for bands in classes() {
             let class = bands[0].class;
+            if layout.is_crowded() && class != example {
+                continue;
+            }
             let [fill, ink, _] = colour(class);
             let name = class.map_or("set-up", |class| &self.classes[class]);
             let shapes: String = bands.iter().map(|band| places.shape(band)).collect();
@@ -184,14 +195,13 @@ impl Crossings {
         }
         canvas.close();
         // With thinner rows the bars would hide the bands.
-        if layout.row_height < 10.0 {
+        if layout.row_height < 10.0 && !layout.is_crowded() {
             return;
         }
         canvas.open(format_args!("stroke-width=\"{}\"", Num(places.bar)));
         for bands in classes().filter(|bands| bands[0].class.is_some()) {
             let mut bars = String::new();
-            for (span, y) in bands.iter().flat_map(|band| places.bars(band)) {
-                let [x, end] = span.map(|at| layout.x(at));
+            for ([x, end], y) in bands.iter().flat_map(|band| places.bars(band)) {
                 // Writing to a String cannot fail.
                 let _ = write!(bars, "M{},{}h{}", Num(x), Num(y), Num(end - x));
             }
@@ -201,118 +211,37 @@ impl Crossings {
         canvas.close();
     }
 
-    /// Draws the text of each band on its bar, or the source alone, if that is long enough.
-    fn names(&self, canvas: &mut Canvas, places: &Places) {
+    /// Draws the text of each band on its bar, if that is long enough; in a picture where it is too long
+    /// for some, the source alone.
+    fn names(&self, canvas: &mut Canvas, places: &Places<'_>, taken: &mut Taken) {
         let size = (places.bar * 0.9).clamp(7.0, 10.0);
-        let mut taken = Taken::default();
         canvas.open(format_args!(
             "font-size=\"{}\" font-weight=\"bold\" {}",
             Num(size),
             frame::HALO
         ));
-        for band in self.bands.iter().filter(|band| band.class.is_some()) {
-            for (span, y) in places.bars(band) {
-                let [begin, end] = span.map(|at| places.layout.x(at));
+        let bands = || self.bands.iter().filter(|band| band.class.is_some());
+        let source = |name: &str| name.split('→').next().unwrap_or_default().len();
+        let fits = |name: &str, width: f64| bold_width(name, size) + 6.0 <= width;
+        let is_short = bands().any(|band| {
+            let width = (band.into[1] - band.into[0]) * places.layout.step_width;
+            fits(&band.name[..source(&band.name)], width) && !fits(&band.name, width)
+        });
+        for band in bands() {
+            let end = if is_short {
+                source(&band.name)
+            } else {
+                band.name.len()
+            };
+            let name = &band.name[..end];
+            for ([begin, end], y) in places.bars(band) {
                 let at = (begin + end) / 2.0;
-                let source = band.name.split('→').next();
-                let names = [&*band.name].into_iter().chain(source);
-                let mut fits = names.filter(|name| bold_width(name, size) + 6.0 <= end - begin);
-                let Some(name) = fits.next() else { continue };
-                if taken.try_take((at, y), bold_width(name, size), size * 0.9) {
+                let width = bold_width(name, size);
+                if fits(name, end - begin) && taken.try_take((at, y), width, size * 0.9) {
                     canvas.text((at, y + size * 0.36), "middle", name);
                 }
             }
         }
         canvas.close();
-    }
-}
-
-/// The positions of the ends of bands: with many ports each port has its own lane in the row.
-struct Places<'a> {
-    layout: &'a Layout,
-    /// The senders of each receiver; for a PE that receives nothing, its receivers.
-    lanes: BTreeMap<PeId, Vec<PeId>>,
-    /// The PEs that receive nothing.
-    idle: BTreeSet<PeId>,
-    is_multi_port: bool,
-    /// The height of a lane.
-    lane: f64,
-    /// The thickness of a bar.
-    bar: f64,
-}
-
-impl<'a> Places<'a> {
-    fn of(scene: &Crossings, layout: &'a Layout) -> Places<'a> {
-        let bands = || scene.bands.iter();
-        let receivers: BTreeSet<PeId> = bands().map(|band| band.to).collect();
-        let senders = bands().map(|band| band.from);
-        let idle: BTreeSet<PeId> = senders.filter(|pe| !receivers.contains(pe)).collect();
-        let mut lanes: BTreeMap<PeId, BTreeSet<PeId>> = BTreeMap::new();
-        for band in bands() {
-            lanes.entry(band.to).or_default().insert(band.from);
-            if idle.contains(&band.from) {
-                lanes.entry(band.from).or_default().insert(band.to);
-            }
-        }
-        let lanes = lanes.into_iter().map(|(pe, others)| {
-            let mut others: Vec<PeId> = others.into_iter().collect();
-            others.sort_by_key(|other| layout.row(*other));
-            (pe, others)
-        });
-        let lanes: BTreeMap<PeId, Vec<PeId>> = lanes.collect();
-        let most = match scene.is_multi_port {
-            true => lanes.values().map(Vec::len).max().unwrap_or(1),
-            false => 1,
-        };
-        let lane = layout.row_height * 0.6 / most as f64;
-        Places {
-            layout,
-            lanes,
-            idle,
-            is_multi_port: scene.is_multi_port,
-            lane,
-            bar: (lane * 0.8).min(13.0),
-        }
-    }
-
-    /// Returns the middle of the lane of a PE's row that leads to another PE.
-    fn y(&self, pe: PeId, other: PeId) -> f64 {
-        let middle = self.layout.y(pe);
-        match self.lanes.get(&pe).filter(|_| self.is_multi_port) {
-            Some(lanes) => {
-                let place = lanes.iter().position(|one| *one == other).unwrap_or(0);
-                let off = place as f64 - (lanes.len() - 1) as f64 / 2.0;
-                middle + off * self.lane
-            }
-            None => middle,
-        }
-    }
-
-    /// Returns the heights of the begin and the end of a band.
-    fn ends(&self, band: &Band) -> [f64; 2] {
-        let from = match self.idle.contains(&band.from) {
-            true => self.y(band.from, band.to),
-            false => self.layout.y(band.from),
-        };
-        [from, self.y(band.to, band.from)]
-    }
-
-    fn shape(&self, band: &Band) -> String {
-        let [from, to] = self.ends(band);
-        let [a, b] = band.out.map(|at| self.layout.x(at));
-        let [c, d] = band.into.map(|at| self.layout.x(at));
-        let mut shape = String::new();
-        let [from, to] = [from, to].map(Num);
-        let [a, b, c, d] = [a, b, c, d].map(Num);
-        // Writing to a String cannot fail.
-        let _ = write!(shape, "M{a},{from}L{c},{to}L{d},{to}L{b},{from}Z");
-        shape
-    }
-
-    /// Returns the bar at the receiver, and that at a sender that receives nothing.
-    fn bars(&self, band: &Band) -> impl Iterator<Item = ([f64; 2], f64)> {
-        let [from, to] = self.ends(band);
-        let own = self.idle.contains(&band.from).then_some((band.out, from));
-        [(band.into, to)].into_iter().chain(own)
     }
 }

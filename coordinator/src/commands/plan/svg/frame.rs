@@ -129,17 +129,16 @@ fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
 }
 
 fn names(canvas: &mut Canvas, layout: &Layout) {
-    let every = layout.named_rows();
     canvas.open(format_args!("stroke=\"#d4d4d4\" stroke-width=\"0.8\""));
-    for &pe in layout.rows.iter().step_by(every) {
+    for (pe, _) in layout.named() {
         let y = layout.y(pe);
         canvas.line((layout.left - 4.0, y), (layout.right, y));
     }
     canvas.close();
     canvas.open(format_args!("font-size=\"{}\"", Num(layout.name_size)));
-    for &pe in layout.rows.iter().step_by(every) {
+    for (pe, name) in layout.named() {
         let y = layout.y(pe) + layout.name_size * 0.36;
-        canvas.text((layout.left - 8.0, y), "end", &pe.to_string());
+        canvas.text((layout.left - 8.0, y), "end", &name);
     }
     canvas.close();
 }

@@ -4,6 +4,8 @@ use flitcast_proto::{PeId, Tree};
 
 use super::canvas::text_width;
 use super::sheet::{Axis, Sheet};
+use flitcast_cluster::text::figures::shortened;
+use flitcast_cluster::text::pe_names::called;
 
 /// Maximum height of a row: beyond it the bands get steep without showing more.
 const MAX_ROW: f64 = 52.0;
@@ -13,6 +15,16 @@ const NAMED_ROW: f64 = 16.0;
 const GOOD_HEIGHT: f64 = 1000.0;
 /// Maximum total height: about the resolution of a large printed page.
 const MAX_HEIGHT: f64 = 1600.0;
+
+/// Range of the height of a row in groups, which has few bands beside it.
+const GROUPED_ROW: [f64; 2] = [12.5, 22.0];
+const GROUPED_HEIGHT: f64 = 800.0;
+/// Rows in a group, if there are no more than [`MOST_GROUPS`].
+const GROUP: usize = 8;
+const MOST_GROUPS: usize = 24;
+const GROUP_GAP: f64 = 7.0;
+/// Limit of characters of a PE's name.
+const MAX_NAME: usize = 24;
 
 /// The corresponding values for columns; a message of one flit is still visible in 6.
 const MAX_COLUMN: f64 = 40.0;
@@ -52,11 +64,15 @@ pub struct Layout {
     pub level_width: f64,
     /// Font size of the PEs' names.
     pub name_size: f64,
+    /// The number of rows that follow each other without a gap.
+    group: usize,
+    /// Distance in rows at which names fit.
+    every: usize,
 }
 
 impl Layout {
-    /// Measures a sheet; `top` is the height of its head.
-    pub fn new(sheet: &Sheet, top: f64) -> Self {
+    /// Measures a sheet; `top` is the height of its head. The rows of a crowded one are in groups.
+    pub fn new(sheet: &Sheet, top: f64, is_crowded: bool) -> Self {
         let rows = match &sheet.tree {
             Some(tree) => depth_first(tree),
             None => (0..sheet.pes as u32).map(PeId).collect(),
@@ -66,7 +82,15 @@ impl Layout {
             row_of[pe.index()] = row;
         }
         let count = rows.len() as f64;
-        let row_height = (GOOD_HEIGHT / count).clamp(NAMED_ROW, MAX_ROW);
+        let (good, [least, most]) = match is_crowded {
+            true => (GROUPED_HEIGHT, GROUPED_ROW),
+            false => (GOOD_HEIGHT, [NAMED_ROW, MAX_ROW]),
+        };
+        let group = match is_crowded {
+            true => GROUP.max(rows.len().div_ceil(MOST_GROUPS)),
+            false => rows.len(),
+        };
+        let row_height = (good / count).clamp(least, most);
         let row_height = row_height.min(MAX_HEIGHT / count);
         let steps = match sheet.axis.behind(sheet.last()) {
             // Nothing happens, and takes no time.
@@ -87,9 +111,16 @@ impl Layout {
         let levels = f64::from(depths.max().unwrap_or(0));
         let level_width = (MAX_TREE_WIDTH / levels.max(1.0)).min(TREE_LEVEL);
         let name_size = (row_height - 4.0).clamp(8.0, 12.0);
-        let longest = PeId(rows.len() as u32 - 1).to_string();
-        let names = text_width(&longest, name_size).max(text_width(sheet.axis.name(), 11.0));
-        let left = MARGIN + levels * level_width + 10.0 + names + 8.0;
+        let every = match nice((name_size + 1.0) / row_height).max(1.0) as usize {
+            2.. if is_crowded => group,
+            every => every,
+        };
+        let widths = rows
+            .iter()
+            .step_by(every)
+            .map(|pe| text_width(&name(*pe), name_size));
+        let longest = widths.fold(text_width(sheet.axis.name(), 11.0), f64::max);
+        let left = MARGIN + levels * level_width + 10.0 + longest + 8.0;
         let right = left + steps * step_width;
         Layout {
             row_of,
@@ -100,10 +131,12 @@ impl Layout {
             left,
             right,
             top,
-            bottom: top + count * row_height,
+            bottom: top + middle_of(rows.len() - 1, row_height, group) + row_height / 2.0,
             width: (right + MARGIN + 8.0).max(MIN_SHEET),
             level_width,
             name_size,
+            every,
+            group,
             rows,
         }
     }
@@ -115,7 +148,7 @@ impl Layout {
 
     /// Returns the middle of a PE's row.
     pub fn y(&self, pe: PeId) -> f64 {
-        self.top + (self.row(pe) as f64 + 0.5) * self.row_height
+        self.top + middle_of(self.row(pe), self.row_height, self.group)
     }
 
     /// Returns the PE's row, counted from the top.
@@ -176,10 +209,26 @@ impl Layout {
         self.x(self.axis.behind(last))
     }
 
-    /// Returns the distance in rows at which names fit.
-    pub fn named_rows(&self) -> usize {
-        nice((self.name_size + 1.0) / self.row_height).max(1.0) as usize
+    /// Returns the PEs whose names are beside their rows, and the names.
+    pub fn named(&self) -> impl Iterator<Item = (PeId, String)> {
+        let named = self.rows.iter().step_by(self.every);
+        named.map(|pe| (*pe, name(*pe)))
     }
+
+    /// Returns whether the rows are in groups, because there are too many crossings to draw.
+    pub fn is_crowded(&self) -> bool {
+        self.group < self.rows.len()
+    }
+}
+
+/// Returns the height of the middle of a row.
+fn middle_of(row: usize, row_height: f64, group: usize) -> f64 {
+    (row as f64 + 0.5) * row_height + (row / group) as f64 * GROUP_GAP
+}
+
+/// Returns a PE with its name, which may be shortened.
+fn name(pe: PeId) -> String {
+    shortened(&called(pe), MAX_NAME)
 }
 
 /// Returns the least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.

@@ -3,9 +3,10 @@
 use flitcast_proto::Tree;
 
 /// The unit of the horizontal axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axis {
     /// Columns, the first for step 0.
+    #[default]
     Steps,
     /// Any unit.
     Time,
@@ -30,6 +31,7 @@ impl Axis {
 }
 
 /// The content of all parts around the bands, but for the legend.
+#[derive(Default)]
 pub struct Sheet {
     /// Operation, tree or network, and algorithm.
     pub title: String,
@@ -54,6 +56,7 @@ impl Sheet {
 }
 
 /// A time with its text.
+#[derive(Default)]
 pub struct Moment {
     pub at: f64,
     /// The exact time as text.

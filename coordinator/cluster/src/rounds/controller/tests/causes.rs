@@ -13,7 +13,7 @@ fn a_death_is_the_cause_at_once_with_its_last_words() {
     scatter.loses(2.0, P2, PeLoss::Exited { how, last_words });
     let gave_up = scatter.fails(
         10.0,
-        "P2 ended with exit status 7; its last words: no space / left",
+        "P2 ended with exit status 7; it last printed: no space / left",
     );
     assert_eq!(gave_up.trouble.failed_pes(), [P2]);
 }

@@ -1,11 +1,18 @@
+//! Pictures of plans of all operations, by their own rows and axes.
+
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use roxmltree::Document;
+use flitcast_proto::seeded::SplitMix64;
+use roxmltree::{Document, Node};
 use serde_json::Value;
 
-use super::super::svg::messages::tests::{check_texts, number};
 use super::super::{PlanArgs, run};
+use super::bands::Crossings;
+use super::canvas::text_width;
+use super::frame;
+use super::scene::Scene;
+use super::sheet::Sheet;
 
 #[derive(Parser)]
 struct Typed {
@@ -29,8 +36,29 @@ fn drawn(line: &str) -> String {
     printed(line, "svg").expect(line)
 }
 
+/// In messages that do not stop on their way: the papers' figures, and other cases that were inspected.
+const ON_THEIR_WAY: [&str; 17] = [
+    "scatter --tree path:6 --lengths 0,0,0,4,3",
+    "gather --tree path:6 --lengths 2,3,0,2,1 --algorithm shoulder-tap",
+    "gather --tree path:6 --lengths 9,0,1,0,1 --algorithm shoulder-tap",
+    "gather --tree path:6 --lengths 2,3,0,2,1 --algorithm certification --token serial",
+    "gather --tree kary:2:15 --lengths equal:4",
+    "gather --tree star:8 --lengths equal:3 --token serial",
+    "scatter --tree kary:2:31 --lengths equal:3",
+    "gather --tree random:60:1 --lengths uniform:0..8:7",
+    "gather --tree random:60:1 --lengths uniform:0..8:7 --token serial",
+    "gather --tree path:60 --lengths uniform:0..4:7 --algorithm certification --token serial",
+    "gather --tree star:130 --lengths uniform:0..4:7 --ports multi",
+    "gather --tree path:3 --lengths 0,0 --algorithm certification --token serial",
+    "gather --tree path:3 --lengths 1099511627770,3 --algorithm certification",
+    "gather --tree random:1000:1 --lengths uniform:0..8:7",
+    "gather --tree path:1000 --lengths uniform:0..8:7 --algorithm certification --token serial",
+    "gather --tree star:1000 --lengths uniform:0..8:7",
+    "scatter --tree kary:2:1000 --lengths uniform:0..8:7",
+];
+
 /// In flits that cross in steps.
-const IN_STEPS: [&str; 21] = [
+const IN_STEPS: [&str; 23] = [
     "broadcast --tree path:8 --size 6",
     "broadcast --tree star:6 --size 3 --algorithm child-by-child",
     "broadcast --tree kary:2:15 --size 5 --from P14 --ports multi",
@@ -48,6 +76,8 @@ const IN_STEPS: [&str; 21] = [
     "exchange --tree path:6 --lengths each:2 --ports multi",
     "exchange --network complete:8 --lengths each:1 --algorithm rounds",
     "exchange --network complete:6 --lengths each:3 --algorithm shifts",
+    "exchange --network complete:32 --lengths each:1",
+    "exchange --network complete:64 --lengths each:1",
     "gossip --tree kary:2:15 --lengths equal:1",
     "gossip --tree star:32 --lengths equal:1",
     "gossip --tree kary:2:7 --lengths 1,2,0,1,2,3,1 --ports multi",
@@ -76,6 +106,66 @@ const NOTHING: [&str; 5] = [
     "gossip --tree path:4 --lengths equal:0",
     "gossip --network ring:5 --lengths equal:0",
 ];
+
+/// Returns a spine of 500 PEs, each with none, one or two teeth: deep, with paths that bend at every
+/// hop.
+fn comb() -> String {
+    let mut rng = SplitMix64::new(3);
+    let (mut parents, mut spine) = (Vec::new(), 0);
+    while parents.len() < 997 {
+        parents.extend(std::iter::repeat_n(spine, rng.below(3) as usize + 1));
+        spine = parents.len();
+    }
+    let parents: Vec<String> = parents.iter().map(usize::to_string).collect();
+    format!(
+        "gather --tree parents:{} --lengths uniform:0..8:7",
+        parents.join(",")
+    )
+}
+
+fn number(node: &Node<'_, '_>, name: &str) -> f64 {
+    let value = node.attribute(name).unwrap();
+    value
+        .parse()
+        .unwrap_or_else(|_| panic!("{name}=\"{value}\""))
+}
+
+/// Returns an estimate of left, top, right and bottom of a text.
+fn text_box(node: &Node<'_, '_>) -> [f64; 4] {
+    let sized = node.ancestors().find(|n| n.has_attribute("font-size"));
+    let size = number(&sized.unwrap(), "font-size");
+    // The estimate is generous.
+    let width = 0.9 * text_width(node.text().unwrap(), size);
+    let left = number(node, "x")
+        - match node.attribute("text-anchor").unwrap() {
+            "start" => 0.0,
+            "middle" => width / 2.0,
+            _ => width,
+        };
+    let bottom = number(node, "y");
+    [left, bottom - 0.7 * size, left + width, bottom]
+}
+
+/// Checks that nothing is cut off, and that no text covers another.
+#[track_caller]
+fn check_texts(name: &str, text: &str) {
+    for bad in ["NaN", "inf"] {
+        assert!(!text.contains(bad), "{name}");
+    }
+    let document = Document::parse(text).unwrap();
+    let sheet = document.root_element();
+    let (width, height) = (number(&sheet, "width"), number(&sheet, "height"));
+    let texts = document.descendants().filter(|n| n.has_tag_name("text"));
+    let boxes: Vec<_> = texts.map(|n| (n.text().unwrap(), text_box(&n))).collect();
+    for (index, &(text, [left, top, right, bottom])) in boxes.iter().enumerate() {
+        let inside = left >= 0.0 && top >= 0.0 && right <= width && bottom <= height;
+        assert!(inside, "{name}: {text}");
+        for &(other, [l, t, r, b]) in &boxes[..index] {
+            let apart = right <= l || r <= left || bottom <= t || b <= top;
+            assert!(apart, "{name}: {text} is on {other}");
+        }
+    }
+}
 
 #[test]
 fn nothing_is_cut_off_and_no_text_is_on_another() {
@@ -183,6 +273,52 @@ fn bars_are_where_the_plan_says() {
     }
 }
 
+/// Beyond 24 PEs, the crossings of one class are drawn, and rows are in groups.
+#[test]
+fn crossings_of_many_pes_do_not_cover_each_other() {
+    for (line, classes, name, only) in [
+        (
+            "exchange --network complete:24 --lengths each:1",
+            24,
+            "P23",
+            "",
+        ),
+        (
+            "exchange --network complete:25 --lengths each:1",
+            1,
+            "P24",
+            "crossings of P0 alone",
+        ),
+        (
+            "broadcast --network complete:32 --size 9",
+            1,
+            "P31",
+            "crossings of flit 1 alone",
+        ),
+        (
+            "broadcast --network complete:512 --size 9 --algorithm hypercube",
+            1,
+            "P22",
+            "crossings of flit 1 alone",
+        ),
+    ] {
+        let svg = drawn(line);
+        check_texts(line, &svg);
+        let document = Document::parse(&svg).expect("it is XML");
+        let bands = document
+            .descendants()
+            .filter(|it| it.attribute("class") == Some("band"));
+        assert_eq!(bands.count(), classes, "{line}");
+        let has = |text: &str| {
+            document
+                .descendants()
+                .any(|it| it.is_text() && it.text() == Some(text))
+        };
+        assert!(has(name), "{line}: {name}");
+        assert!(svg.contains(only), "{line}: {only}");
+    }
+}
+
 #[test]
 fn packets_end_where_the_plan_says() {
     for line in [IN_TIME[0], IN_TIME[1]] {
@@ -205,6 +341,74 @@ fn packets_end_where_the_plan_says() {
             assert!(shown.bars.iter().any(is_it), "{line}: {packet}");
         }
     }
+}
+
+#[test]
+fn all_that_is_planned_is_drawn() {
+    let comb = comb();
+    for line in ON_THEIR_WAY.into_iter().chain([&*comb]) {
+        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let text = drawn(line);
+        check_texts(line, &text);
+        let document = Document::parse(&text).unwrap();
+        // A thousand PEs fit on a sheet and in two megabytes.
+        assert!(text.len() < 2_000_000, "{line}: {} bytes", text.len());
+        let sheet = document.root_element();
+        assert!(number(&sheet, "width") <= 2300.0, "{line}");
+        assert!(number(&sheet, "height") <= 1900.0, "{line}");
+        let all = || document.descendants();
+        let of_class = |class| all().filter(move |node| node.attribute("class") == Some(class));
+        let list = |key: &str| plan[key].as_array().unwrap();
+        assert_eq!(of_class("band").count(), list("messages").len(), "{line}");
+        for (kind, ..) in frame::MARKS {
+            let marks = of_class(kind).flat_map(|group| group.children());
+            let marks = marks.filter(|node| node.has_tag_name("use"));
+            let items = list("control").iter().filter(|item| item["kind"] == kind);
+            assert_eq!(marks.count(), items.count(), "{line}: {kind}");
+        }
+        for node in all().filter(|n| n.has_tag_name("use")) {
+            let id = node.attribute("href").unwrap().strip_prefix('#');
+            let defined = all().any(|n| n.attribute("id") == id);
+            assert!(defined, "{line}: {id:?}");
+        }
+    }
+}
+
+/// The columns are those of the papers' tables: m5,1 is in P5's column in row 16 and in P0's in row 21.
+#[test]
+fn messages_are_in_the_columns_of_the_papers_table() {
+    let shown = Shown::of(&drawn(ON_THEIR_WAY[3]));
+    for (pe, step) in [(5, 16.0), (4, 17.0), (0, 21.0)] {
+        let is_it = |(row, [begin, end]): &(u64, [f64; 2])| {
+            *row == pe && (begin + 0.5 - step).abs() < 0.02 && (end - 0.5 - step).abs() < 0.02
+        };
+        assert!(shown.bars.iter().any(is_it), "P{pe}, step {step}");
+    }
+}
+
+#[test]
+fn a_title_is_text_and_fits() {
+    let with_title = |title: &str| {
+        let sheet = Sheet {
+            title: title.to_owned(),
+            pes: 2,
+            ..Sheet::default()
+        };
+        let crossings = Crossings::default();
+        Scene { sheet, crossings }.svg()
+    };
+    for title in ["<b>\"a\" & 'b'</b>", "]]>", "\u{1}\n\u{ffff}x", ""] {
+        let text = with_title(title);
+        assert!(Document::parse(&text).is_ok(), "{text}");
+    }
+    let long = "a long title ".repeat(40);
+    let text = with_title(&long);
+    let document = Document::parse(&text).unwrap();
+    let whole = document.descendants().find(|n| n.has_tag_name("title"));
+    assert_eq!(whole.unwrap().text(), Some(&*long));
+    let mut texts = document.descendants().filter(|n| n.has_tag_name("text"));
+    let shown = texts.find(|n| n.text().is_some_and(|t| t.starts_with("a long")));
+    assert!(text_box(&shown.unwrap())[2] < number(&document.root_element(), "width"));
 }
 
 /// Everything that each PE receives in all steps of a gossip on a network is in its row.

@@ -291,6 +291,12 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
                 shard: "\376" home: 2 linked: true }"#,
         ),
         (
+            ToPe::EndRun {
+                shard: "a b".into(),
+            },
+            r#"end_run { shard: "a b" }"#,
+        ),
+        (
             ToPe::Clear {
                 work: "/w".into(),
                 gathered: "/o/w".into(),

@@ -1,13 +1,45 @@
 //! The events of a command that conducts rounds. `emit` reports each event once to all observers.
 
+use std::fmt;
+
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::{Counts, Pong, Report};
 use flitcast_proto::{PeId, RoundId};
+use serde::{Deserialize, Serialize};
 
 use crate::job::request::Request;
 use crate::observe::phase::Phase;
+
+/// Numbers of shards of a map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardCounts {
+    /// Shards on which no command has begun, or on which it will begin again.
+    pub waiting: usize,
+    /// Shards on which a command runs.
+    pub running: usize,
+    /// Shards on which a command has succeeded.
+    pub done: usize,
+    /// Shards on which the command has failed for good.
+    pub failed: usize,
+}
+
+impl fmt::Display for ShardCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShardCounts {
+            waiting,
+            running,
+            done,
+            failed,
+        } = self;
+        let all = waiting + running + done + failed;
+        write!(
+            f,
+            "{done} of {all} shards done, {running} running, {waiting} waiting, {failed} failed"
+        )
+    }
+}
 
 /// An event of a command that conducts rounds.
 pub enum Event<'a> {
@@ -52,6 +84,17 @@ pub enum Event<'a> {
         /// Clock offsets by PE index.
         clocks: &'a [ClockOffset],
     },
+    /// A PE begins to run the command on a shard, or has ended it.
+    Command {
+        /// The PE.
+        pe: PeId,
+        /// Name of the shard.
+        shard: &'a str,
+        /// Whether the command has ended.
+        is_over: bool,
+    },
+    /// The shards of a map.
+    Shards(ShardCounts),
     /// A PE has answered a ping.
     Heard(PeId, &'a Pong),
     /// A PE has reported a round, with its counters.

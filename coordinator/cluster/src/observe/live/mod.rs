@@ -9,7 +9,7 @@ pub mod publish;
 pub mod snapshot;
 mod totals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use snapshot::{PePicture, Snapshot};
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;
-use crate::observe::event::Event;
+use crate::observe::event::{Event, ShardCounts};
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
@@ -60,6 +60,8 @@ struct LiveCluster {
     /// Lengths by delivery, once they are known.
     bytes: Vec<u64>,
     under_way: Option<RunningRound>,
+    /// The shards of a map while commands run.
+    shards: Option<ShardCounts>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,8 @@ struct PeStatus {
     doing: Doing,
     counts: Counts,
     rates: EdgeRates,
+    /// The shards on which the PE runs commands.
+    shards: BTreeSet<String>,
 }
 
 impl Live {
@@ -105,6 +109,14 @@ impl Live {
             }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
             Event::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            Event::Command { pe, shard, is_over } => self.with(|now| {
+                let shards = now.pes.get_mut(&pe).map(|seen| &mut seen.shards);
+                shards.map(|shards| match is_over {
+                    true => shards.remove(shard),
+                    false => shards.insert(shard.to_owned()),
+                });
+            }),
+            Event::Shards(shards) => self.with(|now| now.shards = Some(shards)),
             Event::Reported(pe, counts) => self.told(pe, Doing::Idle, counts),
             Event::Failed { kind, .. } => {
                 self.round_over(RoundEnd::Failed);
@@ -134,6 +146,7 @@ impl Live {
             doing: Doing::Idle,
             counts: Counts::default(),
             rates: EdgeRates::default(),
+            shards: BTreeSet::new(),
         };
         state.cluster = Some(LiveCluster {
             kind: RoundKind {
@@ -149,6 +162,7 @@ impl Live {
             operation: request.way.operation,
             bytes: request.messages.bytes.clone(),
             under_way: None,
+            shards: None,
         });
     }
 
@@ -227,16 +241,23 @@ impl LiveCluster {
         let predicted_ns = self.under_way.map(|round| round.predicted_ns);
         let left_ns = elapsed.zip(predicted_ns);
         let left_ns = left_ns.map(|(elapsed, ns)| self::left_ns(moved, bytes, elapsed, ns));
+        let (operation, algorithm, phase) = match self.shards {
+            Some(_) => ("map", "", "run"),
+            None => (self.kind.operation, self.kind.algorithm, self.phase.name()),
+        };
         let pes = self.pes.iter();
         let pes = pes.map(|(pe, seen)| self.pe(*pe, seen, to_move[pe.index()]));
         Snapshot {
             pid: std::process::id(),
             process_start: process::started_at(std::process::id()).unwrap_or(0),
-            operation: self.kind.operation.to_owned(),
-            algorithm: self.kind.algorithm.to_owned(),
+            operation: operation.to_owned(),
+            algorithm: algorithm.to_owned(),
             cluster: self.name.clone(),
-            phase: self.phase.name().to_owned(),
-            doing: self.phase.to_string(),
+            phase: phase.to_owned(),
+            doing: match self.shards {
+                Some(shards) => shards.to_string(),
+                None => self.phase.to_string(),
+            },
             round: self.round.0,
             rounds: self.rounds,
             moved_bytes: moved,
@@ -244,6 +265,7 @@ impl LiveCluster {
             elapsed_ns: elapsed.map(|elapsed| elapsed.as_nanos() as u64),
             predicted_ns,
             left_ns,
+            shards: self.shards,
             pes: pes.collect(),
         }
     }
@@ -256,8 +278,10 @@ impl LiveCluster {
         let is_of_round = self.round.0 > 0 && counts.rounds_begun == self.round.0;
         let is_done = is_of_round && counts.rounds_done == self.round.0;
         let state = match heard {
+            None if self.shards.is_some() && seen.pid.is_none() => "no shard".to_owned(),
             None => "not heard yet".to_owned(),
             Some(heard) if heard >= SILENT => format!("silent for {:.1} s", heard.as_secs_f64()),
+            Some(_) if !seen.shards.is_empty() => format!("running {}", some(&seen.shards)),
             Some(_) if is_done => "done".to_owned(),
             Some(_) => words(seen.doing),
         };
@@ -278,6 +302,16 @@ impl LiveCluster {
             collisions: counts.collisions,
             resident_bytes: counts.resident_bytes,
         }
+    }
+}
+
+/// Returns the first of these names, and the number of the others.
+fn some(names: &BTreeSet<String>) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -212,7 +212,9 @@ fn an_interruption_of_the_gather_keeps_the_results_that_have_arrived() {
     let running = place.start(&slow, &["sh", "-c", script]);
     until("the first result has arrived", || {
         let gathered = names_if_any(&place.output());
-        gathered.iter().any(|name| place.output().join(name).join("p1").exists())
+        gathered
+            .iter()
+            .any(|name| place.output().join(name).join("p1").exists())
     });
     let ended = finish_by(running, Signal::INT, 130);
     ended.says(&[

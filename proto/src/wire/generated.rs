@@ -263,7 +263,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 45"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -343,7 +343,7 @@ pub mod control {
         PlaceResults(super::PlaceResults),
         #[prost(message, tag = "40")]
         ResultsPlaced(super::ResultsPlaced),
-        #[prost(message, tag = "41")]
+        #[prost(message, tag = "45")]
         EndRun(super::EndRun),
     }
 }

@@ -25,6 +25,7 @@ use crate::observe::event::{Event, ShardCounts};
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
+use crate::text::figures::shortened;
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// The state of this process.
@@ -305,10 +306,12 @@ impl LiveCluster {
     }
 }
 
-/// Returns the first of these names, and the number of the others.
+/// Returns the first of these names, long ones without their middle, and the number of the others.
 fn some(names: &BTreeSet<String>) -> String {
     const SHOWN: usize = 3;
-    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    const CHARS: usize = 24;
+    let shown = names.iter().take(SHOWN);
+    let shown: Vec<String> = shown.map(|name| shortened(name, CHARS)).collect();
     match names.len().saturating_sub(SHOWN) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

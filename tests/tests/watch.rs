@@ -140,6 +140,35 @@ fn a_map_is_shown_with_its_shards() {
     run.finish().with_code(1);
 }
 
+/// The shard `a` has been moved to P2, by a cluster of P0 and P2.
+#[test]
+fn a_map_is_shown_with_all_pes_after_a_move() {
+    let place = Place::new();
+    let at = |name: &str| place.0.shown(name);
+    for shard in ["a", "b"] {
+        place.0.put(&format!("in/{shard}"), "x");
+    }
+    let script = format!(
+        "[ $FLITCAST_SHARD = b ] || until [ -e {} ]; do sleep 0.01; done",
+        at("go")
+    );
+    place.0.put("script", &script);
+    let (input, output, script) = (at("in"), at("out"), at("script"));
+    let options = format!("--tree star:3 --speculate 1ms --input {input} --output {output}");
+    let run = place.start(&format!("map {options} -- sh {script}"));
+    let now = eventually("both run it", || {
+        let now = picture(&place)?;
+        let runs_it = |pe: usize| now["pes"][pe]["state"] == "running a";
+        (runs_it(1) && runs_it(2)).then_some(now)
+    });
+    assert_eq!(now["operation"], "map");
+    assert_eq!(now["elapsed_ns"], Value::Null);
+    let shards = serde_json::json!({ "waiting": 0, "running": 1, "done": 1, "failed": 0 });
+    assert_eq!(now["shards"], shards);
+    place.0.put("go", "");
+    run.finish().ok();
+}
+
 #[test]
 fn without_a_command_there_is_nothing_to_watch() {
     let place = Place::new();

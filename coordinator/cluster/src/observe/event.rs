@@ -41,6 +41,18 @@ impl fmt::Display for ShardCounts {
     }
 }
 
+/// An event of a map that runs commands.
+pub enum MapEvent<'a> {
+    /// A PE begins to run the command on a shard.
+    Begins(PeId, &'a str),
+    /// A PE has ended the command on a shard.
+    Ended(PeId, &'a str),
+    /// A PE has answered a ping.
+    Heard(PeId, &'a Pong),
+    /// The numbers of shards have changed.
+    Shards(ShardCounts),
+}
+
 /// An event of a command that conducts rounds.
 pub enum Event<'a> {
     /// A command starts.
@@ -84,17 +96,8 @@ pub enum Event<'a> {
         /// Clock offsets by PE index.
         clocks: &'a [ClockOffset],
     },
-    /// A PE begins to run the command on a shard, or has ended it.
-    Command {
-        /// The PE.
-        pe: PeId,
-        /// Name of the shard.
-        shard: &'a str,
-        /// Whether the command has ended.
-        is_over: bool,
-    },
-    /// The shards of a map.
-    Shards(ShardCounts),
+    /// A map runs commands; the clusters that move shards meanwhile are others.
+    Map(MapEvent<'a>),
     /// A PE has answered a ping.
     Heard(PeId, &'a Pong),
     /// A PE has reported a round, with its counters.

@@ -25,7 +25,7 @@ use super::task::{CommandFate, ShardTask, numbered};
 use flitcast_cluster::launch::cluster::{Cluster, Heard};
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::observe::emit::emit;
-use flitcast_cluster::observe::event::{Event, ShardCounts};
+use flitcast_cluster::observe::event::{Event, MapEvent, ShardCounts};
 use flitcast_cluster::rounds::controller::LEFT;
 use flitcast_cluster::text::words::last_words;
 
@@ -322,8 +322,7 @@ impl<'a> Queue<'a> {
         let began = (SystemTime::now(), Instant::now());
         let of_pe = self.running.entry(pe).or_default();
         of_pe.insert(task.name.clone(), Running { task: index, began });
-        let (shard, is_over) = (&task.shown(), false);
-        emit(Event::Command { pe, shard, is_over });
+        emit(Event::Map(MapEvent::Begins(pe, &task.shown())));
         self.show();
         self.cluster.say(pe, ToPe::Run(run)).await;
     }
@@ -343,7 +342,7 @@ impl<'a> Queue<'a> {
             }
             // Each time a PE answers, the estimate of the time left is renewed.
             Heard::Word(FromPe::Pong(pong)) => {
-                emit(Event::Heard(pe, &pong));
+                emit(Event::Map(MapEvent::Heard(pe, &pong)));
                 return self.show();
             }
             Heard::Word(FromPe::Ran(ran)) => {
@@ -382,8 +381,7 @@ impl<'a> Queue<'a> {
     /// Handles the end of a command.
     fn end(&mut self, pe: PeId, run: &Running, fate: CommandFate) {
         let index = run.task;
-        let (shard, is_over) = (&self.tasks[index].shown(), true);
-        emit(Event::Command { pe, shard, is_over });
+        emit(Event::Map(MapEvent::Ended(pe, &self.tasks[index].shown())));
         if self.tasks[index].is_done() {
             // The log has its end already.
             return self.show();
@@ -457,12 +455,12 @@ impl<'a> Queue<'a> {
         let left = self.durations.remaining(waiting, running, slots);
         self.console.done(self.done, self.tasks.len(), left);
         let (done, failed) = (self.done, self.failed);
-        emit(Event::Shards(ShardCounts {
+        emit(Event::Map(MapEvent::Shards(ShardCounts {
             waiting,
             running: self.tasks.len().saturating_sub(waiting + done + failed),
             done,
             failed,
-        }));
+        })));
     }
 }
 

@@ -21,7 +21,7 @@ use snapshot::{PePicture, Snapshot};
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;
-use crate::observe::event::{Event, ShardCounts};
+use crate::observe::event::{Event, MapEvent, ShardCounts};
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
@@ -43,6 +43,8 @@ pub struct Live(Mutex<LiveState>);
 struct LiveState {
     /// The present cluster; `None` before the first.
     cluster: Option<LiveCluster>,
+    /// The cluster that runs the commands of a map, while another one moves a shard.
+    map: Option<LiveCluster>,
     /// Totals over all clusters, without the counters of the PEs of the present cluster.
     totals: Totals,
 }
@@ -110,14 +112,13 @@ impl Live {
             }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
             Event::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
-            Event::Command { pe, shard, is_over } => self.with(|now| {
-                let shards = now.pes.get_mut(&pe).map(|seen| &mut seen.shards);
-                shards.map(|shards| match is_over {
-                    true => shards.remove(shard),
-                    false => shards.insert(shard.to_owned()),
-                });
-            }),
-            Event::Shards(shards) => self.with(|now| now.shards = Some(shards)),
+            Event::Map(ref event) => {
+                let state = &mut *self.lock();
+                if let Some(map) = state.map.as_mut().or(state.cluster.as_mut()) {
+                    map.hear(event);
+                }
+            }
+            Event::RunEnds => self.run_ends(),
             Event::Reported(pe, counts) => self.told(pe, Doing::Idle, counts),
             Event::Failed { kind, .. } => {
                 self.round_over(RoundEnd::Failed);
@@ -129,7 +130,6 @@ impl Live {
             | Event::RoundReported { .. }
             | Event::Interrupted
             | Event::Stopping
-            | Event::RunEnds
             | Event::Ends { .. } => {}
         }
     }
@@ -137,8 +137,10 @@ impl Live {
     fn launching(&self, request: &Request) {
         let state = &mut *self.lock();
         // The next cluster counts from 0.
-        if let Some(over) = state.cluster.take() {
-            state.totals.add(over.counts());
+        match state.cluster.take() {
+            Some(map) if map.shards.is_some() => state.map = Some(map),
+            Some(over) => state.totals.add(over.counts()),
+            None => {}
         }
         let seen = |pe: PeId| PeStatus {
             place: request.site.placement.places[pe.index()].clone(),
@@ -167,6 +169,17 @@ impl Live {
         });
     }
 
+    /// Returns to the map whose shard has been moved, or ends the commands of a map.
+    fn run_ends(&self) {
+        let state = &mut *self.lock();
+        if let Some(map) = state.map.take() {
+            let moved = state.cluster.replace(map);
+            state.totals.add(moved.iter().flat_map(LiveCluster::counts));
+        } else if let Some(now) = &mut state.cluster {
+            now.shards = None;
+        }
+    }
+
     fn round_over(&self, end: RoundEnd) {
         let state = &mut *self.lock();
         let Some(now) = &mut state.cluster else {
@@ -187,28 +200,23 @@ impl Live {
 
     /// Records the activity and the counters that a PE has reported.
     fn told(&self, pe: PeId, doing: Doing, counts: &Counts) {
-        let at = Instant::now();
-        self.with(|now| {
-            if let Some(seen) = now.pes.get_mut(&pe) {
-                (seen.doing, seen.heard) = (doing, Some(at));
-                seen.rates.told(&counts.edges, at);
-                seen.counts.clone_from(counts);
-            }
-        });
+        self.with(|now| now.told(pe, doing, counts));
     }
 
     /// Returns the totals, including the counters of the present cluster.
     pub fn totals(&self) -> Totals {
         let state = self.lock();
         let mut totals = state.totals.clone();
-        totals.add(state.cluster.iter().flat_map(LiveCluster::counts));
+        let present = state.cluster.iter().chain(&state.map);
+        totals.add(present.flat_map(LiveCluster::counts));
         totals
     }
 
     /// Returns a snapshot; `None` before the first cluster.
     pub fn picture(&self) -> Option<Snapshot> {
         let state = self.lock();
-        state.cluster.as_ref().map(LiveCluster::picture)
+        let shown = state.map.as_ref().or(state.cluster.as_ref());
+        shown.map(LiveCluster::picture)
     }
 
     fn with(&self, change: impl FnOnce(&mut LiveCluster)) {
@@ -224,6 +232,31 @@ impl Live {
 }
 
 impl LiveCluster {
+    /// Updates the state for an event of a map.
+    fn hear(&mut self, event: &MapEvent<'_>) {
+        match *event {
+            MapEvent::Shards(shards) => self.shards = Some(shards),
+            MapEvent::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            MapEvent::Begins(pe, shard) => {
+                let seen = self.pes.get_mut(&pe);
+                seen.map(|seen| seen.shards.insert(shard.to_owned()));
+            }
+            MapEvent::Ended(pe, shard) => {
+                let seen = self.pes.get_mut(&pe);
+                seen.map(|seen| seen.shards.remove(shard));
+            }
+        }
+    }
+
+    fn told(&mut self, pe: PeId, doing: Doing, counts: &Counts) {
+        let at = Instant::now();
+        if let Some(seen) = self.pes.get_mut(&pe) {
+            (seen.doing, seen.heard) = (doing, Some(at));
+            seen.rates.told(&counts.edges, at);
+            seen.counts.clone_from(counts);
+        }
+    }
+
     fn counts(&self) -> impl Iterator<Item = (PeId, &Counts)> {
         let heard = self.pes.iter().filter(|(_, seen)| seen.heard.is_some());
         heard.map(|(pe, seen)| (*pe, &seen.counts))

@@ -102,6 +102,8 @@ pub(crate) async fn serve(
             }
             ToPe::PlaceResults(results) => task::place(config, channel, results).await?,
             ToPe::Clear { work, gathered } => task::clear(config, channel, work, gathered).await?,
+            // The command has just ended.
+            ToPe::EndRun { .. } => {}
             ToPe::Stop { .. } => return Ok(()),
             ToPe::Refusal { reason } => {
                 return Err(NodeError::Refused(config.coordinator, reason));

@@ -243,20 +243,25 @@ fn progress_has_a_percentage_and_the_time_that_is_left() {
 }
 
 /// Commands whose output is the same at each run.
-const SAME_EACH_TIME: [&str; 4] = [
+const SAME_EACH_TIME: [&str; 8] = [
     "plan scatter --tree kary:2:7 --lengths equal:2",
     "compare gather --network mesh:4x4 --lengths uniform:0..64:7",
     "compare exchange --network complete:8 --lengths each:2",
     "tree --network torus:3x3",
+    "plan scatter --tree kary:2:5 --lengths equal:1 -v",
+    "scatter --tree kary:2:7 --input nowhere --output out",
+    "gather --tree nope:3 --size 1x",
+    "watch",
 ];
 
 /// Reports of rounds whose links take longer than the processes.
-const WITH_TIMES: [&str; 5] = [
+const WITH_TIMES: [&str; 6] = [
     "scatter -n 4 --size 100KiB --link latency=9ms",
     "gather --tree kary:2:5 --size 100KiB --link latency=9ms",
     "gossip --network ring:4 --size 100KiB --link latency=9ms",
     "exchange --network complete:4 --size 10KiB --link latency=9ms -q",
     "broadcast --tree star:20 --size 1KiB --link latency=9ms --dry-run",
+    "scatter --tree star:3 --size 100KiB --flit-size 64KiB --link latency=9ms -v 2> /dev/null",
 ];
 
 /// Returns what is the same in each report of a command: its first sentence and its table without the values,
@@ -281,6 +286,25 @@ fn without_values(report: &[String]) -> Vec<String> {
     first.chain(rows).chain(labels).collect()
 }
 
+/// Shows a map of which one shard is done and two run, and ends it.
+fn watched_map(terminal: &Terminal) -> Vec<String> {
+    for shard in ["in/a", "in/b", "in/c", "in/d"] {
+        terminal.dir.put(shard, "x");
+    }
+    let script = "[ $FLITCAST_SHARD = b ] || sleep 1000";
+    terminal.dir.put("script", script);
+    let map = "map --tree star:3 --input in --output out --speculate never -- sh $PWD/script";
+    terminal.line(&format!("{} {map} 2> /dev/null &", flitcast().display()));
+    let shown = eventually("b is done, and others run", || {
+        let shown = terminal.run("watch --once");
+        let text = shown.join("\n");
+        let is_shown = ["\n1 of 4 shards", " running a ", " running d "];
+        is_shown.iter().all(|it| text.contains(it)).then_some(shown)
+    });
+    terminal.run("--version; kill $!; wait");
+    shown
+}
+
 /// `FLITCAST_PINS=write` writes the files.
 #[test]
 #[ignore = "needs tmux"]
@@ -289,9 +313,11 @@ fn captures_are_as_in_the_golden_files() {
         let terminal = Terminal::open(columns);
         let same = SAME_EACH_TIME.map(|line| (line, terminal.run(line)));
         let timed = WITH_TIMES.map(|line| (line, without_values(&terminal.run(line))));
+        let watched = without_values(&watched_map(&terminal));
         let captures = same
             .into_iter()
             .chain(timed)
+            .chain([("watch --once", watched)])
             .map(|(line, shown)| format!("$ flitcast {line}\n{}\n", shown.join("\n").trim_end()));
         let captures: Vec<String> = captures.collect();
         let name = format!("{columns}.txt");

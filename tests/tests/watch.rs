@@ -94,6 +94,81 @@ fn a_round_is_shown_while_it_runs() {
     assert_eq!(place.files(), Vec::<PathBuf>::new());
 }
 
+/// A map of four shards: `a` and `d` wait for a file, and `b` fails. P2 is
+/// with `d` when `c` waits behind `a`.
+#[test]
+fn a_map_is_shown_with_its_shards() {
+    let place = Place::new();
+    let at = |name: &str| place.0.shown(name);
+    for shard in ["a", "b", "c", "d"] {
+        place.0.put(&format!("in/{shard}"), "x");
+    }
+    let script = format!(
+        "case $FLITCAST_SHARD in b) exit 1;; *) until [ -e {} ]; do sleep 0.01; done;; esac",
+        at("go")
+    );
+    place.0.put("script", &script);
+    let (input, output, script) = (at("in"), at("out"), at("script"));
+    let line =
+        format!("map --tree star:3 --jobs 1 --input {input} --output {output} -- sh {script}");
+    let run = place.start(&line);
+    let now = eventually("all have begun", || {
+        let now = picture(&place)?;
+        let state = |pe: usize| now["pes"][pe]["state"].as_str();
+        (state(1) == Some("running a") && state(2) == Some("running d")).then_some(now)
+    });
+    for (name, value) in [
+        ("operation", "map"),
+        ("phase", "run"),
+        ("cluster", "star:3"),
+    ] {
+        assert_eq!(now[name], value);
+    }
+    let shards = serde_json::json!({ "waiting": 1, "running": 2, "done": 0, "failed": 1 });
+    assert_eq!(now["shards"], shards);
+    let table = place.run("watch --once").ok().stdout;
+    assert!(table.starts_with("map star:3: 3 PEs, process "), "{table}");
+    for part in [
+        "\n0 of 4 shards done, 2 running, 1 waiting, 1 failed\n",
+        "  PE     host       state         memory\n",
+        "  ├─ P1  127.0.0.1  running a  ",
+        "  P0     127.0.0.1  no shard  ",
+    ] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    place.0.put("go", "");
+    run.finish().with_code(1);
+}
+
+/// The shard `a` has been moved to P2, by a cluster of P0 and P2.
+#[test]
+fn a_map_is_shown_with_all_pes_after_a_move() {
+    let place = Place::new();
+    let at = |name: &str| place.0.shown(name);
+    for shard in ["a", "b"] {
+        place.0.put(&format!("in/{shard}"), "x");
+    }
+    let script = format!(
+        "[ $FLITCAST_SHARD = b ] || until [ -e {} ]; do sleep 0.01; done",
+        at("go")
+    );
+    place.0.put("script", &script);
+    let (input, output, script) = (at("in"), at("out"), at("script"));
+    let options = format!("--tree star:3 --speculate 1ms --input {input} --output {output}");
+    let run = place.start(&format!("map {options} -- sh {script}"));
+    let now = eventually("both run it", || {
+        let now = picture(&place)?;
+        let runs_it = |pe: usize| now["pes"][pe]["state"] == "running a";
+        (runs_it(1) && runs_it(2)).then_some(now)
+    });
+    assert_eq!(now["operation"], "map");
+    assert_eq!(now["elapsed_ns"], Value::Null);
+    let shards = serde_json::json!({ "waiting": 0, "running": 1, "done": 1, "failed": 0 });
+    assert_eq!(now["shards"], shards);
+    place.0.put("go", "");
+    run.finish().ok();
+}
+
 #[test]
 fn without_a_command_there_is_nothing_to_watch() {
     let place = Place::new();

@@ -23,7 +23,7 @@ const TASKS: [(&str, &str); 5] = [
 
 /// The options that only the long help has.
 const EXPERT: &str = "blocks control cover credentials deal encrypted exclude_hosts flit_size group insecure \
-    keep_work link_flit metrics order packets pacing ports profile raw root search shared spanning sync \
+    keep_work link_flit metrics order packets pacing ports profile raw root search shared spanning speculate sync \
     time_limit timeouts trace warm_up work";
 
 /// Arranges the help of all commands, if the command line may ask for it: that takes longer than the

@@ -18,8 +18,6 @@ use crate::payload::{Content, HiddenName, destination};
 /// The folders of a task: its shard, its result and its working files.
 #[derive(Clone, Debug)]
 pub struct Folders {
-    /// The folder of the results of all PEs of this host.
-    out: PathBuf,
     /// The place of the result.
     published: PathBuf,
     /// The name of the shard; `None` if it is the PE's whole input.
@@ -113,7 +111,6 @@ impl Folders {
         };
         let task = at("tasks", home);
         Ok(Folders {
-            out: work.join("out"),
             published: at("out", pe),
             link: run.linked.then(|| run.shard.clone()),
             shard: at("in", home),
@@ -145,19 +142,12 @@ impl Folders {
         }
     }
 
-    /// Removes the results of earlier commands on this shard. Another PE of this host may have run
-    /// one.
+    /// Removes the results of this PE's earlier commands on the shard. Those of other PEs stay: a command
+    /// may run on the shard there.
     fn remove_results(&self) -> Result<(), TaskError> {
         remove(&self.result())?;
-        let Some(name) = &self.name else {
-            return remove(&self.published);
-        };
-        for of_pe in fs::read_dir(&self.out).into_iter().flatten().flatten() {
-            for name in [name, &failed_name(name)] {
-                remove(&of_pe.path().join(name))?;
-            }
-        }
-        Ok(())
+        remove(&self.published)?;
+        remove(&self.published_output())
     }
 
     /// Creates the empty folder in which the command on a shard that is a file runs.
@@ -284,7 +274,7 @@ impl Folders {
 
     /// Moves the complete result to the place where it is gathered.
     fn publish(&self, to: &Path) -> Result<(), TaskError> {
-        let (result, folder) = (self.result(), to.parent().unwrap_or(&self.out));
+        let (result, folder) = (self.result(), to.parent().unwrap_or(to));
         fs::create_dir_all(folder).map_err(TaskError::io("create", folder))?;
         fs::rename(&result, to).map_err(TaskError::io("move", &result))
     }

@@ -14,7 +14,8 @@ mod places;
 pub mod supervisor;
 mod walk;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,27 +79,31 @@ async fn with_disk<T: Send + 'static>(
 
 /// Runs a command, and further ones that the coordinator sends meanwhile, unless this PE does not run
 /// any. Reports the end of each to the coordinator, and returns when none is left: whether the PE is
-/// to continue. A message to stop ends all commands, and so does the end of the channel.
+/// to continue. A message to stop ends all commands, and so does the end of the channel; another one ends
+/// the command on one shard.
 pub(crate) async fn run(
     config: &NodeConfig,
     channel: &mut Coordinator,
     run: Run,
 ) -> Result<bool, NodeError> {
     let stop = CancellationToken::new();
+    let mut stops: BTreeMap<OsString, CancellationToken> = BTreeMap::new();
     let (say, mut lines) = mpsc::channel(WORDS);
-    let begin = |run: Run| {
+    let begin = |run: Run, stops: &mut BTreeMap<_, _>| {
+        let stop = stop.child_token();
+        stops.insert(run.shard.clone(), stop.clone());
         let task = Task {
             pe: config.pe,
             run,
             took: Duration::ZERO,
             last_lines: VecDeque::new(),
             say: say.clone(),
-            stop: stop.clone(),
+            stop,
         };
         task.ran(config.allowed.commands.clone())
     };
     let mut running = JoinSet::new();
-    running.spawn(begin(run));
+    running.spawn(begin(run, &mut stops));
     while !running.is_empty() {
         tokio::select! {
             biased;
@@ -110,11 +115,15 @@ pub(crate) async fn run(
                 }
                 // A panic of the command's task is one here.
                 let ran = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+                stops.remove(&ran.shard);
                 channel.say(FromPe::Ran(ran)).await?;
             }
             word = channel.next_word() => match word {
                 Ok(ToPe::Run(run)) if running.len() < MAX_JOBS => {
-                    running.spawn(begin(run));
+                    running.spawn(begin(run, &mut stops));
+                }
+                Ok(ToPe::EndRun { shard }) => {
+                    stops.get(&shard).inspect(|stop| stop.cancel());
                 }
                 word => {
                     stop.cancel();

@@ -263,7 +263,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 45"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -343,6 +343,8 @@ pub mod control {
         PlaceResults(super::PlaceResults),
         #[prost(message, tag = "40")]
         ResultsPlaced(super::ResultsPlaced),
+        #[prost(message, tag = "45")]
+        EndRun(super::EndRun),
     }
 }
 /// Request of a PE that was not started for this launch. The coordinator answers with a
@@ -419,6 +421,13 @@ pub struct Run {
     /// Whether a shard that is a file also has its name in the command's current directory.
     #[prost(bool, tag = "7")]
     pub linked: bool,
+}
+/// Order to end the command on a shard, because another PE was first. Ignored if it has ended.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndRun {
+    /// Name of the shard.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub shard: ::prost::bytes::Bytes,
 }
 /// A line of the command's stderr.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

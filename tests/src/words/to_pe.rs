@@ -215,6 +215,9 @@ pub fn to_pe() -> Vec<ToPe> {
             home: Some(PeId(2)),
             linked: true,
         }),
+        ToPe::EndRun {
+            shard: "a b".into(),
+        },
         ToPe::Clear {
             work: "/w".into(),
             gathered: "/o/w".into(),

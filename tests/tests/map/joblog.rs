@@ -1,6 +1,6 @@
 //! The log of commands, and what `--resume` runs again.
 
-use flitcast_tests::files::{identity, names};
+use flitcast_tests::files::{identity, names, names_if_any};
 use flitcast_tests::processes::until;
 use flitcast_tests::{Finished, Running};
 use rustix::process::Signal;
@@ -196,6 +196,38 @@ fn after_an_interruption_without_a_log_all_shards_are_run_again() {
     let ended = finish_by(running, Signal::INT, 130);
     ended.says(&["; another map runs all shards again, because --resume needs a --joblog\n"]);
     place.assert_results(&["a", "b"], &["up c", "up d"]);
+}
+
+/// The result of P2 takes a quarter of a minute, and that of P1 arrives before.
+#[test]
+fn an_interruption_of_the_gather_keeps_the_results_that_have_arrived() {
+    let place = Place::new(&[]);
+    let joblog = place.dir.shown("log");
+    for shard in ["a", "b"] {
+        place.put(&format!("in put/{shard}"), shard);
+    }
+    let options = ["--tree", "star:3", "--joblog", &joblog];
+    let script = "echo of {}; [ {} = a ] || yes | head -c 20000000";
+    let slow = [&options[..], &["--link", "rate=10mbit"]].concat();
+    let running = place.start(&slow, &["sh", "-c", script]);
+    until("the first result has arrived", || {
+        let gathered = names_if_any(&place.output());
+        gathered
+            .iter()
+            .any(|name| place.output().join(name).join("p1").exists())
+    });
+    let ended = finish_by(running, Signal::INT, 130);
+    ended.says(&[
+        "error: b at P2: its result was not gathered\n",
+        "interrupted: every process was stopped; 1 of 2 shards are done, in `",
+        "; the same command with --resume runs the others\n",
+    ]);
+    ended.prints(&["  gather       interrupted\n", "  results      1 of 2, "]);
+    place.assert_results(&["a"], &["log"]);
+    assert_eq!(place.result("a/stdout"), "of a\n");
+    let resumed = [&options[..], &["--resume"]].concat();
+    place.run(&resumed, &["echo", "of", "{}"]).ok();
+    place.assert_results(&["a", "b"], &["log"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod joblog;
 mod moving;
 mod queue;
 mod results;
+mod second;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -94,6 +94,25 @@ fn a_shard_behind_a_slow_command_is_run_by_an_idle_pe() {
     }
 }
 
+/// The shard `a` is moved when no other is left: its first command does not end by itself.
+#[test]
+fn a_shard_whose_command_takes_long_is_moved_to_an_idle_pe() {
+    let place = place(STARTING);
+    let script = "[ {} != a ] || mkdir @/first && [ {} = a ] && sleep 1000; cat";
+    let options = "--time-limit 50s --speculate 1ms";
+    let done = map(&place, options, script).finish().ok();
+    done.says(&["a takes long at P1 b: P2 c runs it as well, and the first result counts\n"]);
+    let ran = [
+        ["a", "P1", "-1"],
+        ["a", "P2", "0"],
+        ["b", "P2", "0"],
+        ["c", "P2", "0"],
+        ["d", "P2", "0"],
+    ];
+    assert_eq!(log(&place), ran);
+    assert_eq!(place.result("a/stdout"), "x");
+}
+
 #[test]
 fn the_shards_of_a_pe_that_died_are_run_by_another() {
     let script =

@@ -229,6 +229,20 @@ fn no_command_begins_after_enough_failures() {
     refused.fails(2, &["`soon` is not never, soon,fail=N or now,fail=N"]);
 }
 
+/// The shard `a` runs until the last one has begun.
+#[test]
+fn a_command_that_runs_is_not_one_that_has_failed() {
+    let place = place(&["a", "b", "c", "d"]);
+    let script = format!(
+        "case {{}} in a) {};; b) exit 3;; d) {};; esac",
+        wait_for(&place, "flag"),
+        touch(&place, "flag")
+    );
+    let options = [&LIMIT[..], &["--tree", "star:3", "--halt", "soon,fail=2"]].concat();
+    place.shell(&options, &script).with_code(1);
+    place.assert_results(&["a", "b.failed", "c", "d"], &["flag"]);
+}
+
 #[test]
 fn running_commands_can_be_killed_after_a_failure() {
     let place = place(&["a", "b", "c"]);

@@ -1,13 +1,57 @@
 //! The events of a command that conducts rounds. `emit` reports each event once to all observers.
 
+use std::fmt;
+
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::{Counts, Pong, Report};
 use flitcast_proto::{PeId, RoundId};
+use serde::{Deserialize, Serialize};
 
 use crate::job::request::Request;
 use crate::observe::phase::Phase;
+
+/// Numbers of shards of a map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardCounts {
+    /// Shards on which no command has begun, or on which it will begin again.
+    pub waiting: usize,
+    /// Shards on which a command runs.
+    pub running: usize,
+    /// Shards on which a command has succeeded.
+    pub done: usize,
+    /// Shards on which the command has failed for good.
+    pub failed: usize,
+}
+
+impl fmt::Display for ShardCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShardCounts {
+            waiting,
+            running,
+            done,
+            failed,
+        } = self;
+        let all = waiting + running + done + failed;
+        write!(
+            f,
+            "{done} of {all} shards done, {running} running, {waiting} waiting, {failed} failed"
+        )
+    }
+}
+
+/// An event of a map that runs commands.
+pub enum MapEvent<'a> {
+    /// A PE begins to run the command on a shard.
+    Begins(PeId, &'a str),
+    /// A PE has ended the command on a shard.
+    Ended(PeId, &'a str),
+    /// A PE has answered a ping.
+    Heard(PeId, &'a Pong),
+    /// The numbers of shards have changed.
+    Shards(ShardCounts),
+}
 
 /// An event of a command that conducts rounds.
 pub enum Event<'a> {
@@ -52,6 +96,8 @@ pub enum Event<'a> {
         /// Clock offsets by PE index.
         clocks: &'a [ClockOffset],
     },
+    /// A map runs commands; the clusters that move shards meanwhile are others.
+    Map(MapEvent<'a>),
     /// A PE has answered a ping.
     Heard(PeId, &'a Pong),
     /// A PE has reported a round, with its counters.

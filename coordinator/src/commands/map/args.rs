@@ -17,7 +17,7 @@ use flitcast_proto::wire::MAX_JOBS;
 
 use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
-use super::queue::{self, Order};
+use super::order::{self, Order};
 use super::shards::Shards;
 use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
@@ -125,6 +125,10 @@ struct FaultArgs {
     /// now,fail=N (which also kills the running ones).
     #[arg(long, value_name = "WHEN", value_parser = halt::parse, default_value = "never", help_heading = "Faults")]
     halt: Halt,
+    /// Run a shard at an idle PE as well if none waits, and its command takes twice as long as others
+    /// and at least this long; the first result counts. `never` runs none twice.
+    #[arg(long, value_name = "TIME", value_parser = speculate, default_value = "10s", help_heading = "Faults")]
+    speculate: Duration,
     /// Time limits, as in `flitcast scatter --timeouts`.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
@@ -271,13 +275,14 @@ impl Map {
         Order {
             words: self.args.command.clone(),
             // The files that are spread are not one entry with a name.
-            has_braces: !self.args.spread && self.args.command.iter().any(queue::has_braces),
+            has_braces: !self.args.spread && self.args.command.iter().any(order::has_braces),
             work: self.work.clone(),
             pes: site.tree.len() as u32,
             time_limit_ns: faults.time_limit.map_or(0, |limit| limit.as_nanos() as u64),
             jobs: self.args.jobs,
             retries: self.scatter.retries,
             halt: faults.halt,
+            speculate: faults.speculate,
             is_shared: !self.shards.are_of_pes() && !site.placement.is_spread(),
         }
     }
@@ -322,6 +327,15 @@ fn jobs(text: &str) -> Result<usize, String> {
 fn later_output(args: &MapArgs) -> Option<PathBuf> {
     let output = std::path::absolute(&args.output).ok();
     output.filter(|_| !args.force)
+}
+
+fn speculate(text: &str) -> Result<Duration, String> {
+    match text {
+        "never" => Ok(Duration::MAX),
+        text => Ok(Duration::from_nanos(
+            parse_time(text).map_err(|error| error.to_string())?,
+        )),
+    }
 }
 
 fn time_limit(text: &str) -> Result<Duration, String> {

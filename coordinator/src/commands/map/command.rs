@@ -53,7 +53,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         complain(map, mapped);
         if let Some(interrupted) = &mapped.interrupted {
             stderr::note(report::interrupted_note(map, mapped, interrupted));
-            if mapped.gather.is_none() {
+            if !mapped.is_gathered {
                 return (String::new(), interrupted.signal.exit_code());
             }
         }

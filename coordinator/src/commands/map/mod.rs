@@ -11,6 +11,7 @@ mod halt;
 mod joblog;
 mod moving;
 mod natural;
+mod order;
 mod queue;
 mod remaining;
 mod report;

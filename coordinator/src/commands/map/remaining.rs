@@ -5,15 +5,22 @@ use std::time::Duration;
 /// The durations of the commands that have run to their ends.
 #[derive(Debug, Default)]
 pub struct Durations {
-    count: u32,
+    /// In increasing order.
+    all: Vec<Duration>,
     total: Duration,
 }
 
 impl Durations {
     /// Adds the duration of a command.
     pub fn add(&mut self, took: Duration) {
-        self.count = self.count.saturating_add(1);
+        let place = self.all.partition_point(|shorter| *shorter < took);
+        self.all.insert(place, took);
         self.total = self.total.saturating_add(took);
+    }
+
+    /// Returns the median, the longer one of two.
+    pub fn median(&self) -> Option<Duration> {
+        self.all.get(self.all.len() / 2).copied()
     }
 
     /// Estimates the time until `waiting` commands and those that run have ended, `slots` at once, if each
@@ -25,7 +32,8 @@ impl Durations {
         running: impl Iterator<Item = Duration>,
         slots: usize,
     ) -> Option<Duration> {
-        let mean = self.total.checked_div(self.count)?;
+        let count = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let mean = self.total.checked_div(count)?;
         let left: Vec<Duration> = running.map(|ran| mean.saturating_sub(ran)).collect();
         let waiting_for = u32::try_from(waiting).unwrap_or(u32::MAX);
         let work = left
@@ -49,8 +57,10 @@ mod tests {
     fn the_mean_of_the_commands_that_ended_is_expected() {
         let mut durations = Durations::default();
         assert_eq!(durations.remaining(3, [].into_iter(), 2), None);
-        durations.add(SECOND * 3);
+        assert_eq!(durations.median(), None);
         durations.add(SECOND * 5);
+        durations.add(SECOND * 3);
+        assert_eq!(durations.median(), Some(SECOND * 5));
         for (waiting, running, slots, expected) in [
             (6, &[][..], 2, 12),
             (6, &[SECOND, SECOND * 3], 2, 14),

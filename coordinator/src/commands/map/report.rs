@@ -25,7 +25,7 @@ pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -
     let all = mapped.tasks.len() + earlier;
     let processes = interrupted.processes;
     let output = map.args.output.display();
-    let is_gathered = mapped.gather.is_some();
+    let is_gathered = mapped.is_gathered;
     if done > earlier && !is_gathered {
         let results = counted((done - earlier) as u64, "result was", "results were");
         return format!("interrupted twice: {processes}; {results} not gathered");
@@ -197,10 +197,11 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
         false => format!(", longest at {}", called(task.pe)),
     });
     out.push_str(&format!("{running}{}\n", longest.unwrap_or_default()));
-    out.push_str(&format!(
-        "  gather       {}\n",
-        moved(mapped.gather.as_deref())
-    ));
+    let gather = match (mapped.is_gathered, &mapped.gather) {
+        (true, None) => "interrupted".to_owned(),
+        (_, gather) => moved(gather.as_deref()),
+    };
+    out.push_str(&format!("  gather       {gather}\n"));
     for story in &mapped.stories {
         out.push_str(&story.lines());
     }

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::joblog::JobLog;
 use super::moving::Mover;
-use super::queue::{Order, Queue};
+use super::order::Order;
+use super::queue::Queue;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::cluster::Cluster;
@@ -50,7 +51,7 @@ pub async fn run(
             false => due.iter().copied().collect(),
         };
         let done = async |cluster: &mut Cluster, console: &Console, _, ends: &CancellationToken| {
-            let are_movable = !order.is_shared && tasks.iter().all(|task| task.is_named);
+            let are_movable = tasks.iter().all(|task| task.is_named);
             let mut mover = Mover::new(request, are_movable, logs);
             let log = joblog.as_mut();
             let queue = Queue::new(cluster, console, order, tasks, log, &mut mover);

@@ -28,6 +28,8 @@ pub struct ShardTask {
     pub shard_bytes: u64,
     /// The number of times that the command was run.
     pub runs: u32,
+    /// Whether an idle PE was to run it as well; that run is not a retry.
+    pub has_second: bool,
     /// The last end of the command.
     pub fate: CommandFate,
     /// The reason why its result or its output is not in the output, if it should be.
@@ -46,6 +48,13 @@ pub enum CommandFate {
     Killed(String),
 }
 
+impl CommandFate {
+    /// Returns whether the command succeeded.
+    pub fn is_success(&self) -> bool {
+        matches!(self, CommandFate::Ran(ran) if ran.end == End::Exited(0))
+    }
+}
+
 impl ShardTask {
     /// Creates the task of a PE whose input is its shard, which may be an entry with a name; it has not
     /// been run.
@@ -58,6 +67,7 @@ impl ShardTask {
             pe,
             shard_bytes,
             runs: 0,
+            has_second: false,
             fate: CommandFate::Waiting,
             left_behind: None,
         }
@@ -94,7 +104,7 @@ impl ShardTask {
 
     /// Returns whether the command succeeded.
     pub fn is_done(&self) -> bool {
-        matches!(&self.fate, CommandFate::Ran(ran) if ran.end == End::Exited(0))
+        self.fate.is_success()
     }
 
     /// Returns whether the command failed, and its output is kept.
@@ -122,7 +132,7 @@ impl ShardTask {
 
     /// Returns whether the command is to be run again.
     pub fn is_due(&self, retries: u32) -> bool {
-        !self.is_done() && self.runs <= retries
+        !self.is_done() && self.runs <= retries + u32::from(self.has_second)
     }
 
     /// Returns whether the result is in the output.
@@ -161,11 +171,13 @@ pub struct Mapped {
     pub scatter: Option<Box<Outcome>>,
     /// The total time of the commands.
     pub running: Duration,
-    /// The gather, if there was something to gather.
+    /// The gather, if there was something to gather and no signal ended it.
     pub gather: Option<Box<Outcome>>,
+    /// Whether the results that have arrived are in the output, or the reasons why not are known.
+    pub is_gathered: bool,
     /// Retry reports of the scatter and of the gather.
     pub stories: [RetryReport; 2],
-    /// The signal that ended the commands before all had run.
+    /// The signal that ended the commands before all had run, or the gather.
     pub interrupted: Option<Interrupted>,
 }
 

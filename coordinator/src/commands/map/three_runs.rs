@@ -77,6 +77,7 @@ pub async fn execute(
         scatter: Some(scatter),
         running: began.elapsed(),
         gather: None,
+        is_gathered: false,
         stories: [story, RetryReport::default()],
         interrupted,
     });
@@ -111,17 +112,23 @@ async fn gather(
     let dead = gone.iter().map(why).collect();
     let gather = ResumableJob::new(request).unrecorded().without(dead);
     let gathered = retry::run(gather, logs, interrupts).await?;
-    let outcome = match gathered.ended {
-        RunResult::Done(outcome) => outcome,
+    mapped.gather = match gathered.ended {
+        RunResult::Done(outcome) => Some(outcome),
         RunResult::Failed(failure) => {
             complain(map, &mapped);
             return Ok((RunResult::Failed(failure), gathered.story));
         }
-        RunResult::Interrupted(signal) => {
+        RunResult::Interrupted(signal) if signal.is_urgent => {
             complain(map, &mapped);
             return Ok(by_signal(signal));
         }
+        // The results that have arrived count.
+        RunResult::Interrupted(signal) => {
+            mapped.interrupted = Some(signal);
+            None
+        }
     };
+    mapped.is_gathered = true;
     let arrived = |pe: PeId| gathered.delivered.iter().any(|(there, _)| *there == pe);
     for task in &mut mapped.tasks {
         if (task.is_done() || task.has_output()) && !arrived(task.pe) {
@@ -129,7 +136,6 @@ async fn gather(
         }
     }
     mapped.stories[1] = gathered.story;
-    mapped.gather = Some(outcome);
     if !is_direct {
         results::place(map, &mut mapped, gone, logs, interrupts).await?;
     }

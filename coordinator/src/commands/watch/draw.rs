@@ -80,7 +80,8 @@ fn head(picture: &Snapshot, width: Option<usize>) -> Vec<String> {
         printable(algorithm),
         format!("process {pid}"),
     ];
-    let title = line_of(&title, ", ", width);
+    let parts: Vec<String> = title.into_iter().filter(|part| !part.is_empty()).collect();
+    let title = line_of(&parts, ", ", width);
     let (Some(elapsed), Some(predicted)) = (picture.elapsed_ns, picture.predicted_ns) else {
         return vec![title, printable(&picture.doing), String::new()];
     };
@@ -156,9 +157,14 @@ const LEAST: [&str; 8] = [
 
 fn rows(picture: &Snapshot, chosen: &[(PeId, String)], width: Option<usize>) -> Vec<String> {
     let by_id: BTreeMap<u32, &PePicture> = picture.pes.iter().map(|pe| (pe.pe, pe)).collect();
-    let mut table = figures::table([
+    const ALL: [&str; 9] = [
         "PE", "host", "state", "message", "moved", "down", "up", "buffered", "memory",
-    ]);
+    ];
+    // No message moves while commands run.
+    let is_map = picture.shards.is_some();
+    let is_shown =
+        |column: usize| !is_map || matches!(ALL[column], "PE" | "host" | "state" | "memory");
+    let mut table = figures::table((0..ALL.len()).filter(|it| is_shown(*it)).map(|it| ALL[it]));
     for (id, before) in chosen {
         let Some(pe) = by_id.get(&id.0) else { continue };
         let moved = match pe.bytes {
@@ -175,7 +181,7 @@ fn rows(picture: &Snapshot, chosen: &[(PeId, String)], width: Option<usize>) -> 
             }
             None => "-".to_owned(),
         };
-        table.add_row([
+        let cells = [
             format!("{}{id}", before.strip_prefix("  ").unwrap_or(before)),
             printable(pe.name.as_deref().unwrap_or(&pe.address)),
             printable(&pe.state),
@@ -188,7 +194,9 @@ fn rows(picture: &Snapshot, chosen: &[(PeId, String)], width: Option<usize>) -> 
                 0 => "-".to_owned(),
                 bytes => Bytes(bytes).to_string(),
             },
-        ]);
+        ];
+        let cells = cells.into_iter().enumerate();
+        table.add_row(cells.filter(|(it, _)| is_shown(*it)).map(|(_, cell)| cell));
     }
     let text = figures::fitted(table, 3, &LEAST, width);
     text.lines().map(str::to_owned).collect()

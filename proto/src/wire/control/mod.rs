@@ -197,6 +197,11 @@ pub enum ToPe {
     },
     /// Request to run a command; replaces an assignment.
     Run(Run),
+    /// Request to end the command on a shard; no effect if it has ended.
+    EndRun {
+        /// The name of the command's shard.
+        shard: OsString,
+    },
     /// Request to P0 for the shards of its input; replaces an assignment.
     ListShards {
         /// The absolute path of the input.

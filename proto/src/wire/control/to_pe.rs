@@ -33,6 +33,7 @@ messages! {
         Stop { over },
         Abort { round, reason },
         Ping { look },
+        EndRun { shard },
         ListShards { input, output },
         Clear { work, gathered },
 }

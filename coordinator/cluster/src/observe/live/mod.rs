@@ -9,7 +9,7 @@ pub mod publish;
 pub mod snapshot;
 mod totals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,11 @@ use snapshot::{PePicture, Snapshot};
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;
-use crate::observe::event::Event;
+use crate::observe::event::{Event, MapEvent, ShardCounts};
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
+use crate::text::figures::shortened;
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// The state of this process.
@@ -42,6 +43,8 @@ pub struct Live(Mutex<LiveState>);
 struct LiveState {
     /// The present cluster; `None` before the first.
     cluster: Option<LiveCluster>,
+    /// The cluster that runs the commands of a map, while another one moves a shard.
+    map: Option<LiveCluster>,
     /// Totals over all clusters, without the counters of the PEs of the present cluster.
     totals: Totals,
 }
@@ -60,6 +63,8 @@ struct LiveCluster {
     /// Lengths by delivery, once they are known.
     bytes: Vec<u64>,
     under_way: Option<RunningRound>,
+    /// The shards of a map while commands run.
+    shards: Option<ShardCounts>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +82,8 @@ struct PeStatus {
     doing: Doing,
     counts: Counts,
     rates: EdgeRates,
+    /// The shards on which the PE runs commands.
+    shards: BTreeSet<String>,
 }
 
 impl Live {
@@ -105,6 +112,13 @@ impl Live {
             }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
             Event::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            Event::Map(ref event) => {
+                let state = &mut *self.lock();
+                if let Some(map) = state.map.as_mut().or(state.cluster.as_mut()) {
+                    map.hear(event);
+                }
+            }
+            Event::RunEnds => self.run_ends(),
             Event::Reported(pe, counts) => self.told(pe, Doing::Idle, counts),
             Event::Failed { kind, .. } => {
                 self.round_over(RoundEnd::Failed);
@@ -116,7 +130,6 @@ impl Live {
             | Event::RoundReported { .. }
             | Event::Interrupted
             | Event::Stopping
-            | Event::RunEnds
             | Event::Ends { .. } => {}
         }
     }
@@ -124,8 +137,10 @@ impl Live {
     fn launching(&self, request: &Request) {
         let state = &mut *self.lock();
         // The next cluster counts from 0.
-        if let Some(over) = state.cluster.take() {
-            state.totals.add(over.counts());
+        match state.cluster.take() {
+            Some(map) if map.shards.is_some() => state.map = Some(map),
+            Some(over) => state.totals.add(over.counts()),
+            None => {}
         }
         let seen = |pe: PeId| PeStatus {
             place: request.site.placement.places[pe.index()].clone(),
@@ -134,6 +149,7 @@ impl Live {
             doing: Doing::Idle,
             counts: Counts::default(),
             rates: EdgeRates::default(),
+            shards: BTreeSet::new(),
         };
         state.cluster = Some(LiveCluster {
             kind: RoundKind {
@@ -149,7 +165,19 @@ impl Live {
             operation: request.way.operation,
             bytes: request.messages.bytes.clone(),
             under_way: None,
+            shards: None,
         });
+    }
+
+    /// Returns to the map whose shard has been moved, or ends the commands of a map.
+    fn run_ends(&self) {
+        let state = &mut *self.lock();
+        if let Some(map) = state.map.take() {
+            let moved = state.cluster.replace(map);
+            state.totals.add(moved.iter().flat_map(LiveCluster::counts));
+        } else if let Some(now) = &mut state.cluster {
+            now.shards = None;
+        }
     }
 
     fn round_over(&self, end: RoundEnd) {
@@ -172,28 +200,23 @@ impl Live {
 
     /// Records the activity and the counters that a PE has reported.
     fn told(&self, pe: PeId, doing: Doing, counts: &Counts) {
-        let at = Instant::now();
-        self.with(|now| {
-            if let Some(seen) = now.pes.get_mut(&pe) {
-                (seen.doing, seen.heard) = (doing, Some(at));
-                seen.rates.told(&counts.edges, at);
-                seen.counts.clone_from(counts);
-            }
-        });
+        self.with(|now| now.told(pe, doing, counts));
     }
 
     /// Returns the totals, including the counters of the present cluster.
     pub fn totals(&self) -> Totals {
         let state = self.lock();
         let mut totals = state.totals.clone();
-        totals.add(state.cluster.iter().flat_map(LiveCluster::counts));
+        let present = state.cluster.iter().chain(&state.map);
+        totals.add(present.flat_map(LiveCluster::counts));
         totals
     }
 
     /// Returns a snapshot; `None` before the first cluster.
     pub fn picture(&self) -> Option<Snapshot> {
         let state = self.lock();
-        state.cluster.as_ref().map(LiveCluster::picture)
+        let shown = state.map.as_ref().or(state.cluster.as_ref());
+        shown.map(LiveCluster::picture)
     }
 
     fn with(&self, change: impl FnOnce(&mut LiveCluster)) {
@@ -209,6 +232,31 @@ impl Live {
 }
 
 impl LiveCluster {
+    /// Updates the state for an event of a map.
+    fn hear(&mut self, event: &MapEvent<'_>) {
+        match *event {
+            MapEvent::Shards(shards) => self.shards = Some(shards),
+            MapEvent::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            MapEvent::Begins(pe, shard) => {
+                let seen = self.pes.get_mut(&pe);
+                seen.map(|seen| seen.shards.insert(shard.to_owned()));
+            }
+            MapEvent::Ended(pe, shard) => {
+                let seen = self.pes.get_mut(&pe);
+                seen.map(|seen| seen.shards.remove(shard));
+            }
+        }
+    }
+
+    fn told(&mut self, pe: PeId, doing: Doing, counts: &Counts) {
+        let at = Instant::now();
+        if let Some(seen) = self.pes.get_mut(&pe) {
+            (seen.doing, seen.heard) = (doing, Some(at));
+            seen.rates.told(&counts.edges, at);
+            seen.counts.clone_from(counts);
+        }
+    }
+
     fn counts(&self) -> impl Iterator<Item = (PeId, &Counts)> {
         let heard = self.pes.iter().filter(|(_, seen)| seen.heard.is_some());
         heard.map(|(pe, seen)| (*pe, &seen.counts))
@@ -227,16 +275,23 @@ impl LiveCluster {
         let predicted_ns = self.under_way.map(|round| round.predicted_ns);
         let left_ns = elapsed.zip(predicted_ns);
         let left_ns = left_ns.map(|(elapsed, ns)| self::left_ns(moved, bytes, elapsed, ns));
+        let (operation, algorithm, phase) = match self.shards {
+            Some(_) => ("map", "", "run"),
+            None => (self.kind.operation, self.kind.algorithm, self.phase.name()),
+        };
         let pes = self.pes.iter();
         let pes = pes.map(|(pe, seen)| self.pe(*pe, seen, to_move[pe.index()]));
         Snapshot {
             pid: std::process::id(),
             process_start: process::started_at(std::process::id()).unwrap_or(0),
-            operation: self.kind.operation.to_owned(),
-            algorithm: self.kind.algorithm.to_owned(),
+            operation: operation.to_owned(),
+            algorithm: algorithm.to_owned(),
             cluster: self.name.clone(),
-            phase: self.phase.name().to_owned(),
-            doing: self.phase.to_string(),
+            phase: phase.to_owned(),
+            doing: match self.shards {
+                Some(shards) => shards.to_string(),
+                None => self.phase.to_string(),
+            },
             round: self.round.0,
             rounds: self.rounds,
             moved_bytes: moved,
@@ -244,6 +299,7 @@ impl LiveCluster {
             elapsed_ns: elapsed.map(|elapsed| elapsed.as_nanos() as u64),
             predicted_ns,
             left_ns,
+            shards: self.shards,
             pes: pes.collect(),
         }
     }
@@ -256,8 +312,10 @@ impl LiveCluster {
         let is_of_round = self.round.0 > 0 && counts.rounds_begun == self.round.0;
         let is_done = is_of_round && counts.rounds_done == self.round.0;
         let state = match heard {
+            None if self.shards.is_some() && seen.pid.is_none() => "no shard".to_owned(),
             None => "not heard yet".to_owned(),
             Some(heard) if heard >= SILENT => format!("silent for {:.1} s", heard.as_secs_f64()),
+            Some(_) if !seen.shards.is_empty() => format!("running {}", some(&seen.shards)),
             Some(_) if is_done => "done".to_owned(),
             Some(_) => words(seen.doing),
         };
@@ -278,6 +336,18 @@ impl LiveCluster {
             collisions: counts.collisions,
             resident_bytes: counts.resident_bytes,
         }
+    }
+}
+
+/// Returns the first of these names, long ones without their middle, and the number of the others.
+fn some(names: &BTreeSet<String>) -> String {
+    const SHOWN: usize = 3;
+    const CHARS: usize = 24;
+    let shown = names.iter().take(SHOWN);
+    let shown: Vec<String> = shown.map(|name| shortened(name, CHARS)).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

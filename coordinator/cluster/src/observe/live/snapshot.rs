@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::observe::event::ShardCounts;
+
 /// Snapshot of a command that conducts rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -11,13 +13,14 @@ pub struct Snapshot {
     /// Start time of that process in the kernel's ticks, which distinguishes it from a later
     /// process with the same id.
     pub process_start: u64,
-    /// "scatter", "gather", "broadcast", "gossip" or "exchange".
+    /// "scatter", "gather", "broadcast", "gossip", "exchange", or "map" while its commands run.
     pub operation: String,
     /// Name of the algorithm.
     pub algorithm: String,
     /// The tree as typed, or the name of the cluster.
     pub cluster: String,
-    /// "launch", "connect", "probe", "predict", "prepare", "round" or "report".
+    /// "launch", "connect", "probe", "predict", "prepare", "round" or "report", or "run" while
+    /// the commands of a map run.
     pub phase: String,
     /// The phase as human-readable text.
     pub doing: String,
@@ -35,6 +38,8 @@ pub struct Snapshot {
     pub predicted_ns: Option<u64>,
     /// Estimated remaining time, from the prediction and the progress.
     pub left_ns: Option<u64>,
+    /// The shards of a map while commands run on them; else absent.
+    pub shards: Option<ShardCounts>,
     /// The PEs in order of their numbers.
     pub pes: Vec<PePicture>,
 }

@@ -96,7 +96,7 @@ impl Spans {
             Event::Stopping => self.with(|traced| traced.step("stop", Vec::new())),
             Event::RunEnds => self.with(Traced::end_run),
             Event::Ends { went_well } => self.end(went_well),
-            Event::Heard(..) | Event::Reported(..) | Event::Abandoned => {}
+            Event::Map(_) | Event::Heard(..) | Event::Reported(..) | Event::Abandoned => {}
         }
     }
 

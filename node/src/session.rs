@@ -429,6 +429,17 @@ async fn prepare(
                     };
                     channel.say(FromPe::PrefixesChecked { digests }).await?;
                 }
+                ToPe::SkipFiles { present } => {
+                    let skipped = tokio::select! {
+                        skipped = store.skip_files(present) => skipped,
+                        word = channel.next_word() => match word? {
+                            ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
+                            other => return Err(NodeError::unexpected(&other, "while files are compared")),
+                        },
+                    };
+                    let skipped = skipped.map_err(|fault| NodeError::Payload(vec![fault]))?;
+                    channel.say(FromPe::FilesSkipped { skipped }).await?;
+                }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                 other => return Err(NodeError::unexpected(&other, "before the rounds")),

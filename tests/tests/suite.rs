@@ -81,6 +81,7 @@ mod table_1;
 mod terminal;
 mod timed;
 mod trees;
+mod update;
 mod watch;
 mod wildcards;
 mod wire;

@@ -5,7 +5,8 @@ use flitcast_proto::exchange::Exchange;
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::control::{
-    Arrival, Begin, Counts, Doing, End, FromPe, Join, OwnStart, Pong, Ran, Ready, Report,
+    Arrival, Begin, Counts, Doing, End, EntryListing, FromPe, Join, OwnStart, Pong, Ran, Ready,
+    Report, SkippedFiles,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId};
 
@@ -33,7 +34,22 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
         at_ns: 77,
         digest: delivered.then_some(*b"0123456789abcdef"),
     };
+    let listing = |(delivery, files)| EntryListing {
+        delivery: DeliveryId(delivery),
+        digest: *b"0123456789abcdef",
+        files,
+    };
     let all = [
+        (
+            FromPe::FilesSkipped {
+                skipped: vec![SkippedFiles {
+                    message_bytes: 1 << 40,
+                    files: 2,
+                    file_bytes: 3,
+                }],
+            },
+            "files_skipped { message_bytes: 1099511627776 files: 2 file_bytes: 3 }",
+        ),
         (
             FromPe::Join(Join {
                 pe: PeId(3),
@@ -64,6 +80,8 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
                 standing_bytes: vec![1 << 40],
                 standing_digests: vec![*b"0123456789abcdef"],
                 prefixes: vec![(DeliveryId(4), 1 << 40)],
+                listings: vec![*b"fedcba9876543210"],
+                present: [(5, vec![7, 8]), (6, vec![])].map(listing).to_vec(),
             }),
             "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776
                      delivered: 3 delivered: 1 standing: 2
@@ -72,7 +90,10 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
                      delivered_digests: \"0123456789abcdeffedcba9876543210\"
                      standing_bytes: 1099511627776
                      standing_digests: \"0123456789abcdef\"
-                     prefixes: 4 prefix_bytes: 1099511627776 }",
+                     prefixes: 4 prefix_bytes: 1099511627776
+                     listings: \"fedcba9876543210\" present: 5 present: 6
+                     present_listings: \"0123456789abcdef0123456789abcdef\"
+                     present_counts: 2 present_counts: 0 present_files: 7 present_files: 8 }",
         ),
         (
             FromPe::ProbeResult {

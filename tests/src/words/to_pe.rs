@@ -10,10 +10,10 @@ use flitcast_proto::items::{Message, Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Assignment, FilePayload, Job, Lane, Payload, Peer, PlaceResults, Prefix, Prepare, Run,
-    Timeouts, ToPe, Version, Welcome,
+    Assignment, FilePayload, Job, Lane, MessageFiles, Payload, Peer, PlaceResults, Prefix, Prepare,
+    Run, Timeouts, ToPe, Version, Welcome,
 };
-use flitcast_proto::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree};
+use flitcast_proto::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
 use super::parts::pace;
 
@@ -106,6 +106,7 @@ fn files() -> Payload {
         parts: 3,
         rules: vec!["*.tmp".to_owned(), "!keep.tmp".to_owned()],
         durability: Durability::File,
+        update: Update::ByContent,
     })
 }
 
@@ -126,7 +127,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
 pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
     names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
     lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp"
-    durability: DURABILITY_FILE }"#;
+    durability: DURABILITY_FILE update: UPDATE_BY_CONTENT }"#;
 
 /// The text of the times on the links of a PE.
 const PACE: &str = "pace { pacing: PACING_TURNS control_ns: 5
@@ -237,6 +238,18 @@ pub fn to_pe() -> Vec<(ToPe, String)> {
                 }],
             },
             "check_prefixes { messages: 1099511627776 bytes: 9 }",
+        ),
+        (
+            ToPe::SkipFiles {
+                present: [(1 << 40, vec![7, u64::MAX]), (2, vec![])]
+                    .map(|(message, files)| MessageFiles {
+                        message: MessageId(message),
+                        files,
+                    })
+                    .to_vec(),
+            },
+            "skip_files { messages: 1099511627776 messages: 2 counts: 2 counts: 0
+             files: 7 files: 18446744073709551615 }",
         ),
         (ToPe::MeasureFiles, "measure_files { }"),
         (

@@ -15,6 +15,7 @@ use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
+use crate::options::replacing::ReplacingArgs;
 use crate::options::selection::SelectionArgs;
 use crate::options::sync::{SyncArg, TokenArg};
 use crate::options::tree::TreeArgs;
@@ -246,9 +247,9 @@ pub struct RoundArgs {
     /// Which files of the input are sent.
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// Accept files in the output: those that arrive again are replaced.
-    #[arg(long)]
-    pub force: bool,
+    /// What happens to files in the output.
+    #[command(flatten)]
+    pub replacing: ReplacingArgs,
     /// When arrived files survive a power cut: with their message, which then becomes visible (message);
     /// each when it is complete (file); some time after the round (none) [default: message].
     #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]

@@ -17,6 +17,7 @@ pub mod pes;
 pub mod pictures;
 pub mod ports;
 pub mod prices;
+pub mod replacing;
 pub mod retries;
 pub mod selection;
 pub mod sync;

@@ -207,6 +207,7 @@ impl ResumableJob {
         let nonnull = (0..).map(DeliveryId).zip(&rounds.whole);
         let delivered = nonnull.filter_map(|(it, bytes)| (*bytes > 0).then_some(it));
         let delivered = delivered.chain(rounds.found.iter().copied());
+        self.skipped.extend(&rounds.unsent.messages);
         self.progress.learn_versions(delivered, &rounds.seen);
     }
 

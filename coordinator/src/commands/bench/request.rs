@@ -12,6 +12,7 @@ use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::replacing::ReplacingArgs;
 use flitcast_cluster::options::selection::SelectionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
@@ -53,7 +54,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         selection: SelectionArgs::default(),
         sync: None,
         bwlimit: None,
-        force: false,
+        replacing: ReplacingArgs::default(),
         retry: None,
         dry_run: false,
         compares: false,

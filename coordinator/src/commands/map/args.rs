@@ -25,6 +25,7 @@ use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::replacing::ReplacingArgs;
 use flitcast_cluster::options::selection::SelectionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
@@ -408,7 +409,10 @@ impl MapArgs {
             selection: SelectionArgs::default(),
             sync: None,
             bwlimit: None,
-            force,
+            replacing: ReplacingArgs {
+                force,
+                ..ReplacingArgs::default()
+            },
             retry,
             rounds: 1,
             format,

@@ -1,7 +1,7 @@
 //! The first messages of a PE, and the answer to one that joins, to and from protobuf.
 
 use super::timeouts::Timeouts;
-use super::version::pairs;
+use super::version::{EntryListing, pairs, parse_present};
 use crate::cost::MadeOf;
 use crate::wire::Secret;
 use crate::wire::codec::{record, required};
@@ -61,6 +61,11 @@ pub struct Ready {
     /// Deliveries to this PE of which an earlier run of the job left a prefix, with its length in
     /// bytes.
     pub prefixes: Vec<(DeliveryId, u64)>,
+    /// With an update: digests of the listings of this PE's messages, in the order of
+    /// `message_bytes`.
+    pub listings: Vec<Digest>,
+    /// With an update: the entries that messages for this PE replace.
+    pub present: Vec<EntryListing>,
 }
 
 record! {
@@ -73,13 +78,22 @@ record! { MadeOf = MadeOf { entries, cold_bytes } }
 record! {
     Ready = Ready {
         message_bytes, delivered, standing, made_of, file_system, states, delivered_digests,
-        standing_bytes, standing_digests,
+        standing_bytes, standing_digests, listings,
     }
     put ready {
         prefixes: ready.prefixes.iter().map(|(of, _)| of.0).collect(),
         prefix_bytes: ready.prefixes.iter().map(|(_, bytes)| *bytes).collect(),
+        present: ready.present.iter().map(|it| it.delivery.0).collect(),
+        present_listings: ready.present.iter().flat_map(|it| it.digest).collect(),
+        present_counts: ready.present.iter().map(|it| it.files.len() as u64).collect(),
+        present_files: ready.present.iter().flat_map(|it| &it.files).copied().collect(),
     }
-    parse ready { prefixes: pairs(ready.prefixes, ready.prefix_bytes)? }
+    parse ready {
+        prefixes: pairs(ready.prefixes, ready.prefix_bytes)?,
+        present: parse_present(
+            ready.present, ready.present_listings, &ready.present_counts, &ready.present_files,
+        )?,
+    }
 }
 
 /// Request of a PE to join a cluster.

@@ -21,6 +21,7 @@ use crate::files::user_file::PositionedError;
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
+use crate::options::replacing::update_named;
 use crate::options::sync::durability_named;
 use crate::options::timeouts;
 use crate::site::cluster_file::host_list;
@@ -88,6 +89,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             .unwrap_or_default(),
         durability: top
             .find("durable", |field| field.parse_keyed(durability))
+            .unwrap_or_default(),
+        update: top
+            .find("update", |field| field.parse_keyed(update_named))
             .unwrap_or_default(),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));

@@ -64,7 +64,8 @@ impl Driver<'_> {
                 taken.map_err(|ready| out_of_turn(pe, &FromPe::Ready(*ready)))?;
             }
         }
-        let found = inventory.found();
+        let mut found = inventory.found();
+        self.skip_present(&mut found).await?;
         self.known = DeliverySummary {
             bytes: found.bytes.clone(),
             found: found.delivered.clone(),

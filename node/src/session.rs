@@ -287,6 +287,9 @@ async fn play_rounds(
         for link in neighbours.all_mut() {
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
+            if assignment.payload.is_compressed() {
+                link.compress();
+            }
         }
         let flit_bytes = schedule.longest_received_flit();
         for sender in schedule.senders(tree, pe) {

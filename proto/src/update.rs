@@ -1,13 +1,13 @@
 //! The comparison of files with those that a destination has.
 
-/// Which files of a message are not sent to a destination that has them at the same path.
+/// The comparison by which files are not sent to a destination that has them at the same path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Update {
-    /// None: everything is sent.
+    /// No comparison: everything is sent.
     #[default]
     Never,
-    /// Those with the same size and modification time.
+    /// The size and the modification time are compared.
     ByTime,
-    /// Those with the same content.
+    /// The content is compared.
     ByContent,
 }

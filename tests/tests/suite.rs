@@ -22,6 +22,7 @@ mod choose;
 mod clock_jumps;
 mod cluster_file;
 mod compare;
+mod compress;
 mod containers;
 mod day;
 mod divided;

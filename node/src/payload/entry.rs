@@ -309,6 +309,7 @@ mod tests {
             },
             mode: 0o777,
             mtime: Mtime::LEAVE,
+            present: None,
         }
     }
 

@@ -101,7 +101,7 @@ fn a_message_without_present_files_is_as_the_whole_one() -> io::Result<()> {
     Ok(())
 }
 
-/// Wherever a message is cut off, the old state is there, and a later run continues.
+/// A message that is cut off at any byte leaves the old state, and a later run continues it.
 #[test]
 fn a_message_can_be_cut_off_anywhere() -> io::Result<()> {
     let dir = both()?;

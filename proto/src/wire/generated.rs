@@ -13,7 +13,7 @@ pub struct Frame {
     /// the length can be verified before the rest of the frame arrives.
     #[prost(fixed32, tag = "14")]
     pub head_checksum: u32,
-    #[prost(oneof = "frame::Kind", tags = "1, 2, 3, 4, 5, 6, 8, 9, 10, 15")]
+    #[prost(oneof = "frame::Kind", tags = "1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 15")]
     pub kind: ::core::option::Option<frame::Kind>,
 }
 /// Nested message and enum types in `Frame`.
@@ -38,9 +38,22 @@ pub mod frame {
         ProbeReply(super::ProbeReply),
         #[prost(message, tag = "10")]
         Departed(super::Departed),
+        #[prost(message, tag = "11")]
+        Packed(super::Packed),
         #[prost(message, tag = "15")]
         Flit(super::Flit),
     }
+}
+/// A flit that was compressed for one connection. Its payload is the last field of a plain
+/// Frame without a seal.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Packed {
+    /// Bytes of that Frame, at most as many as a flit may have there.
+    #[prost(uint32, tag = "1")]
+    pub plain_bytes: u32,
+    /// The Frame as a block of LZ4.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub block: ::prost::bytes::Bytes,
 }
 /// The first frame in each direction. The PE that opened the connection sends it first.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -753,6 +766,9 @@ pub struct FilePayload {
     /// Which files are not sent to a destination that has them.
     #[prost(enumeration = "Update", tag = "13")]
     pub update: i32,
+    /// Whether flits are compressed where that makes them shorter.
+    #[prost(bool, tag = "14")]
+    pub compress: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

@@ -107,6 +107,7 @@ fn files() -> Payload {
         rules: vec!["*.tmp".to_owned(), "!keep.tmp".to_owned()],
         durability: Durability::File,
         update: Update::ByContent,
+        compress: true,
     })
 }
 
@@ -127,7 +128,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
 pub const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true
     names: "alpha" names: "" names: "gamma" shards: "a shard" shards: "\377"
     lines: true block_bytes: 1099511627776 parts: 3 rules: "*.tmp" rules: "!keep.tmp"
-    durability: DURABILITY_FILE update: UPDATE_BY_CONTENT }"#;
+    durability: DURABILITY_FILE update: UPDATE_BY_CONTENT compress: true }"#;
 
 /// The text of the times on the links of a PE.
 const PACE: &str = "pace { pacing: PACING_TURNS control_ns: 5

@@ -22,6 +22,7 @@ pub mod retries;
 pub mod selection;
 pub mod sync;
 pub mod timeouts;
+pub mod transmission;
 pub mod tree;
 pub mod values;
 pub mod workload;

@@ -17,6 +17,8 @@ use crate::rounds::versions::SeenVersions;
 /// The messages and files that are not sent because the output has them.
 #[derive(Clone, Debug, Default)]
 pub struct Unsent {
+    /// The lengths of the messages by delivery, with what is not sent.
+    pub lengths: Vec<u64>,
     /// Deliveries that equal what is at their destinations.
     pub messages: Vec<DeliveryId>,
     /// Number and bytes of the files that are left out of other messages.

@@ -27,6 +27,7 @@ use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::options::replacing::ReplacingArgs;
 use flitcast_cluster::options::selection::SelectionArgs;
+use flitcast_cluster::options::transmission::TransmissionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use flitcast_cluster::site::topology::Topology;
@@ -408,7 +409,7 @@ impl MapArgs {
             output: Some(output),
             selection: SelectionArgs::default(),
             sync: None,
-            bwlimit: None,
+            transmission: TransmissionArgs::default(),
             replacing: ReplacingArgs {
                 force,
                 ..ReplacingArgs::default()

@@ -126,7 +126,7 @@ pub enum FromPe {
     },
     /// The answer to a [`ToPe::SkipFiles`].
     FilesSkipped {
-        /// What is left out of each message, in the order of the request.
+        /// The files left out of each message, in the order of the request.
         skipped: Vec<SkippedFiles>,
     },
     /// The answer to a [`ToPe::ReadClock`].
@@ -370,8 +370,10 @@ pub struct FilePayload {
     pub rules: Vec<String>,
     /// When what arrives is durable.
     pub durability: Durability,
-    /// Which files are not sent to a destination that has them.
+    /// The comparison by which files are not sent to a destination that has them.
     pub update: Update,
+    /// Whether flits are compressed where that makes them shorter.
+    pub compress: bool,
 }
 
 impl FilePayload {
@@ -382,6 +384,11 @@ impl FilePayload {
 }
 
 impl Payload {
+    /// Returns whether flits are compressed.
+    pub fn is_compressed(&self) -> bool {
+        matches!(self, Payload::Files(files) if files.compress)
+    }
+
     /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {
         match self {

@@ -181,7 +181,7 @@ pub struct SkippedFiles {
     pub message_bytes: u64,
     /// The number of files.
     pub files: u64,
-    /// Their length in bytes.
+    /// The length of the files in bytes.
     pub file_bytes: u64,
 }
 

@@ -57,8 +57,10 @@ pub struct FilesAt<'a> {
     pub durability: Durability,
     /// Whether existing files in the output are replaced.
     pub replace: bool,
-    /// Which files are not sent to a destination that has them.
+    /// The comparison by which files are not sent to a destination that has them.
     pub update: Update,
+    /// Whether flits are compressed where that makes them shorter.
+    pub compress: bool,
     /// Whether the files are on other hosts, and are not checked here.
     pub elsewhere: bool,
     /// Whether each PE has its own folder, without its name.
@@ -102,6 +104,12 @@ impl AskedMessages {
                 args.input.is_some(),
             ),
             ("--sync", args.sync.is_some(), input, args.input.is_some()),
+            (
+                "--compress",
+                args.transmission.compress,
+                input,
+                args.input.is_some(),
+            ),
             (
                 args.replacing.first_option().unwrap_or_default(),
                 args.replacing.replaces(),
@@ -213,6 +221,7 @@ impl AskedMessages {
                     rules: files.rules.to_vec(),
                     durability: files.durability,
                     update: files.update,
+                    compress: files.compress,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

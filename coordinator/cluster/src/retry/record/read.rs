@@ -90,6 +90,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         durability: top
             .find("durable", |field| field.parse_keyed(durability))
             .unwrap_or_default(),
+        compress: top.flag("compress"),
         update: top
             .find("update", |field| field.parse_keyed(update_named))
             .unwrap_or_default(),

@@ -67,7 +67,7 @@ impl Driver<'_> {
         let mut found = inventory.found();
         self.skip_present(&mut found).await?;
         self.known = DeliverySummary {
-            bytes: found.bytes.clone(),
+            bytes: found.unsent.lengths.clone(),
             found: found.delivered.clone(),
             seen: found.seen.clone(),
             ..DeliverySummary::default()

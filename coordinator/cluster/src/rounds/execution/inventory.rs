@@ -36,7 +36,7 @@ pub struct Found {
     /// replace.
     pub listings: BTreeMap<MessageId, Digest>,
     pub present: BTreeMap<DeliveryId, EntryListing>,
-    /// What is not sent because the output has it.
+    /// The messages and files that are not sent because the output has them.
     pub unsent: Unsent,
 }
 

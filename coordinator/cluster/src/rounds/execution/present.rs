@@ -19,6 +19,7 @@ impl Driver<'_> {
     pub async fn skip_present(&mut self, found: &mut Found) -> Result<(), StopReason> {
         let collective = self.request.way.operation.collective();
         let tree = self.request.site.tree.clone();
+        found.unsent.lengths.clone_from(&found.bytes);
         let mut asked = BTreeMap::new();
         for message in collective.messages(&tree) {
             let ends = message.ends(&tree);
@@ -74,6 +75,7 @@ impl Found {
         }
         self.unsent.messages.extend(&equal);
         self.delivered.extend(equal);
+        self.delivered.sort_unstable();
         rest
     }
 

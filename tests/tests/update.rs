@@ -146,11 +146,6 @@ fn distributed_files_are_compared() {
     set_mode(&dir.join("in/some/below/7"), 0o600);
     let again = updated(&dir, line, "--update");
     assert!(again.number("/unchanged/files") > 5, "{again:?}");
-    updated(
-        &dir,
-        "scatter --tree star:3 --spread",
-        "--force --output @/other",
-    );
 }
 
 /// A part of a file is always sent, since another part may have its length, unless contents are compared.

@@ -91,7 +91,8 @@ fn a_message_without_present_files_is_as_the_whole_one() -> io::Result<()> {
         let inode = fs::metadata(&kept)?.ino();
         let message = rest(&source, &destination, update).expect("all can be read");
         let whole = rest(&source, Path::new("nowhere"), update).expect("all can be read");
-        assert!(message.len() < whole.len());
+        // The files are short; a digest of the content can be longer than they are.
+        assert!(update == Update::ByContent || message.len() < whole.len());
         deliver(&message, &destination).expect("it is complete");
         assert_eq!(describe(&destination)?, describe(&source)?);
         assert_eq!(fs::metadata(&kept)?.ino(), inode);

@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Whatever a block has, nothing is written beyond the buffer, and every read is of written bytes.
+    /// Nothing is written beyond the buffer, and a match is copied from bytes that were written.
     #[test]
     fn a_damaged_block_is_refused_or_is_another_one() {
         let mut seeds = SplitMix64::new(6);

@@ -156,7 +156,7 @@ impl Inbox {
                         if let Some(listing) = is_listed.then(list).flatten() {
                             let files = listing.keys(left);
                             left -= files.len();
-                            ready.present.push(EntryListing {
+                            ready.update.present.push(EntryListing {
                                 delivery: of,
                                 digest: listing.digest,
                                 files,

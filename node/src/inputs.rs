@@ -101,7 +101,7 @@ impl Inputs {
             let of = of.unwrap_or_default();
             if self.files.update != Update::Never {
                 let listing = measured.as_ref().map(|(_, listing)| listing.digest);
-                ready.listings.push(listing.unwrap_or_default());
+                ready.update.sent.push(listing.unwrap_or_default());
             }
             ready.message_bytes.push(of.bytes);
             ready.made_of.push(of.made_of);

@@ -5,8 +5,8 @@ use flitcast_proto::exchange::Exchange;
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::control::{
-    Arrival, Begin, Counts, Doing, End, EntryListing, FromPe, Join, OwnStart, Pong, Ran, Ready,
-    Report, SkippedFiles,
+    Arrival, Begin, Counts, Doing, End, EntryListing, FromPe, Join, Listings, OwnStart, Pong, Ran,
+    Ready, Report, SkippedFiles,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId};
 
@@ -80,8 +80,10 @@ pub fn from_pe() -> Vec<(FromPe, String)> {
                 standing_bytes: vec![1 << 40],
                 standing_digests: vec![*b"0123456789abcdef"],
                 prefixes: vec![(DeliveryId(4), 1 << 40)],
-                listings: vec![*b"fedcba9876543210"],
-                present: [(5, vec![7, 8]), (6, vec![])].map(listing).to_vec(),
+                update: Box::new(Listings {
+                    sent: vec![*b"fedcba9876543210"],
+                    present: [(5, vec![7, 8]), (6, vec![])].map(listing).to_vec(),
+                }),
             }),
             "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776
                      delivered: 3 delivered: 1 standing: 2

@@ -28,7 +28,7 @@ use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
 pub use counts::{Counts, EdgeCounts};
 pub use pong::{Doing, Pong};
-pub use register::{Join, Ready, Register, Welcome};
+pub use register::{Join, Listings, Ready, Register, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, PlaceResults, Ran, Run};
 pub use timeouts::Timeouts;

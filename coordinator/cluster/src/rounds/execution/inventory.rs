@@ -87,7 +87,7 @@ impl Inventory {
     pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Box<Ready>> {
         let prefixes = ready.prefixes.iter().map(|(of, _)| of);
         let standing = ready.standing.iter().chain(prefixes);
-        let present = ready.present.iter().map(|it| &it.delivery);
+        let present = ready.update.present.iter().map(|it| &it.delivery);
         let mut told = ready.delivered.iter().chain(standing).chain(present);
         if !told.all(|it| self.collective.delivered(&self.tree, *it).is_some()) {
             return Err(Box::new(ready));
@@ -99,7 +99,7 @@ impl Inventory {
         let are_as_many = |list: usize, of: usize| list == 0 || list == of;
         if !are_as_many(lengths.len(), sent.len())
             || !are_as_many(states.len(), lengths.len())
-            || !are_as_many(ready.listings.len(), lengths.len())
+            || !are_as_many(ready.update.sent.len(), lengths.len())
             || !are_as_many(ready.delivered_digests.len(), ready.delivered.len())
             || !are_as_many(ready.standing_bytes.len(), ready.standing.len())
             || ready.standing_digests.len() != ready.standing_bytes.len()
@@ -132,9 +132,9 @@ impl Inventory {
                 cold_bytes: made_of.cold_bytes.min(*bytes),
             };
         }
-        let listings = sent.iter().map(|message| message.id).zip(ready.listings);
+        let listings = sent.iter().map(|message| message.id).zip(ready.update.sent);
         found.listings.extend(listings);
-        let present = ready.present.into_iter().map(|it| (it.delivery, it));
+        let present = ready.update.present.into_iter().map(|it| (it.delivery, it));
         found.present.extend(present);
         let with_digests = ready.delivered.iter().copied().zip(ready.delivered_digests);
         found.seen.digests.extend(with_digests);

@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::wire::control::{Assignment, FilePayload, Payload, Ready};
+use flitcast_proto::wire::control::{Assignment, EntryListing, FilePayload, Payload, Ready};
 use flitcast_proto::wire::flit::Digest;
-use flitcast_proto::{DeliveryId, MessageId, PeId};
+use flitcast_proto::{DeliveryId, MessageId, PeId, Update};
 use tokio::task::spawn_blocking;
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
+use crate::limits::MOST_PRESENT_FILES;
 use crate::payload::{
-    self, DestinationState, Pattern, PayloadError, Receipt, Sweep, delivered_at, discard, sweep,
+    self, DestinationState, Listing, Pattern, PayloadError, Receipt, Sweep, delivered_at, discard,
+    sweep,
 };
 
 /// The places where messages become visible at this PE.
@@ -29,6 +31,7 @@ pub struct Inbox {
     /// Whether the messages are dealt from one folder.
     is_dealt: bool,
     replace: bool,
+    update: Update,
     job: u64,
 }
 
@@ -105,6 +108,7 @@ impl Inbox {
             awaited,
             is_dealt: is_dealt(files),
             replace: files.replace,
+            update: files.update,
             job,
         }
     }
@@ -119,6 +123,7 @@ impl Inbox {
         let (inbox, pulse) = (self.clone(), pulse.clone());
         let looked = spawn_blocking(move || {
             sweep_all(inbox.swept);
+            let mut left = MOST_PRESENT_FILES;
             for awaited in inbox.awaited {
                 let (of, receipt) = (awaited.delivery, awaited.receipt);
                 receipt.check_reachable()?;
@@ -141,7 +146,22 @@ impl Inbox {
                         ready.standing_bytes.push(bytes);
                         ready.standing_digests.push(digest);
                     }
-                    DestinationState::Nothing | DestinationState::Another => {
+                    state @ (DestinationState::Nothing | DestinationState::Another) => {
+                        let tell = || pulse.worked();
+                        let (place, update) = (&receipt.destination, inbox.update);
+                        let is_listed = state == DestinationState::Another
+                            && update != Update::Never
+                            && awaited.is_sent;
+                        let list = || Listing::at(place, update, inbox.is_dealt, &tell);
+                        if let Some(listing) = is_listed.then(list).flatten() {
+                            let files = listing.keys(left);
+                            left -= files.len();
+                            ready.update.present.push(EntryListing {
+                                delivery: of,
+                                digest: listing.digest,
+                                files,
+                            });
+                        }
                         let bytes = payload::prefix_bytes(receipt.destination, inbox.job);
                         ready.prefixes.extend((bytes > 0).then_some((of, bytes)));
                     }

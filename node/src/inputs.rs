@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use flitcast_proto::items::{Address, Destination};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{FilePayload, Ready, Version};
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::{MessageId, PeId, Update};
 
-use crate::payload::{self, Content, Others, Outgoing, Pattern, PayloadError};
+use crate::payload::{self, Content, Listing, Others, Outgoing, Pattern, PayloadError};
 use crate::processors::on_processors;
 
 /// A message that a PE sends, whether it is still to be delivered, and its version, if known from
 /// earlier runs.
 pub type Sent = (Address, bool, Option<Version>);
+
+/// The messages that a PE sends, each with its listing, which is empty without an update.
+pub type Messages = BTreeMap<MessageId, (Outgoing, Listing)>;
 
 /// The input of one PE, before it is examined.
 pub struct Inputs {
@@ -72,12 +75,9 @@ impl Inputs {
     }
 
     /// Measures the messages that are to be delivered, and calls `tell` for each entry. All
-    /// existing messages must have the known version. Returns the messages, and the lengths, the
-    /// content and the states of all.
-    pub fn read(
-        self,
-        tell: &(dyn Fn() + Sync),
-    ) -> Result<(BTreeMap<MessageId, Outgoing>, Ready), Vec<PayloadError>> {
+    /// existing messages must have the known version. Returns the messages, in an update with their
+    /// listings, and the lengths, the content and the states of all.
+    pub fn read(self, tell: &(dyn Fn() + Sync)) -> Result<(Messages, Ready), Vec<PayloadError>> {
         let contents = payload::select(&self.files, self.contents()?)?;
         let (mut all, mut faults) = (BTreeMap::new(), Vec::new());
         let mut ready = Ready::default();
@@ -87,7 +87,7 @@ impl Inputs {
         });
         for ((message, owed, _), measured) in self.sent.iter().zip(measured) {
             let measured = match measured {
-                Ok(outgoing) => outgoing.filter(|_| *owed),
+                Ok(measured) => measured.filter(|_| *owed),
                 // The file of a delivered message may have been removed since.
                 Err(fault) if !owed && fault.other_version().is_none() => None,
                 Err(fault) => {
@@ -95,8 +95,14 @@ impl Inputs {
                     None
                 }
             };
-            let of = measured.as_ref().map(|outgoing| outgoing.measured.clone());
+            let of = measured
+                .as_ref()
+                .map(|(outgoing, _)| outgoing.measured.clone());
             let of = of.unwrap_or_default();
+            if self.files.update != Update::Never {
+                let listing = measured.as_ref().map(|(_, listing)| listing.digest);
+                ready.update.sent.push(listing.unwrap_or_default());
+            }
             ready.message_bytes.push(of.bytes);
             ready.made_of.push(of.made_of);
             ready.states.push(of.state);
@@ -114,7 +120,7 @@ impl Inputs {
         (message, owed, known): &Sent,
         content: Option<Content>,
         tell: &(dyn Fn() + Sync),
-    ) -> Result<Option<Outgoing>, PayloadError> {
+    ) -> Result<Option<(Outgoing, Listing)>, PayloadError> {
         let Some(content) = content.filter(|_| *owed || known.is_some()) else {
             return match known {
                 Some(known) if *owed => Err(payload::gone(self.path_of(message), known)),
@@ -122,6 +128,7 @@ impl Inputs {
             };
         };
         let path = content.path().to_owned();
+        let listed = content.clone();
         let mut outgoing = Outgoing::measure(content, tell)?;
         let files = outgoing.measured.left_out;
         if *owed && files > 0 {
@@ -129,13 +136,19 @@ impl Inputs {
             tracing::warn!(%path, files, "not sent: the names .flitcast-* of these forms are Flitcast's own; rename a file of yours");
         }
         if let Some(known) = known {
-            payload::check_version(&outgoing, known, tell)?;
+            // The digest of an update is not one of the content.
+            let digest = known.digest.filter(|_| self.files.update == Update::Never);
+            payload::check_version(&outgoing, &Version { digest, ..*known }, tell)?;
         }
         // Several neighbours may receive it, each at another time.
         if self.sent.len() == 1 {
             outgoing.hold_open()?;
         }
-        Ok(Some(outgoing))
+        let listing = match self.files.update {
+            Update::Never => Listing::default(),
+            update => Listing::of(&listed, update, tell)?,
+        };
+        Ok(Some((outgoing, listing)))
     }
 
     fn path_of(&self, message: &Address) -> PathBuf {

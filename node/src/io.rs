@@ -185,7 +185,7 @@ impl RoundIo for NodeIo<'_> {
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), RoundError> {
         let (source, sink) = self.neighbours.pair(from, to);
-        Ok(sink.send_frame(Outgoing::forwarded(source.body())).await?)
+        Ok(sink.send_frame(source.forwarded()).await?)
     }
 
     async fn store(

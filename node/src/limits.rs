@@ -227,3 +227,7 @@ pub const REPORTED_INPUT_ERRORS: usize = 100;
 
 /// Maximum length of a receipt in bytes; a longer file is not a receipt.
 pub const RECEIPT_BYTES: u64 = 200;
+
+/// Maximum number of files that a PE reports of the entries which messages replace: 2 MiB of hashes, half
+/// of the shortest frame. Further files are sent again.
+pub const MOST_PRESENT_FILES: usize = 1 << 18;

@@ -7,6 +7,7 @@
 //! is not returned, and a frame is only returned after its arrival time.
 
 mod error;
+mod packing;
 mod sending;
 
 use std::io::{self};
@@ -18,6 +19,7 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
+use flitcast_proto::wire::packed;
 use flitcast_proto::wire::reader::{FrameReader, Look};
 use flitcast_proto::wire::seal::FrameSealer;
 use flitcast_proto::wire::{MAX_FLIT_PREFIX, WireError};
@@ -32,6 +34,7 @@ use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
 use crate::system::sockets;
 pub use error::{LinkError, Neighbour};
+use packing::FlitPacking;
 pub use sending::Outgoing;
 use sending::PendingWrite;
 
@@ -52,6 +55,8 @@ pub struct Link {
     /// Boxed: few links have one, and all links are moved.
     shape: Option<Box<Shape>>,
     pacer: Option<Pacer>,
+    /// Boxed, like the shape; `None` unless flits are compressed.
+    packing: Option<Box<FlitPacking>>,
     pulse: Arc<ActivityMonitor>,
     counter: Arc<EdgeCounter>,
 }
@@ -72,6 +77,7 @@ impl Link {
             rest: PendingWrite::default(),
             shape: None,
             pacer: None,
+            packing: None,
             pulse: Arc::default(),
             counter: Arc::default(),
         })
@@ -94,6 +100,12 @@ impl Link {
     pub fn shape(&mut self, shape: Shape) {
         self.reader.read_singly();
         self.shape = Some(Box::new(shape));
+    }
+
+    /// Compresses flits from now on where that makes them shorter, and accepts compressed ones. The other end
+    /// must do the same.
+    pub fn compress(&mut self) {
+        self.packing = Some(Box::default());
     }
 
     /// Paces flits from now on, or stops pacing. Flits on a shaped link have their own times.
@@ -173,7 +185,7 @@ impl Link {
         let Some(shape) = &mut self.shape else {
             return Poll::Ready(Ok(()));
         };
-        let is_flit = is_flit(self.reader.body());
+        let is_flit = is_any_flit(self.reader.body());
         let arrival = shape.poll_arrival(cx, is_flit, self.reader.frame_bytes());
         self.pulse.on_clock(arrival.is_pending());
         arrival.map_err(|e| self.failed(e))
@@ -210,9 +222,9 @@ impl Link {
             match self.reader.look() {
                 Ok(Look::Open) => return Poll::Ready(Ok(())),
                 Ok(Look::New) => {
-                    let is_flit = is_flit(self.reader.body());
+                    let is_flit = is_any_flit(self.reader.body());
                     self.counter.received(self.reader.frame_bytes(), is_flit);
-                    return Poll::Ready(Ok(()));
+                    return Poll::Ready(self.unpack());
                 }
                 Ok(Look::Repeated { bytes }) => {
                     self.repeated += 1;
@@ -240,6 +252,21 @@ impl Link {
         }
     }
 
+    /// Decompresses the current frame, if it is a compressed flit.
+    fn unpack(&mut self) -> Result<(), LinkError> {
+        let body = self.reader.body();
+        let Some(packing) = &mut self.packing else {
+            return Ok(());
+        };
+        if !packed::is_packed(body) {
+            return Ok(());
+        }
+        let limit = self.reader.max_body();
+        let unpacked = packed::unpack(body, limit, &mut packing.unpacked);
+        packing.is_unpacked = unpacked.is_ok();
+        unpacked.map_err(|error| LinkError::Wire(self.at, error))
+    }
+
     fn closed(&self) -> LinkError {
         match self.reader.progress() {
             (0, _) => LinkError::Closed(self.at),
@@ -258,12 +285,23 @@ impl Link {
 
     /// Returns the protobuf message of the current frame, without its seal.
     pub fn body(&self) -> &[u8] {
-        self.reader.body()
+        match &self.packing {
+            Some(packing) if packing.is_unpacked => &packing.unpacked,
+            _ => self.reader.body(),
+        }
+    }
+
+    /// Returns the current flit as it is sent on: compressed, if it has arrived so.
+    pub fn forwarded(&self) -> Outgoing<'_> {
+        Outgoing::forwarded(self.reader.body())
     }
 
     /// Releases the current frame.
     pub fn consume(&mut self) {
         self.reader.consume();
+        if let Some(packing) = &mut self.packing {
+            packing.is_unpacked = false;
+        }
         if let Some(shape) = &mut self.shape {
             shape.consumed();
         }
@@ -301,6 +339,11 @@ impl Link {
             None => self.reader.held_bytes() as u64,
         }
     }
+}
+
+/// Returns whether a frame's body is a flit, compressed or not.
+fn is_any_flit(body: &[u8]) -> bool {
+    is_flit(body) || packed::is_packed(body)
 }
 
 #[cfg(test)]

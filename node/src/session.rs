@@ -289,6 +289,9 @@ async fn play_rounds(
         for link in neighbours.all_mut() {
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
+            if assignment.payload.is_compressed() {
+                link.compress();
+            }
         }
         let flit_bytes = schedule.longest_received_flit();
         for sender in schedule.senders(tree, pe) {
@@ -430,6 +433,17 @@ async fn prepare(
                         },
                     };
                     channel.say(FromPe::PrefixesChecked { digests }).await?;
+                }
+                ToPe::SkipFiles { present } => {
+                    let skipped = tokio::select! {
+                        skipped = store.skip_files(present) => skipped,
+                        word = channel.next_word() => match word? {
+                            ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
+                            other => return Err(NodeError::unexpected(&other, "while files are compared")),
+                        },
+                    };
+                    let skipped = skipped.map_err(|fault| NodeError::Payload(vec![fault]))?;
+                    channel.say(FromPe::FilesSkipped { skipped }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use flitcast_proto::MessageId;
 use flitcast_proto::items::{Address, Message};
 use flitcast_proto::ops::{Collective, Layout, PeSchedule};
-use flitcast_proto::wire::control::{Assignment, FilePayload, Payload, Prefix, Ready};
+use flitcast_proto::wire::control::{Assignment, FilePayload, MessageFiles, Payload};
+use flitcast_proto::wire::control::{Prefix, Ready, SkippedFiles};
 use flitcast_proto::wire::flit::Digest;
+use flitcast_proto::{MessageId, Update};
 use tokio::task::spawn_blocking;
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::config::NodeConfig;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Messages};
 use crate::limits::{KEPT_MESSAGE_BYTES, OPENED_AHEAD};
 use crate::parts::Parts;
 use crate::payload::{
@@ -39,7 +40,7 @@ pub struct Store<'a> {
     config: &'a NodeConfig,
     assignment: &'a Assignment,
     /// The content of each message that this PE sends, unless messages are synthetic.
-    contents: BTreeMap<MessageId, Outgoing>,
+    contents: Messages,
     /// The folder that contains all messages for this PE.
     folder: OutputFolder,
     /// The prefixes that this PE does not send again, in bytes.
@@ -56,8 +57,9 @@ impl<'a> Store<'a> {
             return Source::Synthetic(Synthetic::message(message.id));
         }
         // A message with bytes was measured, so it has content.
-        let outgoing = self.contents.get(&message.id).cloned();
+        let outgoing = self.contents.get(&message.id);
         let outgoing = outgoing
+            .map(|(outgoing, _)| outgoing.clone())
             .unwrap_or_else(|| Outgoing::new(Content::Entry(PathBuf::new()), Measured::default()));
         let skipped = self.skipped.get(&message.id).copied().unwrap_or(0);
         Source::Files(Box::new(FileSource::open(outgoing, flit_bytes, skipped)))
@@ -107,6 +109,7 @@ impl<'a> Store<'a> {
             job: job.id,
             is_kept: job.recorded && bytes >= KEPT_MESSAGE_BYTES,
             durability: files.durability,
+            is_update: files.update != Update::Never,
         }
     }
 
@@ -118,7 +121,8 @@ impl<'a> Store<'a> {
         };
         let mut digests = Vec::new();
         for Prefix { message, bytes } in prefixes.iter().copied() {
-            let own = self.contents.get(&message).cloned();
+            let own = self.contents.get(&message);
+            let own = own.map(|(outgoing, _)| outgoing.clone());
             let target = self.target(files, message, u64::MAX);
             let pulse = self.pulse.clone();
             let read = spawn_blocking(move || match own {
@@ -147,6 +151,30 @@ impl<'a> Store<'a> {
             digests.push(digest);
         }
         digests
+    }
+
+    /// Leaves files out of messages that this PE sends, since all destinations have them. Returns what was
+    /// left out of each message.
+    pub async fn skip_files(
+        &mut self,
+        present: Vec<MessageFiles>,
+    ) -> Result<Vec<SkippedFiles>, PayloadError> {
+        let mut all = Vec::new();
+        for MessageFiles { message, files } in present {
+            let Some((outgoing, listing)) = self.contents.remove(&message) else {
+                all.push(SkippedFiles::default());
+                continue;
+            };
+            let pulse = self.pulse.clone();
+            let skip = spawn_blocking(move || {
+                let skipped = outgoing.without_files(&listing, files, &|| pulse.worked());
+                skipped.map(|(outgoing, skipped)| ((outgoing, listing), skipped))
+            });
+            let (rest, skipped) = joined(skip.await)?;
+            self.contents.insert(message, rest);
+            all.push(skipped);
+        }
+        Ok(all)
     }
 
     /// Continues these messages behind their prefixes, and no others.

@@ -24,8 +24,10 @@ pub mod shape;
 pub mod spans;
 pub mod streams;
 pub mod tree;
+mod update;
 pub mod wire;
 
 pub use durability::Durability;
 pub use ids::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Time};
 pub use tree::Tree;
+pub use update::Update;

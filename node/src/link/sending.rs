@@ -16,11 +16,10 @@ use flitcast_proto::ops::COALESCE_LIMIT_BYTES;
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
-use flitcast_proto::wire::flit::is_flit;
 use flitcast_proto::wire::seal::{HEAD_BYTES, SealHead};
 use tokio::io::AsyncWrite as _;
 
-use super::{Link, LinkError};
+use super::{Link, LinkError, is_any_flit};
 
 /// A message to be sent in a frame, in two pieces, without its length.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +52,14 @@ impl<'a> Outgoing<'a> {
     fn piecewise(pieces: [&'a [u8]; 2]) -> Outgoing<'a> {
         let kind = FrameKind::Flit { joins: false };
         Outgoing { pieces, kind }
+    }
+
+    /// Returns the frame with another message.
+    fn with_body<'b>(self, body: &'b [u8]) -> Outgoing<'b> {
+        Outgoing {
+            pieces: [body, &[]],
+            kind: self.kind,
+        }
     }
 
     /// Lets a flit join the packet of the last one, or not.
@@ -147,6 +154,13 @@ impl Link {
 
     /// Sends a flit, and waits until all of it is written.
     pub async fn send_frame(&mut self, message: Outgoing<'_>) -> Result<(), LinkError> {
+        match self.packed(message) {
+            Some(packed) => self.send_as_is(message.with_body(&packed)).await,
+            None => self.send_as_is(message).await,
+        }
+    }
+
+    async fn send_as_is(&mut self, message: Outgoing<'_>) -> Result<(), LinkError> {
         let stamp = poll_fn(|cx| self.poll_stamp(cx, message)).await;
         let mut frame = self.sealed(stamp.map_err(|e| self.failed(e))?, message.pieces);
         let pulse = self.pulse.clone();
@@ -158,8 +172,18 @@ impl Link {
     /// Starts to send a flit, and returns whether all of it is written. The rest is stored here until
     /// [`Link::poll_sent`] has written it; no other flit may be sent before.
     pub fn begin_frame(&mut self, message: Outgoing<'_>) -> Result<bool, LinkError> {
-        let begun = self.try_begin(message);
+        let begun = match self.packed(message) {
+            Some(packed) => self.try_begin(message.with_body(&packed)),
+            None => self.try_begin(message),
+        };
         begun.map_err(|e| self.failed(e))
+    }
+
+    /// Compresses a flit; returns `None` if it is sent as it is.
+    fn packed(&mut self, Outgoing { pieces, kind }: Outgoing<'_>) -> Option<Vec<u8>> {
+        let packing = self.packing.as_mut();
+        let packing = packing.filter(|_| matches!(kind, FrameKind::Flit { .. }));
+        packing?.pack(pieces)
     }
 
     fn try_begin(&mut self, message: Outgoing<'_>) -> io::Result<bool> {
@@ -209,7 +233,8 @@ impl Link {
             pieces,
             gone: 0,
         };
-        self.counter.sent(frame.bytes_left(), is_flit(pieces[0]));
+        self.counter
+            .sent(frame.bytes_left(), is_any_flit(pieces[0]));
         frame
     }
 

@@ -94,3 +94,78 @@ async fn short_frames_go_together() {
         receiver.consume();
     }
 }
+
+/// Returns the prefix and the payload of a flit that can be compressed, or not.
+fn flit_of(bytes: usize, is_random: bool) -> (Vec<u8>, Vec<u8>) {
+    let mut seeds = flitcast_proto::seeded::SplitMix64::new(bytes as u64);
+    let kinds = if is_random { 256 } else { 3 };
+    let payload: Vec<u8> = (0..bytes).map(|_| seeds.below(kinds) as u8).collect();
+    let mut prefix = Vec::new();
+    put_prefix(None, None, bytes, &mut prefix);
+    (prefix, payload)
+}
+
+/// Flits of all kinds arrive as they were sent, over a relay too, which sends compressed ones on as they
+/// are. Data that cannot be compressed is sampled less and less often.
+#[tokio::test]
+async fn flits_are_compressed_where_that_makes_them_shorter() {
+    let (mut sender, mut relay) = connected(20_000).await;
+    let (mut onward, mut receiver) = connected(20_000).await;
+    for link in [&mut sender, &mut relay, &mut onward, &mut receiver] {
+        link.compress();
+    }
+    let mut on_wire = Vec::new();
+    for place in 0..12 {
+        let (prefix, payload) = flit_of([20_000, 500, 5000][place % 3], (2..9).contains(&place));
+        let flit = Outgoing::flit(&prefix, &payload);
+        match place % 2 {
+            0 => sender.send_frame(flit).await.unwrap(),
+            _ => assert!(sender.begin_frame(flit).unwrap()),
+        }
+        let order = EdgeFrame::Control {
+            round: flitcast_proto::RoundId(1),
+            item: flitcast_proto::items::Control::Receipt,
+        };
+        sender.send_control(&order).await.unwrap();
+        let body = [&prefix[LENGTH_BYTES..], &payload].concat();
+        relay.next_frame().await.unwrap();
+        assert_eq!(relay.body(), body);
+        let bytes = relay.frame_bytes();
+        onward.send_frame(relay.forwarded()).await.unwrap();
+        relay.consume();
+        assert_eq!(relay.next_control().await.unwrap(), order);
+        receiver.next_frame().await.unwrap();
+        assert_eq!(receiver.body(), body);
+        assert_eq!(receiver.frame_bytes(), bytes);
+        receiver.consume();
+        on_wire.push(bytes < body.len());
+    }
+    let compressed: Vec<usize> = (0..12).filter(|place| on_wire[*place]).collect();
+    // After the second failure, three long ones are sent as they are.
+    assert_eq!(compressed, [0, 11]);
+}
+
+/// A compressed frame has at most as many bytes as the link's flits may have, whatever it declares.
+#[tokio::test]
+async fn a_frame_that_would_be_too_long_is_refused() {
+    for (flit_bytes, declares) in [
+        (30_000, None),
+        (30_000, Some(100)),
+        (100, Some(u32::MAX as usize)),
+    ] {
+        let (mut sender, accepted) = sockets().await;
+        let mut link = Link::new(PeId(1), Transport::plain(accepted), 20_000).unwrap();
+        link.compress();
+        let (prefix, payload) = flit_of(flit_bytes, false);
+        let body = [&prefix[LENGTH_BYTES..], &payload].concat();
+        let mut block = Vec::new();
+        let mut compressor = flitcast_proto::wire::lz4::Compressor::default();
+        assert!(compressor.compress(&body, 1 << 20, &mut block));
+        let packed = packed::encoded(declares.unwrap_or(body.len()), block);
+        let frame = [&(packed.len() as u32).to_be_bytes()[..], &packed].concat();
+        let sealed = FrameSealer::default().sealed(&frame);
+        sender.write_all(&sealed).await.unwrap();
+        let refused = link.next_frame().await;
+        assert!(matches!(refused, Err(LinkError::Wire(..))), "{refused:?}");
+    }
+}

@@ -9,6 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::pb;
 use prost::Message;
 use rustix::fs::Stat;
@@ -30,6 +31,8 @@ pub struct Entry {
     /// Permission bits, without setuid, setgid and sticky.
     pub(super) mode: u32,
     pub(super) mtime: Mtime,
+    /// For a regular file that is not sent: the comparison by which the destination has it.
+    pub(super) present: Option<Present>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +40,15 @@ pub(super) enum EntryKind {
     File { size: u64, extents: Extents },
     Directory,
     Symlink { target: PathBuf },
+}
+
+/// The comparison by which the destination has a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Present {
+    /// The size and the modification time are equal.
+    ByTime,
+    /// The content has this digest.
+    ByContent(Digest),
 }
 
 /// Time of the last modification, since 1970.
@@ -54,6 +66,7 @@ impl Entry {
             kind: EntryKind::Directory,
             mode: 0o755,
             mtime: Mtime::LEAVE,
+            present: None,
         }
     }
 
@@ -80,14 +93,25 @@ impl Entry {
 
     /// Returns the begin and the length of each part of a regular file that is data.
     pub(super) fn data(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let data = self.file().map(|(size, extents)| extents.data(size));
+        let sent = self.file().filter(|_| self.present.is_none());
+        let data = sent.map(|(size, extents)| extents.data(size));
         data.into_iter().flatten()
     }
 
     /// Returns the bytes that follow the entry: the data of a regular file.
     pub(super) fn content_bytes(&self) -> u64 {
-        self.file()
-            .map_or(0, |(size, extents)| extents.data_bytes(size))
+        let sent = self.file().filter(|_| self.present.is_none());
+        sent.map_or(0, |(size, extents)| extents.data_bytes(size))
+    }
+
+    /// Returns the entry of the file as it is listed, however its content is sent.
+    pub(super) fn listed(&self) -> Entry {
+        let mut entry = self.clone();
+        entry.present = None;
+        if let EntryKind::File { extents, .. } = &mut entry.kind {
+            *extents = Extents::default();
+        }
+        entry
     }
 
     /// Checks the path and the link target of an entry, at the sender as at the receiver.
@@ -139,7 +163,14 @@ impl Entry {
             },
             pb::file_entry::Kind::Unspecified => return Err(malformed(&path, "unknown kind")),
         };
+        let present = match (wire.present, Digest::try_from(&wire.content[..])) {
+            (false, _) if wire.content.is_empty() => None,
+            (true, Ok(content)) => Some(Present::ByContent(content)),
+            (true, Err(_)) if wire.content.is_empty() => Some(Present::ByTime),
+            _ => return Err(malformed(&path, "a digest that is not one")),
+        };
         let entry = Self {
+            present,
             mode: wire.mode & 0o777,
             mtime: Mtime {
                 seconds: wire.mtime_seconds,
@@ -150,6 +181,15 @@ impl Entry {
         };
         if wire.size != entry.size() || !wire.extents.is_empty() {
             return Err(malformed(&entry.path, "content without a file"));
+        }
+        let has_extents = entry
+            .file()
+            .is_none_or(|(_, extents)| !extents.0.is_empty());
+        if entry.present.is_some() && has_extents {
+            return Err(malformed(
+                &entry.path,
+                "a present entry that is no whole file",
+            ));
         }
         if entry.mtime.nanos >= 1_000_000_000 {
             return Err(malformed(&entry.path, "more nanoseconds than a second has"));
@@ -167,6 +207,7 @@ impl Entry {
             kind,
             mode: found.st_mode & 0o777,
             mtime: Mtime::of(found),
+            present: None,
         }
     }
 
@@ -188,6 +229,11 @@ impl Entry {
             extents: self
                 .file()
                 .map_or(Vec::new(), |(_, extents)| extents.0.clone()),
+            present: self.present.is_some(),
+            content: match &self.present {
+                Some(Present::ByContent(content)) => Bytes::copy_from_slice(content),
+                Some(Present::ByTime) | None => Bytes::new(),
+            },
         }
     }
 }
@@ -263,6 +309,7 @@ mod tests {
             },
             mode: 0o777,
             mtime: Mtime::LEAVE,
+            present: None,
         }
     }
 

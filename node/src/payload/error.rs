@@ -30,6 +30,12 @@ pub enum PayloadError {
     /// or the whole input if no single file is at fault.
     #[error("{} changed while it was being read: leave the input alone during a run", shown(.0))]
     Changed(PathBuf),
+    /// A file that is taken from the entry which a message replaces is no longer as it was compared.
+    #[error(
+        "{} changed since it was compared with the input: run the command again, and leave the output alone meanwhile",
+        shown(.0)
+    )]
+    NoLongerPresent(PathBuf),
     /// The entry of this message is not the version that an earlier run of the job has read.
     #[error(
         "{}: {}; put the version back that the run began with, \

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::content::Content;
+use super::entry::Present;
 use super::error::PayloadError;
 use super::inode::Inode;
 use super::measured::Measured;
@@ -19,6 +20,8 @@ pub struct Outgoing {
     /// The open file, and its inode, of a message that is one file and kept open. Another file may
     /// then be renamed over it.
     file: Option<(Arc<File>, Inode)>,
+    /// The entries whose content is not sent, by their place in the message; empty if all is sent.
+    pub(super) present: Arc<[Option<Present>]>,
 }
 
 impl Outgoing {
@@ -28,6 +31,7 @@ impl Outgoing {
             content,
             measured,
             file: None,
+            present: Arc::default(),
         }
     }
 

@@ -152,9 +152,12 @@ impl Packer {
         let mut found = found.map_err(as_change)?;
         if let Some(version) = &self.version {
             version.check(self.begun, &found)?;
+            let present = version.present.get(self.begun);
+            found.entry.present = present.copied().flatten();
         }
         self.begun += 1;
-        let file = match found.entry.is_file() {
+        let is_sent = found.entry.present.is_none();
+        let file = match found.entry.is_file() && is_sent {
             true => Some(self.walk.open(&mut found).map_err(as_change)?),
             false => None,
         };

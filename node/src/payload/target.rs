@@ -20,6 +20,9 @@ pub struct Target {
     pub is_kept: bool,
     /// When the message is durable.
     pub durability: Durability,
+    /// Whether files that the replaced entry has are not sent, so that the version of a message is its
+    /// listing, and not what was sent.
+    pub is_update: bool,
 }
 
 /// Returns the folder that an entry is in; `None` for the root.

@@ -7,6 +7,7 @@
 //! the directories on the path of that entry are remembered. [`super::staging`] moves the complete
 //! message to its destination.
 
+mod present;
 mod replay;
 mod staged_file;
 
@@ -56,6 +57,10 @@ pub struct Unpacker {
     /// The hash and the length of the message so far.
     hash: Box<XxHash3_128>,
     bytes: u64,
+    /// In an update: the hash of the entries without content, and the current directory of the entry that
+    /// is replaced.
+    listing: Option<Box<XxHash3_128>>,
+    replaced: Option<Cursor>,
     root: Root,
     /// The incomplete next entry, with its length prefix.
     head: Vec<u8>,
@@ -88,6 +93,7 @@ impl Unpacker {
     /// target has no name or no parent directory, or if its place is taken and not to be replaced.
     pub fn create(target: Target, pulse: Arc<ActivityMonitor>) -> Result<Self, PayloadError> {
         let unsynced = Unsynced::new(target.durability);
+        let listing = target.is_update.then(Box::default);
         let staging = Staging::beside(target)?;
         // Also checked at commit; an error here costs no round.
         staging.check()?;
@@ -99,6 +105,8 @@ impl Unpacker {
             broken: false,
             hash: Box::default(),
             bytes: 0,
+            listing,
+            replaced: None,
             root: Root::Awaited,
             head: Vec::new(),
             body: None,
@@ -167,7 +175,8 @@ impl Unpacker {
         }
         let synced = self.unsynced.sync();
         synced.map_err(|error| self.io("make durable", Path::new(""), error))?;
-        let digest = self.hash.finish_128().to_be_bytes();
+        let hash = self.listing.as_ref().unwrap_or(&self.hash);
+        let digest = hash.finish_128().to_be_bytes();
         self.staging.publish(self.bytes, &digest)?;
         Ok(digest)
     }
@@ -244,6 +253,9 @@ impl Unpacker {
     }
 
     fn begin(&mut self, entry: Entry) -> Result<(), PayloadError> {
+        if let Some(listing) = &mut self.listing {
+            listing.write(&entry.listed().encode());
+        }
         let refused = |why| Err(PayloadError::Refused(entry.path.clone(), why));
         match (&self.root, entry.is_root()) {
             (Root::Awaited, true) => self.begin_root(entry),
@@ -267,7 +279,10 @@ impl Unpacker {
                 let claimed = self.staging.claim(file.file().as_fd());
                 claimed.map_err(create())?;
                 self.root = Root::File;
-                self.go_on(StagedFile::of(file, entry))
+                match entry.present {
+                    Some(how) => self.copy_root(file, entry, how),
+                    None => self.go_on(StagedFile::of(file, entry)),
+                }
             }
             // `Entry::decode` has refused a symlink.
             EntryKind::Directory | EntryKind::Symlink { .. } => {
@@ -306,6 +321,9 @@ impl Unpacker {
 
     /// Creates an entry in the current directory.
     fn begin_here(&mut self, entry: Entry) -> Result<(), PayloadError> {
+        if let Some(how) = entry.present {
+            return self.take_over(entry, how);
+        }
         let (Root::Directory(open), Some(name)) = (&mut self.root, entry.path.file_name()) else {
             return Err(PayloadError::Refused(entry.path, Refusal::BeforeRoot));
         };

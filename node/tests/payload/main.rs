@@ -5,3 +5,4 @@ mod holes;
 mod hostile;
 mod prefixes;
 mod support;
+mod update;

@@ -124,7 +124,9 @@ impl EdgeFrame {
                 at: Time(at_ns),
                 joins,
             },
-            Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
+            Kind::Flit(_) | Kind::Packed(_) => {
+                return Err(WireError::malformed("a flit where none may be"));
+            }
         })
     }
 }

@@ -13,7 +13,7 @@ pub struct Frame {
     /// the length can be verified before the rest of the frame arrives.
     #[prost(fixed32, tag = "14")]
     pub head_checksum: u32,
-    #[prost(oneof = "frame::Kind", tags = "1, 2, 3, 4, 5, 6, 8, 9, 10, 15")]
+    #[prost(oneof = "frame::Kind", tags = "1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 15")]
     pub kind: ::core::option::Option<frame::Kind>,
 }
 /// Nested message and enum types in `Frame`.
@@ -38,9 +38,22 @@ pub mod frame {
         ProbeReply(super::ProbeReply),
         #[prost(message, tag = "10")]
         Departed(super::Departed),
+        #[prost(message, tag = "11")]
+        Packed(super::Packed),
         #[prost(message, tag = "15")]
         Flit(super::Flit),
     }
+}
+/// A flit that was compressed for one connection. Its payload is the last field of a plain
+/// Frame without a seal.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Packed {
+    /// Bytes of that Frame, at most as many as a flit may have there.
+    #[prost(uint32, tag = "1")]
+    pub plain_bytes: u32,
+    /// The Frame as a block of LZ4.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub block: ::prost::bytes::Bytes,
 }
 /// The first frame in each direction. The PE that opened the connection sends it first.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -213,6 +226,13 @@ pub struct FileEntry {
     /// `size` in total. Only the data follows. Empty for a file without holes.
     #[prost(uint64, repeated, tag = "8")]
     pub extents: ::prost::alloc::vec::Vec<u64>,
+    /// Whether the destination has the file already, with the same size and the same time or
+    /// content, and takes it from there: nothing follows.
+    #[prost(bool, tag = "9")]
+    pub present: bool,
+    /// Digest of the content of a present file that is compared by its content; else empty.
+    #[prost(bytes = "bytes", tag = "10")]
+    pub content: ::prost::bytes::Bytes,
 }
 /// Nested message and enum types in `FileEntry`.
 pub mod file_entry {
@@ -263,7 +283,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 45"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -343,7 +363,11 @@ pub mod control {
         PlaceResults(super::PlaceResults),
         #[prost(message, tag = "40")]
         ResultsPlaced(super::ResultsPlaced),
-        #[prost(message, tag = "45")]
+        #[prost(message, tag = "41")]
+        SkipFiles(super::SkipFiles),
+        #[prost(message, tag = "42")]
+        FilesSkipped(super::FilesSkipped),
+        #[prost(message, tag = "43")]
         EndRun(super::EndRun),
     }
 }
@@ -748,6 +772,12 @@ pub struct FilePayload {
     /// When what arrives is durable.
     #[prost(enumeration = "Durability", tag = "12")]
     pub durability: i32,
+    /// Which files are not sent to a destination that has them.
+    #[prost(enumeration = "Update", tag = "13")]
+    pub update: i32,
+    /// Whether flits are compressed where that makes them shorter.
+    #[prost(bool, tag = "14")]
+    pub compress: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
@@ -786,6 +816,42 @@ pub struct Ready {
     pub prefixes: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint64, repeated, tag = "49")]
     pub prefix_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// With an update: digests of the listings of the PE's messages, in the order of message_bytes.
+    #[prost(bytes = "bytes", tag = "50")]
+    pub listings: ::prost::bytes::Bytes,
+    /// With an update: deliveries to this PE in whose place an entry is that is replaced, the
+    /// digest of its listing, the number of its files, and hashes of the files of all of them.
+    #[prost(uint32, repeated, tag = "51")]
+    pub present: ::prost::alloc::vec::Vec<u32>,
+    #[prost(bytes = "bytes", tag = "52")]
+    pub present_listings: ::prost::bytes::Bytes,
+    #[prost(uint64, repeated, tag = "53")]
+    pub present_counts: ::prost::alloc::vec::Vec<u64>,
+    #[prost(fixed64, repeated, tag = "54")]
+    pub present_files: ::prost::alloc::vec::Vec<u64>,
+}
+/// Files that all destinations of a message have, as hashes in the Ready of each: for each
+/// message their number, and the hashes of all. The source sends no content for them.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SkipFiles {
+    #[prost(uint64, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "2")]
+    pub counts: ::prost::alloc::vec::Vec<u64>,
+    #[prost(fixed64, repeated, tag = "3")]
+    pub files: ::prost::alloc::vec::Vec<u64>,
+}
+/// The answer to a SkipFiles, in the order of its messages.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FilesSkipped {
+    /// Bytes of the messages without the content of these files.
+    #[prost(uint64, repeated, tag = "1")]
+    pub message_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// Number of files without content, and their bytes.
+    #[prost(uint64, repeated, tag = "2")]
+    pub files: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "3")]
+    pub file_bytes: ::prost::alloc::vec::Vec<u64>,
 }
 /// Request for the digests of prefixes of messages that the PE sends or receives.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1548,6 +1614,38 @@ impl Role {
             "ROLE_COMBINING" => Some(Self::Combining),
             "ROLE_FLIT_BY_FLIT" => Some(Self::FlitByFlit),
             "ROLE_STATIC_SCHEDULE" => Some(Self::StaticSchedule),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Update {
+    /// None.
+    Never = 0,
+    /// Those with the same size and modification time.
+    ByTime = 1,
+    /// Those with the same content.
+    ByContent = 2,
+}
+impl Update {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Never => "UPDATE_NEVER",
+            Self::ByTime => "UPDATE_BY_TIME",
+            Self::ByContent => "UPDATE_BY_CONTENT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UPDATE_NEVER" => Some(Self::Never),
+            "UPDATE_BY_TIME" => Some(Self::ByTime),
+            "UPDATE_BY_CONTENT" => Some(Self::ByContent),
             _ => None,
         }
     }

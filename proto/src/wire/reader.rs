@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
+use super::seal::{FrameVerifier, HEAD_BYTES, SEAL_BYTES, frame_bytes};
 use super::{LENGTH_BYTES, WireError};
 
 use crate::limits::{FIRST_READ_BYTES, READ_AHEAD_BYTES};
@@ -57,6 +57,11 @@ impl FrameReader {
             is_open: false,
             opener: FrameVerifier::default(),
         }
+    }
+
+    /// Returns the maximum length of a frame's message without its seal.
+    pub fn max_body(&self) -> usize {
+        self.max_frame - SEAL_BYTES
     }
 
     /// Limits the buffer to one frame and the length prefix of the next, from now on.

@@ -5,7 +5,8 @@ use flitcast_proto::exchange::Exchange;
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::control::{
-    Arrival, Begin, Counts, Doing, End, FromPe, Join, OwnStart, Pong, Ran, Ready, Report,
+    Arrival, Begin, Counts, Doing, End, EntryListing, FromPe, Join, Listings, OwnStart, Pong, Ran,
+    Ready, Report, SkippedFiles,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId};
 
@@ -33,7 +34,19 @@ pub fn from_pe() -> Vec<FromPe> {
         at_ns: 77,
         digest: delivered.then_some(*b"0123456789abcdef"),
     };
+    let listing = |(delivery, files)| EntryListing {
+        delivery: DeliveryId(delivery),
+        digest: *b"0123456789abcdef",
+        files,
+    };
     let all = [
+        FromPe::FilesSkipped {
+            skipped: vec![SkippedFiles {
+                message_bytes: 1 << 40,
+                files: 2,
+                file_bytes: 3,
+            }],
+        },
         FromPe::Join(Join {
             pe: PeId(3),
             stays: true,
@@ -54,6 +67,10 @@ pub fn from_pe() -> Vec<FromPe> {
             standing_bytes: vec![1 << 40],
             standing_digests: vec![*b"0123456789abcdef"],
             prefixes: vec![(DeliveryId(4), 1 << 40)],
+            update: Box::new(Listings {
+                sent: vec![*b"fedcba9876543210"],
+                present: [(5, vec![7, 8]), (6, vec![])].map(listing).to_vec(),
+            }),
         }),
         FromPe::ProbeResult {
             child: PeId(2),

@@ -10,10 +10,10 @@ use flitcast_proto::items::{Message, Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Assignment, FilePayload, Job, Lane, Payload, Peer, PlaceResults, Prefix, Prepare, Run,
-    Timeouts, ToPe, Version, Welcome,
+    Assignment, FilePayload, Job, Lane, MessageFiles, Payload, Peer, PlaceResults, Prefix, Prepare,
+    Run, Timeouts, ToPe, Version, Welcome,
 };
-use flitcast_proto::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree};
+use flitcast_proto::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
 use super::parts::pace;
 
@@ -106,6 +106,8 @@ fn files() -> Payload {
         parts: 3,
         rules: vec!["*.tmp".to_owned(), "!keep.tmp".to_owned()],
         durability: Durability::File,
+        update: Update::ByContent,
+        compress: true,
     })
 }
 
@@ -180,6 +182,14 @@ pub fn to_pe() -> Vec<ToPe> {
                 message: MessageId(1 << 40),
                 bytes: 9,
             }],
+        },
+        ToPe::SkipFiles {
+            present: [(1 << 40, vec![7, u64::MAX]), (2, vec![])]
+                .map(|(message, files)| MessageFiles {
+                    message: MessageId(message),
+                    files,
+                })
+                .to_vec(),
         },
         ToPe::MeasureFiles,
         ToPe::MeasureHost { encrypted: true },

@@ -38,7 +38,7 @@ pub fn rate_limit(
     link: Option<LinkSpec>,
     topology: Option<&Topology>,
 ) -> Result<Option<BitRate>, Vec<anyhow::Error>> {
-    let Some(asked) = args.bwlimit.as_deref() else {
+    let Some(asked) = args.transmission.bwlimit.as_deref() else {
         return Ok(None);
     };
     let mut faults = Vec::new();

@@ -15,8 +15,10 @@ use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
+use crate::options::replacing::ReplacingArgs;
 use crate::options::selection::SelectionArgs;
 use crate::options::sync::{SyncArg, TokenArg};
+use crate::options::transmission::TransmissionArgs;
 use crate::options::tree::TreeArgs;
 use crate::options::values::{broadcast_help, gossip_help, values_of};
 
@@ -246,17 +248,16 @@ pub struct RoundArgs {
     /// Which files of the input are sent.
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// Accept files in the output: those that arrive again are replaced.
-    #[arg(long)]
-    pub force: bool,
+    /// Options about entries of the output that differ from what is sent.
+    #[command(flatten)]
+    pub replacing: ReplacingArgs,
     /// When arrived files survive a power cut: with their message, which then becomes visible (message);
     /// each when it is complete (file); some time after the round (none) [default: message].
     #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]
     pub sync: Option<SyncArg>,
-    /// Let each PE send at this rate at most, on all its connections together, like 200mbit (kbit, mbit,
-    /// gbit), from 64kbit on.
-    #[arg(long, value_name = "RATE", hide_short_help = true)]
-    pub bwlimit: Option<String>,
+    /// Options about the bytes on all connections.
+    #[command(flatten)]
+    pub transmission: TransmissionArgs,
     /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another
     /// parent, and only what is missing is sent.
     #[arg(long, alias = "retries", value_name = "N", help_heading = "Faults")]

@@ -203,10 +203,11 @@ impl ResumableJob {
     /// Stores the result of a successful run.
     pub fn learn_done(&mut self, outcome: &Outcome) {
         let rounds = &outcome.rounds;
-        self.progress.learn_bytes(&rounds.whole);
+        self.progress.learn_bytes(&rounds.unsent.lengths);
         let nonnull = (0..).map(DeliveryId).zip(&rounds.whole);
         let delivered = nonnull.filter_map(|(it, bytes)| (*bytes > 0).then_some(it));
         let delivered = delivered.chain(rounds.found.iter().copied());
+        self.skipped.extend(&rounds.unsent.messages);
         self.progress.learn_versions(delivered, &rounds.seen);
     }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::tree::Move;
+use flitcast_proto::wire::control::SkippedFiles;
 use flitcast_proto::{DeliveryName, PeId};
 use serde_json::{Value, json};
 
@@ -22,6 +23,8 @@ pub struct RetryReport {
     pub undelivered: Vec<Undelivered>,
     /// The messages that were skipped because they are in the output.
     pub skipped: Vec<DeliveryName>,
+    /// The files of other messages that were not sent because the output has them.
+    pub unchanged: SkippedFiles,
     /// The messages that the last run continued.
     pub continued: Vec<Continued>,
     /// The record, if one was written.
@@ -257,6 +260,12 @@ impl RetryReport {
             let names = deliveries::names(&self.skipped);
             add("skipped", format!("{count} in the output already: {names}"));
         }
+        if self.unchanged.files > 0 {
+            let count = counted(self.unchanged.files, "file", "files");
+            let bytes = Bytes(self.unchanged.file_bytes);
+            let text = format!("{count} ({bytes}) of the messages sent are in the output already");
+            add("unchanged", text);
+        }
         for (_, left) in self.left() {
             add("left out", left);
         }
@@ -324,6 +333,10 @@ impl RetryReport {
         };
         result["continued"] = self.continued.iter().map(continued).collect();
         result["skipped"] = deliveries::values(&self.skipped);
+        result["unchanged"] = json!({
+            "files": self.unchanged.files,
+            "bytes": self.unchanged.file_bytes,
+        });
         result["undelivered"] = self.undelivered.iter().map(undelivered).collect();
         let record = self.record.as_ref();
         result["record"] = json!(record.map(|path| path.display().to_string()));

@@ -59,6 +59,7 @@ pub async fn run(
             RunResult::Done(outcome) => {
                 job.learn_done(outcome);
                 story.continued = job.continued(outcome);
+                story.unchanged = outcome.rounds.unsent.files;
                 if let Some(retry) = story.retries.last_mut() {
                     retry.learn_found(job.names(&outcome.rounds.found));
                 }

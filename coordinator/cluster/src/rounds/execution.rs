@@ -10,6 +10,7 @@ mod inventory;
 mod measure;
 pub mod parallel_trees;
 mod prefixes;
+mod present;
 
 use std::time::Duration;
 
@@ -112,6 +113,7 @@ impl Driver<'_> {
             bytes: self.sent.clone(),
             whole: found.bytes,
             found: found.delivered,
+            unsent: found.unsent,
             seen: self.known.seen.clone(),
             measured,
             costs: known.hosts,

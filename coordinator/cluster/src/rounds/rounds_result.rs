@@ -5,7 +5,7 @@ use std::time::Duration;
 use flitcast_plan::predict::Prediction;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::spans::Span;
-use flitcast_proto::wire::control::Report;
+use flitcast_proto::wire::control::{Report, SkippedFiles};
 use flitcast_proto::{DeliveryId, RoundId};
 
 use crate::job::decisions::Decisions;
@@ -13,6 +13,17 @@ use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
 use crate::job::model::Measurement;
 use crate::rounds::versions::SeenVersions;
+
+/// The messages and files that are not sent because the output has them.
+#[derive(Clone, Debug, Default)]
+pub struct Unsent {
+    /// The lengths of the messages by delivery, with what is not sent.
+    pub lengths: Vec<u64>,
+    /// Deliveries that equal what is at their destinations.
+    pub messages: Vec<DeliveryId>,
+    /// Number and bytes of the files that are left out of other messages.
+    pub files: SkippedFiles,
+}
 
 /// The plan and the measurements of rounds.
 #[derive(Debug)]
@@ -24,6 +35,8 @@ pub struct RoundsResult {
     pub whole: Vec<u64>,
     /// Deliveries that were not sent because they existed with a receipt.
     pub found: Vec<DeliveryId>,
+    /// In an update: what was not sent because the output has it.
+    pub unsent: Unsent,
     /// The versions of messages made of files.
     pub seen: SeenVersions,
     /// The edges and the clocks; the clocks' uncertainty is that after the last round.

@@ -12,7 +12,9 @@ use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::replacing::ReplacingArgs;
 use flitcast_cluster::options::selection::SelectionArgs;
+use flitcast_cluster::options::transmission::TransmissionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
 
@@ -52,8 +54,8 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         output: None,
         selection: SelectionArgs::default(),
         sync: None,
-        bwlimit: None,
-        force: false,
+        transmission: TransmissionArgs::default(),
+        replacing: ReplacingArgs::default(),
         retry: None,
         dry_run: false,
         compares: false,

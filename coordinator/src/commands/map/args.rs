@@ -25,7 +25,9 @@ use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::replacing::ReplacingArgs;
 use flitcast_cluster::options::selection::SelectionArgs;
+use flitcast_cluster::options::transmission::TransmissionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use flitcast_cluster::site::topology::Topology;
@@ -421,8 +423,11 @@ impl MapArgs {
             output: Some(output),
             selection: SelectionArgs::default(),
             sync: None,
-            bwlimit: None,
-            force,
+            transmission: TransmissionArgs::default(),
+            replacing: ReplacingArgs {
+                force,
+                ..ReplacingArgs::default()
+            },
             retry,
             rounds: 1,
             format,

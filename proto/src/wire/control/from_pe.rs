@@ -9,7 +9,7 @@ use crate::wire::{WireError, pb};
 
 messages! {
     FromPe, "a coordinator's message from a PE";
-    whole: Join.0, Register.0, Ready.0, Report.0, Pong.0, Ran.0;
+    whole: Join.0, Register.0, Ready.0, Report.0, Pong.0, Ran.0, FilesSkipped.skipped;
     fields:
         ProbeResult { child, exchanges },
         Prepared {},

@@ -24,15 +24,15 @@ use crate::cost::{Edge, FileCosts, Link};
 use crate::exchange::Exchange;
 use crate::items::Address;
 use crate::ops::{Collective, PeSchedule};
-use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree};
+use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
 pub use counts::{Counts, EdgeCounts};
 pub use pong::{Doing, Pong};
-pub use register::{Join, Ready, Register, Welcome};
+pub use register::{Join, Listings, Ready, Register, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, PlaceResults, Ran, Run};
 pub use timeouts::Timeouts;
-pub use version::{Prefix, Version};
+pub use version::{EntryListing, MessageFiles, Prefix, SkippedFiles, Version};
 
 /// Message from a PE to the coordinator.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +124,11 @@ pub enum FromPe {
         /// be read.
         digests: Vec<Digest>,
     },
+    /// The answer to a [`ToPe::SkipFiles`].
+    FilesSkipped {
+        /// The files left out of each message, in the order of the request.
+        skipped: Vec<SkippedFiles>,
+    },
     /// The answer to a [`ToPe::ReadClock`].
     ClockRead {
         /// The monotonic clock of the PE's host.
@@ -161,6 +166,11 @@ pub enum ToPe {
     CheckPrefixes {
         /// The prefixes.
         prefixes: Vec<Prefix>,
+    },
+    /// Files that all destinations of a message have; the source sends no content for them.
+    SkipFiles {
+        /// The files, by message.
+        present: Vec<MessageFiles>,
     },
     /// The schedule of the rounds.
     Prepare(Prepare),
@@ -365,6 +375,10 @@ pub struct FilePayload {
     pub rules: Vec<String>,
     /// When what arrives is durable.
     pub durability: Durability,
+    /// The comparison by which files are not sent to a destination that has them.
+    pub update: Update,
+    /// Whether flits are compressed where that makes them shorter.
+    pub compress: bool,
 }
 
 impl FilePayload {
@@ -375,6 +389,11 @@ impl FilePayload {
 }
 
 impl Payload {
+    /// Returns whether flits are compressed.
+    pub fn is_compressed(&self) -> bool {
+        matches!(self, Payload::Files(files) if files.compress)
+    }
+
     /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {
         match self {

@@ -1,10 +1,10 @@
 //! The first messages of a PE, and the answer to one that joins, to and from protobuf.
 
 use super::timeouts::Timeouts;
-use super::version::pairs;
+use super::version::{EntryListing, pairs, parse_present};
 use crate::cost::MadeOf;
 use crate::wire::Secret;
-use crate::wire::codec::{record, required};
+use crate::wire::codec::{Wire, record, required};
 use crate::wire::flit::Digest;
 use crate::{DeliveryId, PeId};
 
@@ -61,6 +61,17 @@ pub struct Ready {
     /// Deliveries to this PE of which an earlier run of the job left a prefix, with its length in
     /// bytes.
     pub prefixes: Vec<(DeliveryId, u64)>,
+    /// The listings of an update. Boxed, since most rounds have none.
+    pub update: Box<Listings>,
+}
+
+/// The listings of a PE's messages, and of the entries at its destinations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listings {
+    /// Digests of the listings of this PE's messages, in the order of `message_bytes`.
+    pub sent: Vec<Digest>,
+    /// The entries that messages for this PE replace.
+    pub present: Vec<EntryListing>,
 }
 
 record! {
@@ -78,8 +89,20 @@ record! {
     put ready {
         prefixes: ready.prefixes.iter().map(|(of, _)| of.0).collect(),
         prefix_bytes: ready.prefixes.iter().map(|(_, bytes)| *bytes).collect(),
+        listings: ready.update.sent.put(),
+        present: ready.update.present.iter().map(|it| it.delivery.0).collect(),
+        present_listings: ready.update.present.iter().flat_map(|it| it.digest).collect(),
+        present_counts: ready.update.present.iter().map(|it| it.files.len() as u64).collect(),
+        present_files: ready.update.present.iter().flat_map(|it| &it.files).copied().collect(),
     }
-    parse ready { prefixes: pairs(ready.prefixes, ready.prefix_bytes)? }
+    parse ready {
+        prefixes: pairs(ready.prefixes, ready.prefix_bytes)?,
+        update: Box::new(Listings {
+            sent: Wire::parse(ready.listings)?,
+            present: parse_present(
+                ready.present, ready.present_listings, &ready.present_counts, &ready.present_files,
+            )?,
+        }),    }
 }
 
 /// Request of a PE to join a cluster.

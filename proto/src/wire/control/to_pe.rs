@@ -12,7 +12,7 @@ use crate::cost::{Edge, Link};
 use crate::tree::{MAX_PES, TreeError};
 use crate::wire::codec::{Wire, codes, messages, missing, non_empty, record, required};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, check_length, pb};
-use crate::{DeliveryId, Durability, PeId, Tree, shape};
+use crate::{DeliveryId, Durability, PeId, Tree, Update, shape};
 
 messages! {
     ToPe, "a PE's message from the coordinator",
@@ -21,7 +21,7 @@ messages! {
         ToPe::ListShards { input, output } => check_work(input).and(check_work(output)),
         _ => Ok(()),
     };
-    whole: Welcome.0, Assignment.0, CheckPrefixes.prefixes, Prepare.0, Run.0, PlaceResults.0;
+    whole: Welcome.0, Assignment.0, CheckPrefixes.prefixes, SkipFiles.present, Prepare.0, Run.0, PlaceResults.0;
     fields:
         Refusal { reason },
         ProbeEdge { child, budget_ns },
@@ -135,11 +135,16 @@ impl Wire for Payload {
     }
 }
 
-record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability } }
+record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compress } }
 
 codes! {
     Durability { Message, File, Never },
     code => Err(WireError::malformed(format!("{code} is not a durability")))
+}
+
+codes! {
+    Update { Never, ByTime, ByContent },
+    code => Err(WireError::malformed(format!("{code} is not an update")))
 }
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.

@@ -1,11 +1,11 @@
-//! Versions and prefixes of messages made of files, to and from protobuf.
+//! Versions, prefixes and present files of messages made of files, to and from protobuf.
 
 use bytes::Bytes;
 
-use crate::MessageId;
 use crate::wire::codec::{Wire, record};
 use crate::wire::flit::Digest;
-use crate::wire::{WireError, pb};
+use crate::wire::{MAX_DELIVERIES, WireError, pb};
+use crate::{DeliveryId, MessageId};
 
 /// A version of a message made of files, as its source was measured and its destinations have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,4 +88,130 @@ pub(super) fn pairs<T: Wire>(ids: Vec<T::Pb>, bytes: Vec<u64>) -> Result<Vec<(T,
         return Err(WireError::malformed("not one length for each prefix"));
     }
     Ok(Vec::parse(ids)?.into_iter().zip(bytes).collect())
+}
+
+/// An entry at a destination that a message replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryListing {
+    /// The delivery.
+    pub delivery: DeliveryId,
+    /// Digest of the entry's files and folders without their content, or with it if that is compared.
+    pub digest: Digest,
+    /// A hash of each file that need not be sent again.
+    pub files: Vec<u64>,
+}
+
+/// Parses the entries that messages replace.
+pub(super) fn parse_present(
+    deliveries: Vec<u32>,
+    digests: Bytes,
+    counts: &[u64],
+    files: &[u64],
+) -> Result<Vec<EntryListing>, WireError> {
+    let digests = Vec::<Digest>::parse(digests)?;
+    if digests.len() != deliveries.len() || counts.len() != deliveries.len() {
+        return Err(WireError::malformed("not one listing for each entry"));
+    }
+    let listings = deliveries.into_iter().zip(digests);
+    let listings = listings.zip(groups(counts, files)?);
+    Ok(listings
+        .map(|((delivery, digest), files)| EntryListing {
+            delivery: DeliveryId(delivery),
+            digest,
+            files,
+        })
+        .collect())
+}
+
+/// Divides a list into groups with these numbers of elements.
+fn groups(counts: &[u64], mut all: &[u64]) -> Result<Vec<Vec<u64>>, WireError> {
+    let malformed = || WireError::malformed("not as many files as were counted");
+    let mut groups = Vec::new();
+    for count in counts {
+        let count = usize::try_from(*count).map_err(|_| malformed())?;
+        let (group, rest) = all.split_at_checked(count).ok_or_else(malformed)?;
+        groups.push(group.to_vec());
+        all = rest;
+    }
+    match all.is_empty() {
+        true => Ok(groups),
+        false => Err(malformed()),
+    }
+}
+
+/// Files that all destinations of a message have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageFiles {
+    /// The message.
+    pub message: MessageId,
+    /// The hashes of the files, as in [`EntryListing`].
+    pub files: Vec<u64>,
+}
+
+impl Wire for Vec<MessageFiles> {
+    type Pb = pb::SkipFiles;
+
+    fn put(&self) -> pb::SkipFiles {
+        pb::SkipFiles {
+            messages: self.iter().map(|it| it.message.0).collect(),
+            counts: self.iter().map(|it| it.files.len() as u64).collect(),
+            files: self.iter().flat_map(|it| &it.files).copied().collect(),
+        }
+    }
+
+    fn parse(pb: pb::SkipFiles) -> Result<Vec<MessageFiles>, WireError> {
+        let count = pb.messages.len();
+        if pb.counts.len() != count || count > MAX_DELIVERIES {
+            return Err(WireError::malformed(
+                "not one list of files for each message",
+            ));
+        }
+        let messages = pb.messages.into_iter().map(MessageId);
+        let messages = messages.zip(groups(&pb.counts, &pb.files)?);
+        Ok(messages
+            .map(|(message, files)| MessageFiles { message, files })
+            .collect())
+    }
+}
+
+/// The files of a message that are not sent because its destinations have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkippedFiles {
+    /// The length of the rest of the message in bytes.
+    pub message_bytes: u64,
+    /// The number of files.
+    pub files: u64,
+    /// The length of the files in bytes.
+    pub file_bytes: u64,
+}
+
+impl Wire for Vec<SkippedFiles> {
+    type Pb = pb::FilesSkipped;
+
+    fn put(&self) -> pb::FilesSkipped {
+        pb::FilesSkipped {
+            message_bytes: self.iter().map(|it| it.message_bytes).collect(),
+            files: self.iter().map(|it| it.files).collect(),
+            file_bytes: self.iter().map(|it| it.file_bytes).collect(),
+        }
+    }
+
+    fn parse(pb: pb::FilesSkipped) -> Result<Vec<SkippedFiles>, WireError> {
+        let count = pb.message_bytes.len();
+        if pb.files.len() != count || pb.file_bytes.len() != count {
+            return Err(WireError::malformed("not as many files as messages"));
+        }
+        let skipped = pb
+            .message_bytes
+            .into_iter()
+            .zip(pb.files)
+            .zip(pb.file_bytes);
+        Ok(skipped
+            .map(|((message_bytes, files), file_bytes)| SkippedFiles {
+                message_bytes,
+                files,
+                file_bytes,
+            })
+            .collect())
+    }
 }

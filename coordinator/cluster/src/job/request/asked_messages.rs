@@ -9,7 +9,7 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::{FilePayload, Payload};
-use flitcast_proto::{Durability, PeId, Tree};
+use flitcast_proto::{Durability, PeId, Tree, Update};
 
 use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
@@ -57,6 +57,10 @@ pub struct FilesAt<'a> {
     pub durability: Durability,
     /// Whether existing files in the output are replaced.
     pub replace: bool,
+    /// The comparison by which files are not sent to a destination that has them.
+    pub update: Update,
+    /// Whether flits are compressed where that makes them shorter.
+    pub compress: bool,
     /// Whether the files are on other hosts, and are not checked here.
     pub elsewhere: bool,
     /// Whether each PE has its own folder, without its name.
@@ -100,7 +104,18 @@ impl AskedMessages {
                 args.input.is_some(),
             ),
             ("--sync", args.sync.is_some(), input, args.input.is_some()),
-            ("--force", args.force, output, args.output.is_some()),
+            (
+                "--compress",
+                args.transmission.compress,
+                input,
+                args.input.is_some(),
+            ),
+            (
+                args.replacing.first_option().unwrap_or_default(),
+                args.replacing.replaces(),
+                output,
+                args.output.is_some(),
+            ),
         ] {
             if is_given && !is_there {
                 faults.push(anyhow!("{option} goes with {needs}, which is not there").into());
@@ -205,6 +220,8 @@ impl AskedMessages {
                     parts: files.division.map_or(0, |division| division.parts),
                     rules: files.rules.to_vec(),
                     durability: files.durability,
+                    update: files.update,
+                    compress: files.compress,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

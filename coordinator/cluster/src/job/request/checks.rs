@@ -300,7 +300,7 @@ impl Checks<'_> {
                 let pes = topology.map_or(usize::MAX, |it| it.tree.len());
                 let entries = (self.operation_or_like().collective().is_of_pairs(), pes);
                 let input = args.input.as_deref();
-                let fault = output_fault(output, entries, input, args.force);
+                let fault = output_fault(output, entries, input, args.replacing.replaces());
                 self.faults.extend(fault);
             }
             None => {}
@@ -338,7 +338,9 @@ impl Checks<'_> {
             division: self.asked.division,
             rules: &rules,
             durability,
-            replace: self.asked.round.force,
+            replace: self.asked.round.replacing.replaces(),
+            update: self.asked.round.replacing.comparison(),
+            compress: self.asked.round.transmission.compress,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)
                 && operation.collective().layout().can_be_apart(),

@@ -19,6 +19,7 @@ use crate::files::user_file::PositionedError;
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
+use crate::options::replacing::update_named;
 use crate::options::sync::durability_named;
 use crate::options::timeouts;
 use crate::site::cluster_file::host_list;
@@ -85,6 +86,10 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             })
             .unwrap_or_default(),
         durability: top.find("durable", read_durability).unwrap_or_default(),
+        compress: top.flag("compress"),
+        update: top
+            .find("update", |field| field.parse_keyed(update_named))
+            .unwrap_or_default(),
     };
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
     let delivered = |field: &_| read_delivered(field, operation, some_tree, others);

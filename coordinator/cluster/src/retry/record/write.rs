@@ -11,6 +11,7 @@ use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::names::pacing_name;
 use crate::options::order::MessageOrder;
+use crate::options::replacing::update_name;
 use crate::options::sync::durability_name;
 use crate::options::timeouts;
 use crate::text::deliveries;
@@ -82,6 +83,8 @@ impl Record {
             optional_line("rules", rules, ""),
             optional_line("durable", durable, ""),
             flag("replace", files.replace),
+            flag("compress", files.compress),
+            optional_line("update", update_name(files.update).map(quoted), ""),
             flag("apart", files.apart),
         ];
         [HEAD, &keys.concat(), &self.messages(), &self.tables()].concat()

@@ -23,6 +23,8 @@ pub enum Answer {
     HostMeasured,
     /// The PE has read this many prefixes. Each block is read within this time.
     PrefixesChecked(usize, Duration),
+    /// The PE has compared this many messages with what their destinations have.
+    FilesSkipped(usize, Duration),
     Prepared,
     ClockRead,
 }
@@ -36,6 +38,7 @@ impl Answer {
             Answer::FilesMeasured => (ANSWER, "measuring what files cost"),
             Answer::HostMeasured => (ANSWER, "measuring what processes cost"),
             Answer::PrefixesChecked(_, limit) => (limit, "reading what earlier runs have left"),
+            Answer::FilesSkipped(_, limit) => (limit, "reading the input"),
             Answer::Prepared => (ANSWER, "preparing the rounds"),
             Answer::ClockRead => (ANSWER, "reading its clock"),
         }
@@ -50,8 +53,11 @@ impl Answer {
 
     /// Returns whether each processed file extends the limit.
     fn waits_for_files(self) -> bool {
-        use Answer::{PrefixesChecked, Prepared, Ready};
-        matches!(self, Ready(_) | PrefixesChecked(..) | Prepared)
+        use Answer::{FilesSkipped, PrefixesChecked, Prepared, Ready};
+        matches!(
+            self,
+            Ready(_) | PrefixesChecked(..) | FilesSkipped(..) | Prepared
+        )
     }
 
     fn is(self, word: &FromPe) -> bool {
@@ -64,6 +70,9 @@ impl Answer {
             | (Answer::ClockRead, FromPe::ClockRead { .. }) => true,
             (Answer::PrefixesChecked(count, _), FromPe::PrefixesChecked { digests }) => {
                 digests.len() == count
+            }
+            (Answer::FilesSkipped(count, _), FromPe::FilesSkipped { skipped }) => {
+                skipped.len() == count
             }
             _ => false,
         }

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use flitcast_proto::wire::WireError;
-use flitcast_proto::wire::control::{Assignment, FromPe, Pong, Prefix, Report, ToPe};
+use flitcast_proto::wire::control::{Assignment, FromPe, MessageFiles, Pong};
+use flitcast_proto::wire::control::{Prefix, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
 use super::awaited::{Answer, Awaited};
@@ -73,6 +74,13 @@ impl RoundController {
     pub fn check_prefixes(&mut self, now: Time, pe: PeId, prefixes: Vec<Prefix>) {
         let answer = Answer::PrefixesChecked(prefixes.len(), self.setting.timeouts.disk);
         self.ask(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
+    }
+
+    /// Reports files of messages to their source that all destinations have; the answer is
+    /// [`FromPe::FilesSkipped`].
+    pub fn skip_files(&mut self, now: Time, pe: PeId, present: Vec<MessageFiles>) {
+        let answer = Answer::FilesSkipped(present.len(), self.setting.timeouts.disk);
+        self.ask(now, pe, ToPe::SkipFiles { present }, answer);
     }
 
     /// Prepares all PEs for rounds, and triggers each round as soon as the last one is reported;

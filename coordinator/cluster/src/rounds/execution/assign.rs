@@ -64,9 +64,10 @@ impl Driver<'_> {
                 taken.map_err(|ready| out_of_turn(pe, &FromPe::Ready(*ready)))?;
             }
         }
-        let found = inventory.found();
+        let mut found = inventory.found();
+        self.skip_present(&mut found).await?;
         self.known = DeliverySummary {
-            bytes: found.bytes.clone(),
+            bytes: found.unsent.lengths.clone(),
             found: found.delivered.clone(),
             seen: found.seen.clone(),
             ..DeliverySummary::default()

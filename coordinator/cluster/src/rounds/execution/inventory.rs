@@ -6,10 +6,11 @@ use std::sync::Arc;
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::Collective;
-use flitcast_proto::wire::control::{Ready, Version};
+use flitcast_proto::wire::control::{EntryListing, Ready, Version};
 use flitcast_proto::wire::flit::Digest;
-use flitcast_proto::{DeliveryId, PeId, Tree};
+use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
+use crate::rounds::rounds_result::Unsent;
 use crate::rounds::versions::SeenVersions;
 
 /// The combined reports of all PEs.
@@ -31,6 +32,12 @@ pub struct Found {
     pub prefixes: BTreeMap<DeliveryId, u64>,
     /// The versions of messages made of files, from measurements and from receipts.
     pub seen: SeenVersions,
+    /// In an update: digests of the listings of messages, and the listings of the entries that deliveries
+    /// replace.
+    pub listings: BTreeMap<MessageId, Digest>,
+    pub present: BTreeMap<DeliveryId, EntryListing>,
+    /// The messages and files that are not sent because the output has them.
+    pub unsent: Unsent,
 }
 
 #[derive(Debug)]
@@ -80,7 +87,8 @@ impl Inventory {
     pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Box<Ready>> {
         let prefixes = ready.prefixes.iter().map(|(of, _)| of);
         let standing = ready.standing.iter().chain(prefixes);
-        let mut told = ready.delivered.iter().chain(standing);
+        let present = ready.update.present.iter().map(|it| &it.delivery);
+        let mut told = ready.delivered.iter().chain(standing).chain(present);
         if !told.all(|it| self.collective.delivered(&self.tree, *it).is_some()) {
             return Err(Box::new(ready));
         }
@@ -91,6 +99,7 @@ impl Inventory {
         let are_as_many = |list: usize, of: usize| list == 0 || list == of;
         if !are_as_many(lengths.len(), sent.len())
             || !are_as_many(states.len(), lengths.len())
+            || !are_as_many(ready.update.sent.len(), lengths.len())
             || !are_as_many(ready.delivered_digests.len(), ready.delivered.len())
             || !are_as_many(ready.standing_bytes.len(), ready.standing.len())
             || ready.standing_digests.len() != ready.standing_bytes.len()
@@ -123,6 +132,10 @@ impl Inventory {
                 cold_bytes: made_of.cold_bytes.min(*bytes),
             };
         }
+        let listings = sent.iter().map(|message| message.id).zip(ready.update.sent);
+        found.listings.extend(listings);
+        let present = ready.update.present.into_iter().map(|it| (it.delivery, it));
+        found.present.extend(present);
         let with_digests = ready.delivered.iter().copied().zip(ready.delivered_digests);
         found.seen.digests.extend(with_digests);
         found.delivered.extend(ready.delivered);

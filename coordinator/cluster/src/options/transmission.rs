@@ -1,0 +1,15 @@
+//! Options about the bytes on all connections.
+
+use clap::Args;
+
+/// Options about the bytes on all connections.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TransmissionArgs {
+    /// Let each PE send at this rate at most, on all its connections together, like 200mbit (kbit, mbit,
+    /// gbit), from 64kbit on.
+    #[arg(long, value_name = "RATE", hide_short_help = true)]
+    pub bwlimit: Option<String>,
+    /// Compress flits (LZ4) as long as that makes them shorter by an eighth: for links below 1 Gbit/s.
+    #[arg(long, hide_short_help = true)]
+    pub compress: bool,
+}

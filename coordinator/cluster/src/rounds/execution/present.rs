@@ -1,0 +1,106 @@
+//! The files of messages that their destinations have already, in an update.
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::DeliveryId;
+use flitcast_proto::items::Address;
+use flitcast_proto::wire::control::{FromPe, MessageFiles, SkippedFiles};
+
+use super::driver::{Driver, StopReason};
+use super::inventory::Found;
+use crate::rounds::controller::{ControllerEvent, out_of_turn};
+
+/// Maximum number of hashes of files in one message to a source: half of what a frame can have.
+const MOST_FILES: usize = 2 << 20;
+
+impl Driver<'_> {
+    /// Leaves out the messages that equal what is at their destinations, and of the others the files
+    /// that all destinations of the message have.
+    pub async fn skip_present(&mut self, found: &mut Found) -> Result<(), StopReason> {
+        let collective = self.request.way.operation.collective();
+        let tree = self.request.site.tree.clone();
+        found.unsent.lengths.clone_from(&found.bytes);
+        let mut asked = BTreeMap::new();
+        for message in collective.messages(&tree) {
+            let ends = message.ends(&tree);
+            let deliveries = ends.map(|at| collective.delivery(&tree, message.id, at));
+            let owed: Vec<DeliveryId> = deliveries.filter(|it| found.is_owed(*it)).collect();
+            let owed = found.without_equal(message, owed);
+            let files = found.common_files(&owed);
+            let (all, of) = asked.entry(message.source).or_insert((0, Vec::new()));
+            *all += files.len();
+            if !files.is_empty() && *all <= MOST_FILES {
+                let id = message.id;
+                of.push((owed, MessageFiles { message: id, files }));
+            }
+        }
+        asked.retain(|_, (_, of)| !of.is_empty());
+        for (pe, (_, of)) in &asked {
+            let present = of.iter().map(|(_, files)| files.clone()).collect();
+            self.controller.skip_files(self.now(), *pe, present);
+        }
+        while let Some(answer) = self.next_answer().await? {
+            let ControllerEvent::Answered(pe, FromPe::FilesSkipped { skipped }) = answer else {
+                continue;
+            };
+            for ((owed, _), files) in asked[&pe].1.iter().zip(&skipped) {
+                if files.message_bytes == 0 {
+                    return Err(out_of_turn(pe, &FromPe::FilesSkipped { skipped }).into());
+                }
+                found.skip(owed, files);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    fn is_owed(&self, delivery: DeliveryId) -> bool {
+        self.bytes[delivery.index()] > 0
+    }
+
+    /// Returns these deliveries of a message without those that equal what is at their destinations, which
+    /// are complete.
+    fn without_equal(&mut self, message: Address, owed: Vec<DeliveryId>) -> Vec<DeliveryId> {
+        let Some(listing) = self.listings.get(&message.id) else {
+            return owed;
+        };
+        let is_equal = |it: &DeliveryId| {
+            let present = self.present.get(it);
+            present.is_some_and(|present| present.digest == *listing)
+        };
+        let (equal, rest): (Vec<DeliveryId>, _) = owed.into_iter().partition(is_equal);
+        for delivery in &equal {
+            self.bytes[delivery.index()] = 0;
+        }
+        self.unsent.messages.extend(&equal);
+        self.delivered.extend(equal);
+        self.delivered.sort_unstable();
+        rest
+    }
+
+    /// Returns the hashes of the files that the destinations of all these deliveries have.
+    fn common_files(&mut self, owed: &[DeliveryId]) -> Vec<u64> {
+        let all: Option<Vec<Vec<u64>>> = owed
+            .iter()
+            .map(|it| Some(self.present.remove(it)?.files))
+            .collect();
+        let Some((mut common, others)) = all.and_then(|mut all| Some((all.pop()?, all))) else {
+            return Vec::new();
+        };
+        for mut files in others {
+            files.sort_unstable();
+            common.retain(|file| files.binary_search(file).is_ok());
+        }
+        common
+    }
+
+    /// Stores the files that are left out of a message.
+    fn skip(&mut self, owed: &[DeliveryId], skipped: &SkippedFiles) {
+        for delivery in owed {
+            self.bytes[delivery.index()] = skipped.message_bytes;
+            self.unsent.files.files += skipped.files;
+            self.unsent.files.file_bytes += skipped.file_bytes;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Files that a destination has already and that are not sent again (`--update`).
+//!
+//! A destination lists the entry that a message replaces, and the source lists the message. Equal
+//! listings are equal messages. Otherwise the source gets the hashes of the files that all
+//! destinations of the message have, and sends the entries of these files without their content;
+//! the destinations take them from the entries that are replaced.
+
+use std::hash::Hasher as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use flitcast_proto::Update;
+use flitcast_proto::wire::control::SkippedFiles;
+use flitcast_proto::wire::flit::Digest;
+use rustix::fs::Mode;
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+use super::content::Content;
+use super::entry::{EntryKind, Mtime, Present};
+use super::error::PayloadError;
+use super::outgoing::Outgoing;
+use super::scan::{FoundEntry, Walk};
+use crate::limits::DISK_BLOCK_BYTES;
+
+/// The listing of a message or of an entry at a destination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// A digest of all entries: names, kinds, permissions, times, and sizes or contents.
+    pub digest: Digest,
+    /// Each regular file in the order of the entries.
+    files: Vec<ListedFile>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ListedFile {
+    /// A hash of the path, the size, and the time or the content; `None` for a file that is always sent.
+    key: Option<u64>,
+    how: Present,
+}
+
+impl Listing {
+    /// Lists a message; calls `tell` for each entry and each block that is read.
+    pub fn of(content: &Content, update: Update, tell: &dyn Fn()) -> Result<Self, PayloadError> {
+        Self::list(content, update, false, tell)
+    }
+
+    /// Lists the entry at a destination, dealt from a folder if it `is_dealt`; returns `None` if it is not
+    /// a message, or cannot be read.
+    pub fn at(path: &Path, update: Update, is_dealt: bool, tell: &dyn Fn()) -> Option<Self> {
+        if path.symlink_metadata().ok()?.is_symlink() {
+            return None;
+        }
+        let content = Content::Entry(path.to_owned());
+        Self::list(&content, update, is_dealt, tell).ok()
+    }
+
+    /// Returns the hashes of the first files, `most` at most.
+    pub fn keys(&self, most: usize) -> Vec<u64> {
+        let keys = self.files.iter().filter_map(|file| file.key);
+        keys.take(most).collect()
+    }
+
+    fn list(
+        content: &Content,
+        update: Update,
+        is_dealt: bool,
+        tell: &dyn Fn(),
+    ) -> Result<Self, PayloadError> {
+        let mut walk = Walk::of(content);
+        let (mut hash, mut files) = (XxHash3_128::new(), Vec::new());
+        while let Some(found) = walk.next() {
+            let mut found = found?;
+            if is_dealt && found.entry.is_root() {
+                found.entry.mtime = Mtime::LEAVE;
+            }
+            // Before it is opened: holes are not compared.
+            hash.write(&found.entry.encode());
+            if found.entry.is_file() {
+                let how = match update {
+                    Update::ByContent => {
+                        Present::ByContent(content_digest(&walk, &mut found, tell)?)
+                    }
+                    Update::ByTime | Update::Never => Present::ByTime,
+                };
+                let file = ListedFile {
+                    key: key(&found, how),
+                    how,
+                };
+                match (how, found.part) {
+                    (Present::ByContent(content), _) => hash.write(&content),
+                    // Another part of the file may have the same size.
+                    (Present::ByTime, Some((at, bytes))) => {
+                        hash.write(&at.to_le_bytes());
+                        hash.write(&bytes.to_le_bytes());
+                    }
+                    (Present::ByTime, None) => {}
+                }
+                files.push(file);
+            }
+            tell();
+        }
+        Ok(Self {
+            digest: hash.finish_128().to_be_bytes(),
+            files,
+        })
+    }
+}
+
+/// Returns the hash by which two hosts compare a file; `None` for a file that is always sent: an empty
+/// one, one that its owner cannot read, and a part of a file without a look at its content.
+fn key(found: &FoundEntry, how: Present) -> Option<u64> {
+    let (entry, mut hash) = (&found.entry, XxHash3_64::new());
+    let is_readable = Mode::from_raw_mode(entry.mode).contains(Mode::RUSR);
+    if entry.size() == 0 || !is_readable {
+        return None;
+    }
+    hash.write(entry.path.as_os_str().as_bytes());
+    hash.write(&entry.size().to_le_bytes());
+    match how {
+        Present::ByContent(content) => hash.write(&content),
+        Present::ByTime if found.part.is_some() => return None,
+        Present::ByTime => {
+            hash.write(&entry.mtime.seconds.to_le_bytes());
+            hash.write(&entry.mtime.nanos.to_le_bytes());
+        }
+    }
+    Some(hash.finish())
+}
+
+/// Reads the file that was found last, and returns the digest of its content.
+fn content_digest(
+    walk: &Walk,
+    found: &mut FoundEntry,
+    tell: &dyn Fn(),
+) -> Result<Digest, PayloadError> {
+    let file = walk.open(found)?;
+    let (first, _) = found.part.unwrap_or_default();
+    digest_of(&file, first, found.entry.size(), tell)
+        .map_err(PayloadError::io("read", &found.source))
+}
+
+/// Returns the digest of `bytes` bytes of a file from `first` on.
+pub(super) fn digest_of(
+    file: &std::fs::File,
+    first: u64,
+    bytes: u64,
+    tell: &dyn Fn(),
+) -> std::io::Result<Digest> {
+    let (mut hash, mut block) = (XxHash3_128::new(), vec![0; DISK_BLOCK_BYTES]);
+    let (mut at, end) = (first, first + bytes);
+    while at < end {
+        let most = usize::try_from(end - at).map_or(block.len(), |left| left.min(block.len()));
+        let block = &mut block[..most];
+        file.read_exact_at(block, at)?;
+        hash.write(block);
+        at += most as u64;
+        tell();
+    }
+    Ok(hash.finish_128().to_be_bytes())
+}
+
+impl Outgoing {
+    /// Returns the message without the content of the files that its destinations have; `keys` are their
+    /// hashes. `listing` is that of the message. Fails if the message has changed since it was measured.
+    pub fn without_files(
+        &self,
+        listing: &Listing,
+        mut keys: Vec<u64>,
+        tell: &dyn Fn(),
+    ) -> Result<(Outgoing, SkippedFiles), PayloadError> {
+        keys.sort_unstable();
+        let (mut skipped, mut present) = (SkippedFiles::default(), Vec::new());
+        let (mut files, mut walk) = (listing.files.iter(), self.walk());
+        while let Some(found) = walk.next() {
+            let mut found = found?;
+            self.check(present.len(), &found)?;
+            if let EntryKind::File { size, .. } = found.entry.kind {
+                let is_there = |key: &u64| keys.binary_search(key).is_ok();
+                let file = files
+                    .next()
+                    .filter(|file| file.key.is_some_and(|key| is_there(&key)));
+                found.entry.present = file.map(|file| file.how);
+                match file {
+                    Some(_) => {
+                        skipped.files += 1;
+                        skipped.file_bytes += size;
+                    }
+                    None if !found.is_plain => drop(walk.open(&mut found)?),
+                    None => {}
+                }
+            }
+            let bytes = found.entry.message_bytes();
+            let bytes = bytes.and_then(|bytes| bytes.checked_add(skipped.message_bytes));
+            skipped.message_bytes = bytes.ok_or(PayloadError::TooLong(found.source))?;
+            present.push(found.entry.present);
+            tell();
+        }
+        let mut message = self.clone();
+        message.measured.bytes = skipped.message_bytes;
+        message.present = present.into();
+        Ok((message, skipped))
+    }
+}

@@ -1,0 +1,135 @@
+//! Compression of flits on the way: `--compress`.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same_below, fill, record, wait_for_partial};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::scrape::{address, scrape};
+use flitcast_tests::{Folder, refused, resume, scratch};
+
+/// Fills a folder with a file of text, one that cannot be compressed, one of zeros and a short one.
+fn fill_folder(folder: &Path) {
+    fill(&folder.join("random"), 200_000);
+    fill(&folder.join("short"), 100);
+    let text: String = (0..30_000)
+        .map(|line| format!("{line}: a line\n"))
+        .collect();
+    fs::write(folder.join("text"), text).expect("it is written");
+    fs::write(folder.join("zeros"), [0; 100_000]).expect("it is written");
+}
+
+#[test]
+fn files_arrive_whatever_is_compressed() {
+    for (line, entries) in [
+        (
+            "scatter --tree path:3",
+            &[("p1", &["p1"][..]), ("p2", &["p2"])][..],
+        ),
+        ("scatter --tree path:3 --flit-size 1MiB", &[("p2", &["p2"])]),
+        (
+            "scatter --tree path:3 --flit-size 2000B",
+            &[("p2", &["p2"])],
+        ),
+        (
+            "scatter --tree star:3 --ports multi",
+            &[("p1", &["p1"]), ("p2", &["p2"])],
+        ),
+        (
+            "scatter --tree path:3 --link rate=200mbit",
+            &[("p2", &["p2"])],
+        ),
+        (
+            "gather --tree path:3 --bwlimit 200mbit",
+            &[("p1", &["p1"]), ("p2", &["p2"])],
+        ),
+        (
+            "gather --tree star:3 --pacing turns",
+            &[("p1", &["p1"]), ("p2", &["p2"])],
+        ),
+        ("broadcast --tree kary:2:4", &[("", &["p1", "p2", "p3"])]),
+        (
+            "gossip --network complete:2",
+            &[("p0", &["p1/p0"]), ("p1", &["p0/p1"])],
+        ),
+        (
+            "exchange --network ring:3",
+            &[("p0/p1", &["p1/p0"]), ("p2/p0", &["p0/p2"])],
+        ),
+    ] {
+        let dir = scratch();
+        let (input, output) = (dir.join("in"), dir.join("out"));
+        for (entry, _) in entries {
+            fill_folder(&input.join(entry));
+        }
+        dir.run(&format!("{line} --compress --input @/in --output @/out"))
+            .ok();
+        for (entry, copies) in entries {
+            for copy in *copies {
+                assert_same_below(&input.join(entry), &output.join(copy));
+            }
+        }
+    }
+}
+
+/// Returns the mean length in bytes of the frames of flits from P0 to P1 and from P1 to P2.
+fn frame_bytes(dir: &Folder, more: &str) -> [f64; 2] {
+    let files = "--input @/in --output @/out --rounds 100000 --metrics 127.0.0.1:0";
+    let mut running = dir.start(&format!("scatter --tree path:3 --sync none {files} {more}"));
+    let at = address(&mut running);
+    let lengths = eventually("flits have crossed both edges", || {
+        let page = scrape(at)?;
+        let of = |pe: u32, what| {
+            let edge = format!("{{pe=\"P{pe}\",peer=\"P{}\"}}", pe + 1);
+            page.get(&format!("flitcast_edge_sent_{what}_total{edge}"))
+        };
+        let length = |pe| Some((of(pe, "bytes")?, of(pe, "flits")?));
+        let lengths = [length(0)?, length(1)?];
+        let has_begun = lengths.iter().all(|(_, flits)| *flits > 50.0);
+        has_begun.then_some(lengths.map(|(bytes, flits)| bytes / flits))
+    });
+    running.interrupt();
+    lengths
+}
+
+/// The counters of an edge have what crosses it.
+#[test]
+fn fewer_bytes_cross_an_edge() {
+    let dir = scratch();
+    let text: String = (0..100_000)
+        .map(|line| format!("{line}: a line\n"))
+        .collect();
+    fs::create_dir_all(dir.join("in")).expect("it is created");
+    fs::write(dir.join("in/p2"), text).expect("it is written");
+    for bytes in frame_bytes(&dir, "") {
+        assert!(bytes > 60_000.0, "{bytes} bytes");
+    }
+    for bytes in frame_bytes(&dir, "--force --compress") {
+        assert!((500.0..30_000.0).contains(&bytes), "{bytes} bytes");
+    }
+    fill(&dir.join("in/p2"), 2 << 20);
+    for bytes in frame_bytes(&dir, "--force --compress") {
+        assert!((60_000.0..66_000.0).contains(&bytes), "{bytes} bytes");
+    }
+}
+
+/// The record of a failed round has the option.
+#[test]
+fn a_resumed_round_compresses() {
+    let dir = scratch();
+    fill(&dir.join("in/p1"), 1 << 20);
+    let line = "scatter --tree path:2 --bwlimit 8mbit --compress --input @/in --output @/out";
+    let running = dir.start(line);
+    wait_for_partial(&dir.join("out"));
+    running.interrupt();
+    let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
+    assert!(text.contains("\ncompress = true\n"), "{text}");
+    resume(&record(&dir.join("out")), "").ok();
+    assert_same_below(&dir.join("in"), &dir.join("out"));
+}
+
+#[test]
+fn only_files_are_compressed() {
+    let cause = "--compress goes with --input, which is not there";
+    refused("scatter --tree star:2 --size 1 --compress", &[cause]);
+}

@@ -53,8 +53,11 @@ fn updated(dir: &Folder, line: &str, more: &str) -> Report {
     dir.run(&format!("{line} {files} {more}")).ok().report()
 }
 
-/// The operations, each with the entries of its input, and the folders of the output that each is copied to.
-const OPERATIONS: [(&str, &[(&str, &[&str])]); 5] = [
+/// An entry of an input, and the entries of the output that it is copied to.
+type Copied<'a> = (&'a str, &'a [&'a str]);
+
+/// The operations, each with the entries of its input.
+const OPERATIONS: [(&str, &[Copied]); 5] = [
     ("scatter --tree path:3", &[("p1", &["p1"]), ("p2", &["p2"])]),
     ("gather --tree star:3", &[("p1", &["p1"]), ("p2", &["p2"])]),
     ("broadcast --tree star:3", &[("", &["p1", "p2"])]),

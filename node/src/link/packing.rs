@@ -3,7 +3,7 @@
 //! A flit that does not become shorter by an eighth is sent as it is, and so are the next ones: first
 //! one, then twice as many each time. So data that cannot be compressed costs little.
 
-use flitcast_proto::wire::{lz4, packed};
+use flitcast_proto::wire::packed;
 
 /// Least length of a flit that is compressed: a shorter one saves no packet.
 const LEAST_BYTES: usize = 1024;
@@ -15,7 +15,6 @@ const MOST_SKIPPED: u32 = 63;
 /// The state of a link's compression, in both directions.
 #[derive(Debug, Default)]
 pub(super) struct FlitPacking {
-    compressor: lz4::Compressor,
     plain: Vec<u8>,
     /// Number of flits that are sent as they are before the next sample, and after the next failure.
     skipped: u32,
@@ -40,14 +39,12 @@ impl FlitPacking {
         pieces
             .iter()
             .for_each(|piece| self.plain.extend_from_slice(piece));
-        let mut block = Vec::with_capacity(bytes);
-        let most = bytes - bytes / SAVED_PART;
-        if !self.compressor.compress(&self.plain, most, &mut block) {
-            self.skips_next = (2 * self.skips_next + 1).min(MOST_SKIPPED);
-            self.skipped = self.skips_next;
-            return None;
-        }
-        self.skips_next = 0;
-        Some(packed::encoded(bytes, block))
+        let packed = packed::pack(&self.plain, bytes - bytes / SAVED_PART);
+        self.skips_next = match packed {
+            Some(_) => 0,
+            None => (2 * self.skips_next + 1).min(MOST_SKIPPED),
+        };
+        self.skipped = self.skips_next;
+        packed
     }
 }

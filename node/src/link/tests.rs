@@ -158,10 +158,10 @@ async fn a_frame_that_would_be_too_long_is_refused() {
         link.compress();
         let (prefix, payload) = flit_of(flit_bytes, false);
         let body = [&prefix[LENGTH_BYTES..], &payload].concat();
-        let mut block = Vec::new();
-        let mut compressor = flitcast_proto::wire::lz4::Compressor::default();
-        assert!(compressor.compress(&body, 1 << 20, &mut block));
-        let packed = packed::encoded(declares.unwrap_or(body.len()), block);
+        let packed = match declares {
+            Some(declares) => packed::encoded(declares, lz4_flex::block::compress(&body)),
+            None => packed::pack(&body, 1 << 20).unwrap(),
+        };
         let frame = [&(packed.len() as u32).to_be_bytes()[..], &packed].concat();
         let sealed = FrameSealer::default().sealed(&frame);
         sender.write_all(&sealed).await.unwrap();

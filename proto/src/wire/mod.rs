@@ -12,7 +12,6 @@ pub mod flit;
 #[allow(missing_docs, clippy::all)]
 #[rustfmt::skip]
 mod generated;
-pub mod lz4;
 pub mod packed;
 pub mod reader;
 pub mod seal;

@@ -4,11 +4,12 @@
 //! frame is not accepted if it has more bytes than a flit of the edge can have.
 
 use bytes::Bytes;
+use lz4_flex::block;
 use prost::Message as _;
 use prost::encoding::WireType;
 
 use super::flit::is_flit;
-use super::{WireError, lz4, pb};
+use super::{WireError, pb};
 
 /// Field number of `proto/flitcast.proto`.
 const FRAME_PACKED: u8 = 11;
@@ -17,6 +18,13 @@ const FRAME_PACKED: u8 = 11;
 #[inline]
 pub fn is_packed(body: &[u8]) -> bool {
     body.first() == Some(&(FRAME_PACKED << 3 | WireType::LengthDelimited as u8))
+}
+
+/// Compresses the body of a flit's frame; returns `None` if the result would have more than `most` bytes,
+/// without those of the frame.
+pub fn pack(plain: &[u8], most: usize) -> Option<Vec<u8>> {
+    let block = block::compress(plain);
+    (block.len() <= most).then(|| encoded(plain.len(), block))
 }
 
 /// Returns the body of the frame with the block of `plain_bytes` bytes.
@@ -50,9 +58,9 @@ pub fn unpack(body: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), WireEr
         });
     }
     out.resize(plain_bytes, 0);
-    match lz4::decompress(&packed.block, out) == Some(plain_bytes) && is_flit(out) {
-        true => Ok(()),
-        false => Err(malformed()),
+    match block::decompress_into(&packed.block, out) {
+        Ok(bytes) if bytes == plain_bytes && is_flit(out) => Ok(()),
+        _ => Err(malformed()),
     }
 }
 
@@ -70,9 +78,7 @@ mod tests {
     }
 
     fn packed(plain: &[u8], plain_bytes: usize) -> Vec<u8> {
-        let mut block = Vec::new();
-        assert!(lz4::Compressor::default().compress(plain, 1 << 20, &mut block));
-        encoded(plain_bytes, block)
+        encoded(plain_bytes, block::compress(plain))
     }
 
     #[test]
@@ -84,6 +90,14 @@ mod tests {
         let mut out = vec![9; 10];
         unpack(&body, plain.len(), &mut out).unwrap();
         assert_eq!(out, plain);
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_not_compressed() {
+        let mut seeds = crate::seeded::SplitMix64::new(7);
+        let plain: Vec<u8> = (0..60_000).map(|_| seeds.below(256) as u8).collect();
+        assert_eq!(pack(&plain, plain.len() / 8 * 7), None);
+        assert!(pack(&[0; 60_000], 300).is_some());
     }
 
     /// A block of a few bytes can declare, or have, a million times as many.

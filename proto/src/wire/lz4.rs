@@ -42,7 +42,7 @@ impl Compressor {
         while at + LAST_MATCH < plain.len() {
             let word = word_at(plain, at);
             let hash = (word.wrapping_mul(2_654_435_761) >> (32 - TABLE_BITS)) as usize;
-            // A place behind the present one is none.
+            // At the first byte, the zero of an unused entry is the byte itself.
             let before = self.table[hash] as usize;
             self.table[hash] = at as u32;
             if before >= at || at - before > MAX_DISTANCE || word_at(plain, before) != word {

@@ -19,6 +19,7 @@ pub mod every;
 #[cfg(test)]
 mod excluded;
 pub mod files;
+pub mod flood;
 pub mod folder;
 pub mod fuzz;
 pub mod impostor;

@@ -297,7 +297,10 @@ fn whole_round(request: &Request, outcome: &Outcome) -> String {
             let (min, max) = (Nanos(took.min), Nanos(took.max));
             out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
         }
-        if took.median > 0 {
+        let payload = &request.messages.payload;
+        if matches!(payload, Payload::Files(files) if files.compress) {
+            out.push_str("; the prediction is for flits that are not compressed");
+        } else if took.median > 0 {
             let error = error_pct(round.predicted_ns, took.median);
             out.push_str(&match error.abs().round() {
                 0.0 => "; the prediction is right within 1 %".to_owned(),

@@ -30,6 +30,7 @@ const ALLOWED: &str = "
     coordinator/cluster/src/rounds/run.rs | when a command ended, for `flitcast status`
     coordinator/src/commands/map/joblog.rs | when a command began, as `--joblog` notes it
     coordinator/src/commands/map/queue.rs | when a command began, for the same
+    node/src/dates.rs | dates as texts
     node/src/health.rs | how old a file is: after a jump forwards it is old until it is written again, 1 s later
     node/src/security.rs | whether a certificate is good today
     node/src/security/peer_verifier.rs | whether an authority has ended today

@@ -11,6 +11,7 @@ command's median over all orders: what is outside is scatter that no prediction 
 import argparse
 import csv
 import json
+import math
 import os
 import random
 import shutil
@@ -21,6 +22,8 @@ import tempfile
 from pathlib import Path
 
 WITHIN = 25.0
+# Threads that spin; any other load is their number.
+THREADS = {"quiet": 0, "busy": 1}
 SHARDS = Path("deploy/sample/shards").resolve()
 MAP = "find . -type f -exec cat {} + | wc -w"
 
@@ -111,6 +114,8 @@ def table(rows, names):
         text = f"{middle[0]:8.2f} {middle[1]:8.2f} ({least:.2f} to {most:.2f})"
         print(f"{name:16} {text:34} " + " ".join(f"{error:+.0f}" for error in errors))
     tenth = len(rows) / 10
+    factors = [abs(math.log(row["whole"][0] / row["whole"][1])) for row in rows]
+    print(f"off by a factor of {math.exp(statistics.mean(factors)):.2f} in the geometric mean")
     print(f"within {WITHIN:.0f} %: {good / tenth:.1f} of ten; steady: {steady / tenth:.1f} of ten\n")
 
 
@@ -139,7 +144,7 @@ def main():
                     cache = tempfile.mkdtemp(dir=folder)
                     environment = os.environ | {"XDG_CACHE_HOME": cache}
                     spins = [sys.executable, "-c", "while True: pass"]
-                    busy = subprocess.Popen(spins) if load == "busy" else None
+                    busy = [subprocess.Popen(spins) for _ in range(int(THREADS.get(load, load)))]
                     try:
                         for place, name in enumerate(names):
                             found = command(flitcast, SETS[chosen][name], inputs, folder, environment)
@@ -147,9 +152,9 @@ def main():
                             parts = [(part, both) for part, both in found.items() if both[1] > 0]
                             kept += [(load, chosen, order, place, name, part, *both) for part, both in parts]
                     finally:
-                        if busy:
-                            busy.kill()
-                            busy.wait()
+                        for thread in busy:
+                            thread.kill()
+                            thread.wait()
                 print(f"{load}, set {chosen}")
                 table(rows, SETS[chosen])
                 if asked.phases:

@@ -8,7 +8,7 @@ use time::format_description::well_known::Rfc3339;
 /// Returns the text of a point in time, to the second (RFC 3339).
 pub fn text(time: SystemTime) -> String {
     let time = OffsetDateTime::from(time).truncate_to_second();
-    // Years with more than four digits have no such text.
+    // Only years from 0 to 9999 have such a text.
     time.format(&Rfc3339).unwrap_or_else(|_| time.to_string())
 }
 

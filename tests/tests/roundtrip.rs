@@ -1,5 +1,5 @@
-//! Scatters followed by gathers with real processes, which must restore the messages: shapes
-//! of trees of 1 to 16 PEs, every algorithm, and messages of nothing, a byte, about one flit, and
+//! Scatters followed by gathers with real processes, which must restore the messages: every shape
+//! of tree of 1 to 16 PEs, every algorithm, and messages of nothing, a byte, about one flit, and
 //! megabytes.
 
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::path::Path;
 use flitcast_tests::files::{Tree, assert_same, assert_same_below, fill, snapshot};
 use flitcast_tests::{Report, reported, scratch};
 
-const SIZES: [usize; 5] = [1, 2, 3, 8, 16];
+const SIZES: [usize; 6] = [1, 2, 3, 5, 8, 16];
 const KIB: usize = 1024;
 
 /// Small flits and the default ones alternate.
 fn flit_bytes(pes: usize) -> usize {
     match pes {
-        2 | 16 => 4 * KIB,
+        2 | 5 | 16 => 4 * KIB,
         _ => 64 * KIB,
     }
 }
@@ -163,6 +163,16 @@ fn a_binary_tree() {
 }
 
 #[test]
+fn a_ternary_tree() {
+    shape(|pes| format!("kary:3:{pes}"), small);
+}
+
+#[test]
+fn a_binomial_tree() {
+    shape(|pes| format!("binomial:{pes}"), small);
+}
+
+#[test]
 fn a_random_tree() {
     shape(|pes| format!("random:{pes}:7"), small);
 }
@@ -182,6 +192,20 @@ fn a_tree_given_by_its_parents() {
     let name = |pes: usize| match pes {
         1 => "path:1".to_owned(),
         _ => format!("parents:{}", joined(&two_arms(pes))),
+    };
+    shape(name, small);
+}
+
+#[test]
+fn a_tree_in_a_file() {
+    let dir = scratch();
+    let name = |pes: usize| {
+        let mut text = "[[pe]]\nid = 0\n".to_owned();
+        for (id, parent) in (1..).zip(two_arms(pes)) {
+            text.push_str(&format!("[[pe]]\nid = {id}\nparent = {parent}\n"));
+        }
+        let path = dir.put(&format!("tree-of-{pes}.toml"), text);
+        format!("file:{}", path.display())
     };
     shape(name, small);
 }

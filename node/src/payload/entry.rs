@@ -188,7 +188,7 @@ impl Entry {
         if entry.present.is_some() && has_extents {
             return Err(malformed(
                 &entry.path,
-                "a present entry that is no whole file",
+                "a present entry that is not a whole file",
             ));
         }
         if entry.mtime.nanos >= 1_000_000_000 {

@@ -7,7 +7,7 @@ use flitcast_tests::processes::{Process, descriptors, eventually, listener_of, u
 use flitcast_tests::run::said;
 use flitcast_tests::{run, scratch, start};
 
-use crate::{alone, median_of_three, slack, timed, words};
+use crate::{alone, median_of_five, slack, timed, words};
 
 const STRANGERS: u64 = 10_000;
 
@@ -67,7 +67,7 @@ fn row_19_a_round_beside_a_flood() {
     let median = |finished: flitcast_tests::Finished| {
         finished.ok().report().float("/round/measured_us/median")
     };
-    let ratio = median_of_three(|| {
+    let ratio = median_of_five(|| {
         let calm = median(run(words(line)));
         let mut running = start(words(line));
         running.wait_for(&["triggered"]);

@@ -106,11 +106,11 @@ fn slack() -> f64 {
     }
 }
 
-/// Returns the median of three measurements.
-fn median_of_three(measure: impl FnMut() -> f64) -> f64 {
-    let mut three: Vec<f64> = std::iter::repeat_with(measure).take(3).collect();
-    three.sort_by(f64::total_cmp);
-    three[1]
+/// Returns the median of five measurements.
+fn median_of_five(measure: impl FnMut() -> f64) -> f64 {
+    let mut five: Vec<f64> = std::iter::repeat_with(measure).take(5).collect();
+    five.sort_by(f64::total_cmp);
+    five[2]
 }
 
 /// Prints a line of the table.

@@ -11,7 +11,7 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::{processor_time, until};
 use flitcast_tests::scrape::{address, scrape};
 
-use crate::{alone, median_of_three, slack};
+use crate::{alone, median_of_five, slack};
 
 /// A client that repeats its request after each answer.
 struct Scraper {
@@ -75,7 +75,7 @@ fn row_19_a_round_beside_scrapers() {
         scraper.end();
     }
     let mut pace: f64 = 0.0;
-    let ratio = median_of_three(|| {
+    let ratio = median_of_five(|| {
         let calm = round();
         let began = Instant::now();
         let scrapers: Vec<Scraper> = at.iter().chain(&at).map(|&at| Scraper::at(at)).collect();

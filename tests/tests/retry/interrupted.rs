@@ -228,8 +228,18 @@ fn a_resume_is_interrupted_and_resumed() {
     }
 }
 
-/// Users without knowledge of the record repeat the command. A killed coordinator can write nothing, but
-/// the record was written before the round, and receipts contain the rest.
+/// A killed coordinator can write nothing, but the record was written before the round, and
+/// receipts contain the rest.
+#[test]
+fn what_a_killed_coordinator_leaves_is_resumed() {
+    for case in &CASES {
+        let place = Place::new(case);
+        place.cut().kill();
+        is_resumed(&place);
+    }
+}
+
+/// Users without knowledge of the record repeat the command.
 #[test]
 fn the_same_command_goes_on_and_says_so() {
     for (at, case) in CASES.iter().enumerate() {

@@ -9,8 +9,8 @@ use crate::cost::Host;
 /// 1 to 4 ms.
 pub(super) const SLICE_NS: u64 = 3_000_000;
 
-/// Time on a core, more than it slept, up to which a thread of the round gets one from another program as
-/// soon as it wakes: the scheduler owes it as much.
+/// A thread of the round that has run less than this beyond the time that it slept gets a core from another
+/// program as soon as it wakes: the scheduler owes it that time.
 const CREDIT_NS: u64 = SLICE_NS / 2;
 
 /// A thread that needs a core: a PE by its index, followed by the threads that read or write files.
@@ -118,7 +118,7 @@ impl Cores {
     }
 
     /// Takes the core of another program for a thread, at once or only if its time slice is over; returns
-    /// whether there was one. It gets its next slice when each thread with work may have had one.
+    /// whether there was one. The program gets its next slice when each thread with work may have had one.
     fn displaces_other(&mut self, now: u64, at_once: bool) -> bool {
         let yields = |other: &Other| other.yields_at().is_some_and(|at| at_once || at <= now);
         let Some(place) = self.others.iter().position(yields) else {

@@ -102,7 +102,8 @@ record! {
             present: parse_present(
                 ready.present, ready.present_listings, &ready.present_counts, &ready.present_files,
             )?,
-        }),    }
+        }),
+    }
 }
 
 /// Request of a PE to join a cluster.

@@ -14,12 +14,15 @@ use crate::rounds::controller::{ControllerEvent, out_of_turn};
 const MOST_FILES: usize = 2 << 20;
 
 impl Driver<'_> {
-    /// Leaves out the messages that equal what is at their destinations, and of the others the files
-    /// that all destinations of the message have.
+    /// In an update, leaves out the messages that equal what is at their destinations, and of the others
+    /// the files that all destinations of the message have.
     pub async fn skip_present(&mut self, found: &mut Found) -> Result<(), StopReason> {
         let collective = self.request.way.operation.collective();
         let tree = self.request.site.tree.clone();
         found.unsent.lengths.clone_from(&found.bytes);
+        if found.listings.is_empty() {
+            return Ok(());
+        }
         let mut asked = BTreeMap::new();
         for message in collective.messages(&tree) {
             let ends = message.ends(&tree);

@@ -21,6 +21,7 @@ cat >"$work/sshd_config" <<END
 HostKey $work/host
 AuthorizedKeysFile $work/user.pub
 StrictModes no
+Subsystem sftp internal-sftp
 UsePAM no
 PidFile none
 END

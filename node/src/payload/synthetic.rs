@@ -14,23 +14,34 @@ const PERIOD: usize = 65_537;
 /// Distance in the pattern between the starts of two consecutive messages, in bytes.
 const STRIDE: u64 = 7_919;
 
-/// Returns the pattern, continued past its period by one flit, so that any flit of any message is
-/// one slice of it.
-fn pattern() -> &'static [u8] {
-    static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
-    PATTERN.get_or_init(|| {
-        let mut random = SplitMix64::new(0x666c_6974_6361_7374);
-        let longest = PERIOD + MAX_FLIT_BYTES as usize;
-        let mut bytes = Vec::with_capacity(longest);
-        while bytes.len() < PERIOD {
-            bytes.extend_from_slice(&random.next_u64().to_le_bytes());
-        }
-        bytes.truncate(PERIOD);
-        while bytes.len() < longest {
-            bytes.extend_from_within(..PERIOD.min(longest - bytes.len()));
-        }
-        bytes
-    })
+/// Length of the flits that are slices of the shortest pattern in bytes.
+const SHORT_FLIT_BYTES: usize = 64 * 1024;
+
+/// Number of doublings from the shortest pattern to the one of the longest flits.
+const DOUBLINGS: usize = (MAX_FLIT_BYTES as usize / SHORT_FLIT_BYTES).ilog2() as usize;
+
+/// Returns the pattern, continued past its period by a flit of `flit_bytes` or more, so that any flit
+/// of any message is one slice of it.
+fn pattern(flit_bytes: usize) -> &'static [u8] {
+    static PATTERNS: [OnceLock<Vec<u8>>; DOUBLINGS + 1] =
+        [const { OnceLock::new() }; DOUBLINGS + 1];
+    let times = flit_bytes.div_ceil(SHORT_FLIT_BYTES).max(1);
+    let doublings = times.next_power_of_two().ilog2() as usize;
+    PATTERNS[doublings].get_or_init(|| generated(SHORT_FLIT_BYTES << doublings))
+}
+
+fn generated(flit_bytes: usize) -> Vec<u8> {
+    let mut random = SplitMix64::new(0x666c_6974_6361_7374);
+    let longest = PERIOD + flit_bytes;
+    let mut bytes = Vec::with_capacity(longest);
+    while bytes.len() < PERIOD {
+        bytes.extend_from_slice(&random.next_u64().to_le_bytes());
+    }
+    bytes.truncate(PERIOD);
+    while bytes.len() < longest {
+        bytes.extend_from_within(..PERIOD.min(longest - bytes.len()));
+    }
+    bytes
 }
 
 /// The rest of a message, and the bytes returned last.
@@ -41,9 +52,9 @@ pub struct Synthetic {
 }
 
 impl Synthetic {
-    /// Generates the pattern, so that no round has to.
+    /// Generates the pattern of all but long flits, so that no round has to.
     pub fn warm_up() {
-        pattern();
+        pattern(SHORT_FLIT_BYTES);
     }
 
     /// Returns the message with this id.
@@ -56,7 +67,7 @@ impl Synthetic {
 
     /// Returns the next `len` bytes of the message, at most one flit.
     pub fn next(&mut self, len: usize) -> &'static [u8] {
-        self.last = &pattern()[self.at..self.at + len];
+        self.last = &pattern(len)[self.at..self.at + len];
         self.at = (self.at + len) % PERIOD;
         self.last
     }

@@ -199,13 +199,20 @@ pub fn fill(path: &Path, bytes: usize) {
     let mut state = seed.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let content = (0..bytes).map(|_| {
+    // A prime, so that pieces that are misplaced by whole flits or blocks never have the expected bytes.
+    const PERIOD: usize = 65_537;
+    let pattern = (0..PERIOD.min(bytes)).map(|_| {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     });
-    fs::write(path, content.collect::<Vec<u8>>()).expect("a scratch directory can be written to");
+    let pattern: Vec<u8> = pattern.collect();
+    let mut content = Vec::with_capacity(bytes);
+    while content.len() < bytes {
+        content.extend_from_slice(&pattern[..PERIOD.min(bytes - content.len())]);
+    }
+    fs::write(path, content).expect("a scratch directory can be written to");
 }
 
 /// Creates nested directories below a root, and a file with this content in the innermost. The path

@@ -14,6 +14,10 @@ pub const MARK_VARIABLE: &str = "FLITCAST_TEST_RUN";
 /// Time within which a process or file must appear or disappear.
 const SOON: Duration = Duration::from_secs(30);
 
+/// Pause between two looks at what is waited for. Without one, the tests that wait would take the
+/// processors from the programs that they wait for.
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
 /// A process of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -182,7 +186,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < deadline, "not within {SOON:?}: {what}");
-        std::thread::yield_now();
+        std::thread::sleep(BETWEEN_LOOKS);
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::cache;
-use crate::processes::{MARK_VARIABLE, Process, marked, process_of, until};
+use crate::processes::{BETWEEN_LOOKS, MARK_VARIABLE, Process, marked, process_of, until};
 use crate::{Report, flitcast};
 
 /// Time limit: many times the longest run.
@@ -242,7 +242,7 @@ impl Running {
                     self.command
                 ),
             }
-            thread::yield_now();
+            thread::sleep(BETWEEN_LOOKS);
         };
         let stdout = self.stdout.take().expect("taken once");
         Finished {

@@ -14,7 +14,7 @@ pub const MAX_PES: usize = 2048;
 const ALONE: &str = "one PE cannot gossip; use at least 2";
 
 /// A network to gossip on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GossipNetwork {
     /// Lines of PEs along each axis.
     Grid(Grid),

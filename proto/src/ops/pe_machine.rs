@@ -86,12 +86,6 @@ impl PeMachine {
         }
     }
 
-    /// Returns whether the PE has a port for each neighbour and uses all at the same time.
-    #[inline]
-    pub fn has_all_ports(&self) -> bool {
-        self.all_ports
-    }
-
     /// Returns the id of this PE.
     #[inline]
     pub fn id(&self) -> PeId {

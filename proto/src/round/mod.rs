@@ -140,11 +140,6 @@ impl<O: Observer> Round<O> {
         self.shared().id
     }
 
-    /// Returns the id of the PE.
-    pub fn pe(&self) -> PeId {
-        self.shared().pe.id()
-    }
-
     /// Starts the round: at P0 now, or, if all PEs are triggered, at the given time.
     pub fn handle_trigger(&mut self, at: Time) {
         let shared = self.shared_mut();

@@ -2,6 +2,7 @@
 //! the same names in both forms; everything else implements [`Wire`] by hand.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -264,6 +265,14 @@ pub(super) fn required<T: Wire>(pb: Option<T::Pb>, what: &str) -> Result<T, Wire
     T::parse(pb.ok_or_else(|| missing(what))?)
 }
 
+/// Refuses a value that does not hold, for this reason.
+pub(super) fn ensure(holds: bool, fault: impl fmt::Display) -> Result<(), WireError> {
+    match holds {
+        true => Ok(()),
+        false => Err(WireError::malformed(fault)),
+    }
+}
+
 pub(super) fn missing(what: &str) -> WireError {
     WireError::malformed(format!("{what} is missing"))
 }
@@ -277,9 +286,6 @@ record! {
     Link = Link { latency_ns, ns_per_byte, burst_bytes, setup_ns },
     |link: &Link| {
         let numbers = [link.latency_ns, link.setup_ns, link.ns_per_byte, link.burst_bytes];
-        match numbers.iter().all(|x| x.is_finite() && *x >= 0.0) {
-            true => Ok(()),
-            false => Err(WireError::malformed("a link with nonsense numbers")),
-        }
+        ensure(numbers.iter().all(|x| x.is_finite() && *x >= 0.0), "a link with nonsense numbers")
     }
 }

@@ -8,7 +8,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
-use crate::algorithms::plan_limits::{MOST_CROSSINGS, PlanTooLarge};
+use crate::algorithms::plan_limits::{PlanTooLarge, check_crossings};
 use crate::job::model::links_alone;
 use crate::job::request::flit_size;
 use crate::options::link_spec::LinkSpec;
@@ -70,9 +70,7 @@ impl LinkArgs {
         let Some(link) = self.link else {
             return Ok(None);
         };
-        if crossings > MOST_CROSSINGS {
-            return Err(PlanTooLarge::Crossings { crossings });
-        }
+        check_crossings(crossings)?;
         let flit_bytes = self.link_flit.unwrap_or(USUAL_FLIT_BYTES);
         let model = links_alone(pes, link.link(), ports);
         // All links are alike, whatever the tree.

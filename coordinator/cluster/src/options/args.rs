@@ -23,7 +23,7 @@ use crate::options::tree::TreeArgs;
 use crate::options::values::{broadcast_help, gossip_help, values_of};
 
 /// Arguments of `flitcast scatter`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ScatterArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub struct ScatterArgs {
 }
 
 /// Arguments of `flitcast gather`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct GatherArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub struct GatherArgs {
 }
 
 /// Arguments of `flitcast broadcast`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     mut_arg("input", |input| input.help("What all others get: a file or a folder").value_name("PATH")),
     mut_arg("output", |output| output.help("Folder for the copies, where p3 is P3's: each becomes visible whole or not at all")),
@@ -111,7 +111,7 @@ pub struct BroadcastArgs {
 }
 
 /// Arguments of `flitcast gossip`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     mut_arg("input", |input| input.help("Folder of the messages, where p3 is P3's for all: a file or a folder")),
     mut_arg("output", |output| output.help("Folder for copies, where p5/p3 is P3's at P5: each becomes visible whole or not at all")),
@@ -138,7 +138,7 @@ pub struct GossipArgs {
 }
 
 /// Arguments of `flitcast exchange`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     mut_arg("input", |input| input.help("Folder of messages, where p2/p5 is P2's for P5: a file or a folder")),
     mut_arg("output", |output| output.help("Folder for messages, where p5/p2 is P2's at P5: each becomes visible whole or not at all")),
@@ -186,7 +186,7 @@ impl From<PacingArg> for Pacing {
 }
 
 /// Arguments of all commands that move messages: the tree, the messages, the links.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct TransferArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
@@ -224,7 +224,7 @@ pub struct TransferArgs {
 }
 
 /// Arguments that all operations share.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct RoundArgs {
     /// The messages and the tree.
     #[command(flatten)]

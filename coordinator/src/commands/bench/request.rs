@@ -9,12 +9,6 @@ use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
-use flitcast_cluster::options::division::DivisionArgs;
-use flitcast_cluster::options::format::Format;
-use flitcast_cluster::options::pictures::PictureArgs;
-use flitcast_cluster::options::replacing::ReplacingArgs;
-use flitcast_cluster::options::selection::SelectionArgs;
-use flitcast_cluster::options::transmission::TransmissionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
 
@@ -48,58 +42,35 @@ impl Trees {
 pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<RequestError>> {
     let round = RoundArgs {
         transfer: args.transfer.clone(),
-        packets: None,
-        cover: false,
-        input: None,
-        output: None,
-        selection: SelectionArgs::default(),
-        sync: None,
-        transmission: TransmissionArgs::default(),
-        replacing: ReplacingArgs::default(),
-        retry: None,
-        dry_run: false,
-        compares: false,
-        pictures: PictureArgs::default(),
         rounds: args.rounds,
-        format: Format::Table,
+        ..RoundArgs::default()
     };
-    let name = asked.name().to_owned();
+    let algorithm = Some(asked.name().to_owned());
     let request = match asked.collective() {
         Collective::Broadcast => Request::broadcast(BroadcastArgs {
             round,
             algorithm: Some(BroadcastAlgorithm::Listed(asked)),
-            from: None,
+            ..BroadcastArgs::default()
         }),
         Collective::Gossip => Request::gossip(GossipArgs {
             round,
-            algorithm: Some(name),
-            pacing: None,
-            ports: None,
+            algorithm,
+            ..GossipArgs::default()
         }),
         Collective::Exchange => Request::exchange(ExchangeArgs {
             round,
-            algorithm: Some(name),
-            pacing: None,
-            ports: None,
+            algorithm,
+            ..ExchangeArgs::default()
         }),
         Collective::Gather => Request::gather(GatherArgs {
-            to: None,
-            pacing: None,
-            order: None,
             round,
-            algorithm: Some(name),
-            token: None,
-            ports: None,
+            algorithm,
+            ..GatherArgs::default()
         }),
         Collective::Scatter => Request::scatter(ScatterArgs {
-            from: None,
             round,
-            order: None,
-            algorithm: Some(name),
-            spread: false,
-            division: DivisionArgs::default(),
-            shards: Vec::new(),
-            ports: None,
+            algorithm,
+            ..ScatterArgs::default()
         }),
     };
     Ok(Request {

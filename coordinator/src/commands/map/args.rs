@@ -21,13 +21,9 @@ use super::order::{self, Order};
 use super::shards::Shards;
 use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
-use flitcast_cluster::options::division::DivisionArgs;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
-use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::options::replacing::ReplacingArgs;
-use flitcast_cluster::options::selection::SelectionArgs;
-use flitcast_cluster::options::transmission::TransmissionArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use flitcast_cluster::site::topology::Topology;
@@ -205,14 +201,11 @@ impl Map {
         let scatter = work.as_ref().ok().and_then(|work| {
             let round = args.round(args.input.clone(), work.join("in"), false);
             let scatter = ScatterArgs {
-                from: None,
-                ports: None,
                 round,
-                order: None,
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
                 spread: args.spread || matches!(shards, Shards::Named { .. }),
-                division: DivisionArgs::default(),
                 shards: shards.names(),
+                ..ScatterArgs::default()
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
@@ -256,13 +249,8 @@ impl Map {
         };
         let round = args.round(self.work.join("out"), output.clone(), args.force);
         let gather = Request::gather(GatherArgs {
-            to: None,
             round,
-            algorithm: None,
-            token: None,
-            pacing: None,
-            order: None,
-            ports: None,
+            ..GatherArgs::default()
         })?;
         Ok(Request {
             again: true,
@@ -408,22 +396,16 @@ impl MapArgs {
         RoundArgs {
             transfer: TransferArgs {
                 tree,
-                size: None,
-                lengths: None,
                 flit_size,
                 link,
                 profile,
                 timeouts,
                 metrics,
                 guard,
+                ..TransferArgs::default()
             },
-            packets: None,
-            cover: false,
             input: Some(input),
             output: Some(output),
-            selection: SelectionArgs::default(),
-            sync: None,
-            transmission: TransmissionArgs::default(),
             replacing: ReplacingArgs {
                 force,
                 ..ReplacingArgs::default()
@@ -431,9 +413,7 @@ impl MapArgs {
             retry,
             rounds: 1,
             format,
-            dry_run: false,
-            compares: false,
-            pictures: PictureArgs::default(),
+            ..RoundArgs::default()
         }
     }
 }

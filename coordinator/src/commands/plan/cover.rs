@@ -191,7 +191,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {
         let most = MOST_CROSSINGS;
-        return Err(PlanTooLarge::Size { crossings, most }.into());
+        return Err(PlanTooLarge::size(crossings, most).into());
     }
     let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
     let nodes = covered.cover.nodes.iter();

@@ -12,31 +12,10 @@ use thiserror::Error;
 /// The rank of a child that has no stream: behind all others.
 const NO_STREAM: u32 = u32::MAX;
 
-/// An order in which no gather can take the messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum GatherOrderError {
-    /// A PE after another one that is below it.
-    #[error("{above} stands behind {below}, which is below it; a PE sends its own message first")]
-    Late {
-        /// The PE whose message comes too late.
-        above: PeId,
-        /// The first PE of its subtree in the order.
-        below: PeId,
-    },
-    /// A PE between two PEs of a subtree to which it does not belong.
-    #[error(
-        "{between} stands between {} and {}, which are in the subtree of {top}; a PE sends the \
-         messages of its subtree one after the other", .ends[0], .ends[1]
-    )]
-    Between {
-        /// The root of the subtree.
-        top: PeId,
-        /// The first and the last PE of the subtree in the order.
-        ends: [PeId; 2],
-        /// The first PE between them that does not belong to it.
-        between: PeId,
-    },
-}
+/// An order in which no gather can take the messages, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct GatherOrderError(String);
 
 /// The part of an order that a subtree has.
 #[derive(Clone, Copy)]
@@ -93,12 +72,17 @@ fn check(
     if last - first + 1 > count
         && let Some(&between) = order[first..last].iter().find(|pe| !is_inside(**pe))
     {
-        let ends = [order[first], order[last]];
-        return Err(GatherOrderError::Between { top, ends, between });
+        return Err(GatherOrderError(format!(
+            "{between} stands between {} and {}, which are in the subtree of {top}; a PE sends the \
+             messages of its subtree one after the other",
+            order[first], order[last]
+        )));
     }
-    let (above, below) = (top, order[first]);
+    let below = order[first];
     match own.is_some_and(|place| place > first) {
-        true => Err(GatherOrderError::Late { above, below }),
+        true => Err(GatherOrderError(format!(
+            "{top} stands behind {below}, which is below it; a PE sends its own message first"
+        ))),
         false => Ok(()),
     }
 }

@@ -10,7 +10,6 @@
 //! neighbour; with one port in each direction, its packets go one after the other
 //! ([`super::in_order`]).
 
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -23,7 +22,7 @@ use crate::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Unfit, share};
 use crate::timing::Timing;
 
 /// A network and an algorithm that suits it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OnNetwork {
     arena: &'static GossipNetwork,
     algorithm: &'static GossipAlgorithm,
@@ -150,21 +149,6 @@ impl OnNetwork {
         // A plan on lines has a port for each neighbour, one in a complete network has one.
         let has_planned_ports = timing.all_ports || self.arena.grid().is_none();
         in_order(pes, &lengths, &crossings, timing, has_planned_ports)
-    }
-}
-
-impl PartialEq for OnNetwork {
-    fn eq(&self, other: &OnNetwork) -> bool {
-        // Each pair is stored once.
-        std::ptr::eq(self.arena, other.arena) && std::ptr::eq(self.algorithm, other.algorithm)
-    }
-}
-
-impl Eq for OnNetwork {}
-
-impl Hash for OnNetwork {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
     }
 }
 

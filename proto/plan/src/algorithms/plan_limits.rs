@@ -18,47 +18,27 @@ pub const MOST_CROSSINGS_OF_ONE: u64 = 20_000_000;
 /// Maximum number of hosts for which the rounds of an exchange are planned in a few seconds.
 pub const MOST_HOSTS_OF_ROUNDS: usize = 512;
 
-/// A request that is too large to plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum PlanTooLarge {
-    /// A broadcast that is planned flit by flit.
-    #[error("--size: {crossings} flits to plan one by one are too many, the maximum is {most}")]
-    Size {
-        /// Number of crossings.
-        crossings: u64,
-        /// Maximum number of crossings.
-        most: u64,
-    },
-    /// A gossip or an exchange that is planned flit by flit.
-    #[error(
-        "{crossings} crossings of edges to plan one by one are too many, the maximum is \
-         {MOST_CROSSINGS}"
-    )]
-    Crossings {
-        /// Number of crossings.
-        crossings: u64,
-    },
-    /// A number of PEs for which even one flit each is too much.
-    #[error("{pes} PEs are too many to plan this; the limit is {MOST_PES}")]
-    Pes {
-        /// Number of PEs.
-        pes: usize,
-    },
-    /// More flits than step numbers can represent.
-    #[error("{option}: {flits} flits in all are too many, the maximum is {MAX_FLITS}")]
-    Flits {
-        /// Option that defines the number of flits.
-        option: &'static str,
-        /// Number of flits.
-        flits: u64,
-    },
+/// A request that is too large to plan, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct PlanTooLarge(String);
+
+impl PlanTooLarge {
+    /// Returns the error for a broadcast with this number of crossings, of at most `most`.
+    pub fn size(crossings: u64, most: u64) -> PlanTooLarge {
+        PlanTooLarge(format!(
+            "--size: {crossings} flits to plan one by one are too many, the maximum is {most}"
+        ))
+    }
 }
 
 /// Checks the number of PEs, at most [`MOST_PES`], of an operation in which each PE has a message for each
 /// other.
 pub fn check_pes(pes: usize) -> Result<(), PlanTooLarge> {
     match pes > MOST_PES {
-        true => Err(PlanTooLarge::Pes { pes }),
+        true => Err(PlanTooLarge(format!(
+            "{pes} PEs are too many to plan this; the limit is {MOST_PES}"
+        ))),
         false => Ok(()),
     }
 }
@@ -71,7 +51,9 @@ pub fn check_flits<'a>(
     let lengths = lengths.into_iter();
     let flits = lengths.fold(0, |sum: u64, flits| sum.saturating_add(*flits));
     match flits > MAX_FLITS {
-        true => Err(PlanTooLarge::Flits { option, flits }),
+        true => Err(PlanTooLarge(format!(
+            "{option}: {flits} flits in all are too many, the maximum is {MAX_FLITS}"
+        ))),
         false => Ok(flits),
     }
 }
@@ -79,7 +61,10 @@ pub fn check_flits<'a>(
 /// Checks that this number of crossings, at most [`MOST_CROSSINGS`], can be planned one by one.
 pub fn check_crossings(crossings: u64) -> Result<(), PlanTooLarge> {
     match crossings > MOST_CROSSINGS {
-        true => Err(PlanTooLarge::Crossings { crossings }),
+        true => Err(PlanTooLarge(format!(
+            "{crossings} crossings of edges to plan one by one are too many, the maximum is \
+             {MOST_CROSSINGS}"
+        ))),
         false => Ok(()),
     }
 }
@@ -90,7 +75,7 @@ pub fn check_size(flits: u64, pes: usize) -> Result<(), PlanTooLarge> {
     let crossings = flits.saturating_mul(pes as u64);
     let most = MOST_CROSSINGS_OF_ONE;
     match crossings > most {
-        true => Err(PlanTooLarge::Size { crossings, most }),
+        true => Err(PlanTooLarge::size(crossings, most)),
         false => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use super::line::LineParameters;
 use super::stage::Diagonal;
 
 /// A gossip algorithm.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GossipAlgorithm {
     /// Every block goes around, along one axis after the other.
     Approach1,

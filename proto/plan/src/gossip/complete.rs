@@ -21,7 +21,7 @@ pub const COMPLETE_HELP: &str = "neighbour (pairs swap what the pair before sent
 pub(super) const FORMS_OF_ODD: &str = "circulate or dissemination";
 
 /// A gossip algorithm for complete networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompleteGossip {
     /// Each PE receives from `ports` others all blocks that they have: `ceil(log_{ports + 1} N)` steps.
     Dissemination {

@@ -18,85 +18,21 @@ pub enum Way {
     Among(CompleteGossip),
 }
 
-/// A reason why an algorithm does not support a network.
+/// A reason why an algorithm does not support a network, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
-    /// The algorithm is for other networks.
-    #[error("it does not run on a {arena}; use one of {}", .fit)]
-    Network {
-        /// The network.
-        arena: String,
-        /// The algorithms for this network.
-        fit: String,
-    },
-    /// A.
-    #[error("A is {given}; it must be from 1 to {most}, the number of PEs of a line")]
-    Heads {
-        /// The given value.
-        given: usize,
-        /// The longest line.
-        most: usize,
-    },
-    /// a.
-    #[error("a is {0}; it must be at least 2")]
-    Division(usize),
-    /// b or x.
-    #[error("{name} is {given}; it must be at least {least}, half of {of} rounded down")]
-    Steps {
-        /// The name of the parameter, b or x_j.
-        name: String,
-        /// The given value.
-        given: usize,
-        /// The least valid value.
-        least: usize,
-        /// The value of a or b_j.
-        of: usize,
-    },
-    /// A * prod(b_j).
-    #[error("the product of A and all b is {given}; it must be the side, {side}")]
-    Product {
-        /// The given product.
-        given: u128,
-        /// The side, n.
-        side: usize,
-    },
-    /// A number of phases other than that of axes.
-    #[error("{given} phases are given, and a {arena} has {needed}")]
-    Phases {
-        /// The given number.
-        given: usize,
-        /// The network.
-        arena: String,
-        /// The number of its dimensions.
-        needed: usize,
-    },
-    /// A torus or a mesh whose sides differ.
-    #[error("the sides of a {arena} differ; use approach1, approach2[:A] or phases:..")]
-    Sides {
-        /// The network.
-        arena: String,
-    },
-    /// A side other than a power of 3.
-    #[error("the side, {0}, is not a power of 3; use torgos:..")]
-    NoPowerOf3(usize),
-    /// Neighbours without a partner.
-    #[error("{0} PEs are an odd number; use {FORMS_OF_ODD}")]
-    Odd(usize),
-    /// A number of packets at a time that is never sent.
-    #[error("K is {given}; it must be from 1 to {most}, the number of other PEs")]
-    Ports {
-        /// The given number.
-        given: usize,
-        /// The number of other PEs.
-        most: usize,
-    },
-}
+#[error("{0}")]
+pub struct Unfit(String);
 
 impl Unfit {
     /// Returns the error for an algorithm of other networks.
     pub fn other_network(arena: &GossipNetwork) -> Unfit {
-        let (arena, fit) = (arena.to_string(), fitting(arena));
-        Unfit::Network { arena, fit }
+        let fit = fitting(arena);
+        Unfit(format!("it does not run on a {arena}; use one of {fit}"))
+    }
+
+    /// Returns the error for a parameter a or b below 2.
+    fn division(given: usize) -> Unfit {
+        Unfit(format!("a is {given}; it must be at least 2"))
     }
 }
 
@@ -134,7 +70,8 @@ impl GossipAlgorithm {
                 }
                 (GossipAlgorithm::Cubgos, _) => {
                     let side = equal_side(grid, arena)?;
-                    let power = power_of_3(side).ok_or_else(|| vec![Unfit::NoPowerOf3(side)])?;
+                    let fault = || format!("the side, {side}, is not a power of 3; use torgos:..");
+                    let power = power_of_3(side).ok_or_else(|| vec![Unfit(fault())])?;
                     let diagonal = Diagonal {
                         points: 3,
                         rounds: vec![(3, 1); power - 1],
@@ -174,28 +111,33 @@ fn fitting(arena: &GossipNetwork) -> String {
 
 fn check_among(among: CompleteGossip, pes: usize) -> Result<Way, Vec<Unfit>> {
     let most = pes - 1;
-    match (among, among.chosen_ports()) {
-        (CompleteGossip::Neighbour, _) if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
-        (_, Some(given)) if given == 0 || given > most => Err(vec![Unfit::Ports { given, most }]),
-        _ => Ok(Way::Among(among)),
-    }
+    let fault = match (among, among.chosen_ports()) {
+        (CompleteGossip::Neighbour, _) if pes % 2 == 1 => {
+            format!("{pes} PEs are an odd number; use {FORMS_OF_ODD}")
+        }
+        (_, Some(given)) if given == 0 || given > most => {
+            format!("K is {given}; it must be from 1 to {most}, the number of other PEs")
+        }
+        _ => return Ok(Way::Among(among)),
+    };
+    Err(vec![Unfit(fault)])
 }
 
 fn least_steps(name: &str, given: usize, of: usize) -> Option<Unfit> {
-    (given < of / 2).then(|| Unfit::Steps {
-        name: name.to_owned(),
-        given,
-        least: of / 2,
-        of,
-    })
+    let least = of / 2;
+    let fault =
+        || format!("{name} is {given}; it must be at least {least}, half of {of} rounded down");
+    (given < least).then(|| Unfit(fault()))
 }
 
 fn check_line(parameters: LineParameters, grid: &Grid) -> Result<(), Vec<Unfit>> {
     let most = grid.sides.iter().copied().max().unwrap_or(1);
     let (heads, division) = (parameters.heads, parameters.division);
+    let wrong_heads =
+        || format!("A is {heads}; it must be from 1 to {most}, the number of PEs of a line");
     let faults = [
-        (heads == 0 || heads > most).then_some(Unfit::Heads { given: heads, most }),
-        (division < 2).then_some(Unfit::Division(division)),
+        (heads == 0 || heads > most).then(|| Unfit(wrong_heads())),
+        (division < 2).then(|| Unfit::division(division)),
         least_steps("b", parameters.steps, division),
     ];
     all_well(faults.into_iter().flatten().collect())
@@ -209,11 +151,8 @@ fn check_phases(
     let (given, needed) = (phases.len(), grid.sides.len());
     let checks = phases.iter().map(|phase| check_line(*phase, grid));
     let mut faults: Vec<Unfit> = checks.filter_map(Result::err).flatten().collect();
-    faults.extend((given != needed).then(|| Unfit::Phases {
-        given,
-        arena: arena.to_string(),
-        needed,
-    }));
+    let fault = || format!("{given} phases are given, and a {arena} has {needed}");
+    faults.extend((given != needed).then(|| Unfit(fault())));
     all_well(faults)?;
     Ok(in_phases(grid, |axis| phases[axis]))
 }
@@ -225,24 +164,28 @@ fn check_diagonal(diagonal: &Diagonal, side: usize) -> Result<(), Vec<Unfit>> {
     });
     let rounds = diagonal.rounds.iter().enumerate();
     let steps = rounds.filter_map(|(j, (of, steps))| least_steps(&format!("x{j}"), *steps, *of));
-    let given = product;
-    let wrong = (given != side as u128).then_some(Unfit::Product { given, side });
+    let wrong = (product != side as u128).then(|| {
+        Unfit(format!(
+            "the product of A and all b is {product}; it must be the side, {side}"
+        ))
+    });
     // A b of 1 divides nothing.
     let is_one = diagonal.rounds.iter().any(|round| round.0 == 1);
     all_well(
         steps
             .chain(wrong)
-            .chain(is_one.then_some(Unfit::Division(1)))
+            .chain(is_one.then(|| Unfit::division(1)))
             .collect(),
     )
 }
 
 fn equal_side(grid: &Grid, arena: &GossipNetwork) -> Result<usize, Vec<Unfit>> {
     let side = grid.sides[0];
-    let arena = arena.to_string();
+    let fault =
+        || format!("the sides of a {arena} differ; use approach1, approach2[:A] or phases:..");
     match grid.sides.iter().all(|other| *other == side) {
         true => Ok(side),
-        false => Err(vec![Unfit::Sides { arena }]),
+        false => Err(vec![Unfit(fault())]),
     }
 }
 

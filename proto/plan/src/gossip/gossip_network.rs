@@ -11,8 +11,10 @@ use crate::network::{Grid, NetworkSpec};
 /// Limit of PEs of a gossip: its plan lists the packets between all pairs of PEs, up to 4 million.
 pub const MAX_PES: usize = 2048;
 
+const ALONE: &str = "one PE cannot gossip; use at least 2";
+
 /// A network to gossip on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GossipNetwork {
     /// Lines of PEs along each axis.
     Grid(Grid),
@@ -20,51 +22,41 @@ pub enum GossipNetwork {
     Complete(usize),
 }
 
-/// A reason why a network has no planned gossip.
+/// A reason why a network has no planned gossip, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidGossipNetwork {
-    /// A ring of one or two PEs has an edge twice.
-    #[error("{0} PEs are too few for a ring; use at least 3, or array:{0}")]
-    ShortRing(usize),
-    /// A torus with such a side has an edge twice.
-    #[error("a side of {0} is too short for a torus, whose sides have at least 3 PEs; use a mesh")]
-    ShortSide(usize),
-    /// A line of one PE.
-    #[error("a side of 1 is too short; use sides of at least 2")]
-    NoSide,
-    /// A network of one PE.
-    #[error("one PE cannot gossip; use at least 2")]
-    Alone,
-    /// More than [`MAX_PES`].
-    #[error("{0} PEs are too many to plan every PE's messages; the limit is {MAX_PES}")]
-    TooMany(usize),
-    /// Another network.
-    #[error("a gossip is planned on ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N")]
-    Unknown,
-}
+#[error("{0}")]
+pub struct InvalidGossipNetwork(String);
 
 impl GossipNetwork {
     /// Returns the network of this specification.
     pub fn of(spec: &NetworkSpec) -> Result<GossipNetwork, InvalidGossipNetwork> {
         let grid = |sides: &[u32], closed| GossipNetwork::Grid(Grid::of(sides, closed));
-        match spec {
+        let fault = match spec {
+            // A ring of one or two PEs, and a torus with such a side, have an edge twice.
             NetworkSpec::Ring { nodes } if *nodes < 3 => {
-                Err(InvalidGossipNetwork::ShortRing(*nodes as usize))
+                format!("{nodes} PEs are too few for a ring; use at least 3, or array:{nodes}")
             }
-            NetworkSpec::Ring { nodes } => Ok(grid(&[*nodes], true)),
+            NetworkSpec::Ring { nodes } => return Ok(grid(&[*nodes], true)),
             NetworkSpec::Torus { sides } => match sides.iter().find(|side| **side < 3) {
-                Some(short) => Err(InvalidGossipNetwork::ShortSide(*short as usize)),
-                None => Ok(grid(sides, true)),
+                Some(short) => format!(
+                    "a side of {short} is too short for a torus, whose sides have at least 3 PEs; \
+                     use a mesh"
+                ),
+                None => return Ok(grid(sides, true)),
             },
-            NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => {
-                Err(InvalidGossipNetwork::Alone)
+            NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => ALONE.to_owned(),
+            NetworkSpec::Mesh { sides } if sides.contains(&1) => {
+                "a side of 1 is too short; use sides of at least 2".to_owned()
             }
-            NetworkSpec::Mesh { sides } if sides.contains(&1) => Err(InvalidGossipNetwork::NoSide),
-            NetworkSpec::Mesh { sides } => Ok(grid(sides, false)),
-            NetworkSpec::Complete { nodes } if *nodes < 2 => Err(InvalidGossipNetwork::Alone),
-            NetworkSpec::Complete { nodes } => Ok(GossipNetwork::Complete(*nodes as usize)),
-            _ => Err(InvalidGossipNetwork::Unknown),
-        }
+            NetworkSpec::Mesh { sides } => return Ok(grid(sides, false)),
+            NetworkSpec::Complete { nodes } if *nodes < 2 => ALONE.to_owned(),
+            NetworkSpec::Complete { nodes } => {
+                return Ok(GossipNetwork::Complete(*nodes as usize));
+            }
+            _ => "a gossip is planned on ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N"
+                .to_owned(),
+        };
+        Err(InvalidGossipNetwork(fault))
     }
 
     /// Returns the mesh or torus, if the network is one.
@@ -86,7 +78,9 @@ impl GossipNetwork {
     /// Checks that a plan of this number of PEs is possible.
     pub fn check_size(&self) -> Result<(), InvalidGossipNetwork> {
         match self.pes() {
-            pes if pes > MAX_PES => Err(InvalidGossipNetwork::TooMany(pes)),
+            pes if pes > MAX_PES => Err(InvalidGossipNetwork(format!(
+                "{pes} PEs are too many to plan every PE's messages; the limit is {MAX_PES}"
+            ))),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@
 use super::moves::{Gap, Line, Move, concentrate, root};
 
 /// The parameters of CIRCGOS; the paper's A and a are one, its Table 1 has two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineParameters {
     /// A: the number of heads that exchange; at most the number of positions.
     pub heads: usize,

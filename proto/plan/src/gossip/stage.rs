@@ -115,7 +115,7 @@ impl Stage {
 /// The stages of one algorithm for tori and meshes of equal sides (the paper's CIRCGOS, TORGOS and
 /// CUBGOS for one, two and three dimensions). On a mesh, the points of a diagonal at the ends of a
 /// line have neighbours on one side only, so exchanges and spreading take more steps there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagonal {
     /// A: number of a diagonal's points on each line at first.
     pub points: usize,

@@ -1,7 +1,7 @@
 //! Coordinates in meshes and tori.
 
 /// A mesh or a torus; a ring and an array are those of one dimension.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Nodes along each axis, the slowest axis first.
     pub sides: Vec<usize>,

@@ -129,11 +129,6 @@ impl Spanning {
         Spanning { tree, nodes }
     }
 
-    /// Returns the PE on a node of the network.
-    pub fn pe(&self, node: u32) -> PeId {
-        pe_on(node, self.nodes[0])
-    }
-
     fn steps(&self) -> u64 {
         self.tree.token_broadcast().steps()
     }

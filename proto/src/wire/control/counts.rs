@@ -1,7 +1,7 @@
 //! The counts of a PE, to and from protobuf.
 
 use crate::PeId;
-use crate::wire::codec::{Wire, record};
+use crate::wire::codec::{Wire, ensure, record};
 use crate::wire::{MAX_COUNTED_EDGES, WireError, pb};
 
 /// Counts of a PE in the rounds of its assignment. They do not decrease, except for current values
@@ -87,9 +87,9 @@ record! {
         edges, rounds_begun, rounds_done, collisions, late_frames, repeated_frames, buffered_flits,
         peak_buffered_flits, moved_bytes, slips, slip_ns, resident_bytes,
     },
-    |counts: &Counts| match counts.edges.len() {
-        0..=MAX_COUNTED_EDGES => Ok(()),
-        edges => Err(WireError::malformed(format!("counts of {edges} edges"))),
+    |counts: &Counts| {
+        let edges = counts.edges.len();
+        ensure(edges <= MAX_COUNTED_EDGES, format_args!("counts of {edges} edges"))
     }
 }
 record! { EdgeCounts = EdgeCounts { peer, received_bytes, sent_bytes, received_flits, sent_flits } }

@@ -2,7 +2,7 @@
 
 use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use crate::wire::WireError;
-use crate::wire::codec::{codes, record, required};
+use crate::wire::codec::{codes, ensure, record, required};
 
 record! {
     Passage = Passage {
@@ -11,10 +11,7 @@ record! {
     },
     |passage: &Passage| {
         let mut rates = [passage.ticks_per_packet, passage.ticks_per_byte].into_iter();
-        match rates.all(|rate| rate.is_finite() && rate >= 0.0) {
-            true => Ok(()),
-            false => Err(WireError::malformed("a passage with nonsense numbers")),
-        }
+        ensure(rates.all(|rate| rate.is_finite() && rate >= 0.0), "a passage with nonsense numbers")
     }
 }
 record! {
@@ -27,10 +24,9 @@ record! {
     Packets = Packets { bytes, count, first, largest },
     |packets: &Packets| {
         let Packets { bytes, count, first, largest } = *packets;
-        match first <= largest && largest <= bytes && count <= bytes && (first == 0) == (bytes == 0) {
-            true => Ok(()),
-            false => Err(WireError::malformed("packets with nonsense numbers")),
-        }
+        let are_sound =
+            first <= largest && largest <= bytes && count <= bytes && (first == 0) == (bytes == 0);
+        ensure(are_sound, "packets with nonsense numbers")
     }
 }
 
@@ -47,10 +43,7 @@ record! {
     },
     |pace: &Pace| {
         let rate = pace.port_ticks_per_byte;
-        match rate.is_finite() && rate >= 0.0 {
-            true => Ok(()),
-            false => Err(WireError::malformed("a pace with nonsense numbers")),
-        }
+        ensure(rate.is_finite() && rate >= 0.0, "a pace with nonsense numbers")
     }
 }
 

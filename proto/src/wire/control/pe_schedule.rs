@@ -3,7 +3,7 @@
 use crate::items::{Packing, ScheduledHop};
 use crate::ops::{Collective, PeRole, PeSchedule};
 use crate::schedule::certification::Sync;
-use crate::wire::codec::{codes, record, required};
+use crate::wire::codec::{codes, ensure, record, required};
 use crate::wire::{MAX_FLIT_BYTES, MAX_PARTS, MIN_FLIT_BYTES, WireError, pb};
 
 record! {
@@ -21,7 +21,7 @@ record! {
         pace: Some(schedule.pace.put()),
     }
     parse schedule {
-        role: parse_role(schedule.role(), schedule.window).ok_or_else(no_role)?,
+        role: parse_role(schedule.role(), schedule.window).ok_or_else(|| WireError::malformed(NO_ROLE))?,
         pace: required(schedule.pace, "the pace")?,
     },
     check
@@ -30,40 +30,30 @@ record! {
 /// Checks the numbers of a schedule. There is a packet size for each message, or none, and no packet
 /// exceeds a flit.
 fn check(schedule: &PeSchedule) -> Result<(), WireError> {
-    if !schedule.role.serves(schedule.collective) {
-        return Err(no_role());
-    }
+    ensure(schedule.role.serves(schedule.collective), NO_ROLE)?;
     check_flit_bytes(schedule.flit_bytes)?;
     let (parts, flit_bytes) = (schedule.parts, schedule.flit_bytes);
-    if !(1..=MAX_PARTS).contains(&parts) {
-        return Err(WireError::malformed(format!("messages with {parts} parts")));
-    }
+    let has_parts = (1..=MAX_PARTS).contains(&parts);
+    ensure(has_parts, format_args!("messages with {parts} parts"))?;
     let (sizes, sends) = (&schedule.packet_bytes, schedule.sends.len());
-    if !sizes.is_empty() && sizes.len() != sends {
-        let fault = format!("{} packet sizes for {sends} messages", sizes.len());
-        return Err(WireError::malformed(fault));
-    }
-    let fits = |bytes: &u32| (MIN_FLIT_BYTES..=flit_bytes).contains(bytes);
-    match sizes.iter().find(|bytes| !fits(bytes)) {
-        None => Ok(()),
-        Some(bytes) => Err(WireError::malformed(format!(
-            "no packet can have {bytes} bytes where a flit has {flit_bytes}"
-        ))),
-    }
+    let count = sizes.len();
+    let is_each = count == 0 || count == sends;
+    ensure(
+        is_each,
+        format_args!("{count} packet sizes for {sends} messages"),
+    )?;
+    let fits = |bytes: u32| (MIN_FLIT_BYTES..=flit_bytes).contains(&bytes);
+    sizes.iter().try_for_each(|&bytes| {
+        let fault = format_args!("no packet can have {bytes} bytes where a flit has {flit_bytes}");
+        ensure(fits(bytes), fault)
+    })
 }
 
-fn no_role() -> WireError {
-    WireError::malformed("a role that its collective does not have")
-}
+const NO_ROLE: &str = "a role that its collective does not have";
 
 pub(super) fn check_flit_bytes(flit_bytes: u32) -> Result<(), WireError> {
-    match (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&flit_bytes) {
-        true => Ok(()),
-        false => {
-            let fault = format!("no flit can have {flit_bytes} bytes");
-            Err(WireError::malformed(fault))
-        }
-    }
+    let fits = (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&flit_bytes);
+    ensure(fits, format_args!("no flit can have {flit_bytes} bytes"))
 }
 
 codes! {

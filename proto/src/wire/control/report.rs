@@ -10,7 +10,7 @@ use crate::items::Message;
 use crate::schedule::certification::Certificate;
 use crate::spans::Span;
 use crate::streams::{ChildStream, Streams, TransmitOrder};
-use crate::wire::codec::{Wire, record, required};
+use crate::wire::codec::{Wire, ensure, record, required};
 use crate::wire::flit::Digest;
 use crate::wire::{WireError, pb};
 use crate::{MessageId, PeId, RoundId};
@@ -218,9 +218,8 @@ record! {
 
 fn parse_arrivals(arrivals: Vec<pb::Arrival>, digests: Bytes) -> Result<Vec<Arrival>, WireError> {
     let digests: Vec<Digest> = Wire::parse(digests)?;
-    if !digests.is_empty() && digests.len() != arrivals.len() {
-        return Err(WireError::malformed("not one digest for each arrival"));
-    }
+    let is_each = digests.is_empty() || digests.len() == arrivals.len();
+    ensure(is_each, "not one digest for each arrival")?;
     let mut arrivals: Vec<Arrival> = Wire::parse(arrivals)?;
     for (arrival, digest) in arrivals.iter_mut().zip(digests) {
         arrival.digest = (digest != [0; 16]).then_some(digest);

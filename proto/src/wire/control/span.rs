@@ -2,6 +2,7 @@
 //! from the previous one, so that a span takes some 20 bytes.
 
 use crate::spans::{Port, Span, SpanItem};
+use crate::wire::codec::ensure;
 use crate::wire::pb::span::Item;
 use crate::wire::{MAX_REPORT_SPANS, WireError, pb};
 use crate::{MessageId, PeId};
@@ -33,12 +34,9 @@ pub fn put_spans(spans: &[Span]) -> Vec<pb::Span> {
 }
 
 pub fn parse_spans(spans: &[pb::Span]) -> Result<Vec<Span>, WireError> {
-    if spans.len() > MAX_REPORT_SPANS {
-        let n = spans.len();
-        return Err(WireError::malformed(format!(
-            "{n} spans in a report, at most {MAX_REPORT_SPANS} are allowed"
-        )));
-    }
+    let n = spans.len();
+    let fault = format_args!("{n} spans in a report, at most {MAX_REPORT_SPANS} are allowed");
+    ensure(n <= MAX_REPORT_SPANS, fault)?;
     let mut before_ns: u64 = 0;
     let parse = |span: &pb::Span| {
         let item = match (Item::try_from(span.item), span.message) {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::PeId;
-use crate::wire::codec::{Wire, missing, record};
+use crate::wire::codec::{Wire, ensure, missing, record};
 use crate::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN, WireError, pb};
 
 /// A command, and the folder that it works on.
@@ -83,9 +83,8 @@ record! {
         if run.words.first().is_none_or(|program| program.is_empty()) {
             return Err(missing("the command"));
         }
-        if run.words.iter().any(|word| word.as_bytes().contains(&0)) {
-            return Err(WireError::malformed("a word of a command with a zero byte"));
-        }
+        let has_zero = run.words.iter().any(|word| word.as_bytes().contains(&0));
+        ensure(!has_zero, "a word of a command with a zero byte")?;
         check_shard(&run.shard)?;
         check_work(&run.work)
     }
@@ -96,10 +95,8 @@ record! {
     |results: &PlaceResults| {
         check_work(&results.gathered)?;
         check_work(&results.output)?;
-        let count = results.from.len();
-        if results.to.len() != count || results.obsolete.len() != count {
-            return Err(WireError::malformed("not one place for each result"));
-        }
+        let counts = [results.from.len(), results.to.len(), results.obsolete.len()];
+        ensure(counts == [counts[0]; 3], "not one place for each result")?;
         let obsolete = results.obsolete.iter().filter(|name| !name.is_empty());
         let names = results.to.iter().chain(obsolete).map(OsString::as_os_str);
         names.chain(results.from.iter().flatten()).try_for_each(check_shard)
@@ -109,20 +106,14 @@ record! {
 /// Checks the name of a shard, which must be a name in a folder.
 fn check_shard(shard: &OsStr) -> Result<(), WireError> {
     let is_name = Path::new(shard).file_name() == Some(shard);
-    match is_name && !shard.as_bytes().contains(&0) {
-        true => Ok(()),
-        false => Err(WireError::malformed("a shard without a valid name")),
-    }
+    let is_valid = is_name && !shard.as_bytes().contains(&0);
+    ensure(is_valid, "a shard without a valid name")
 }
 
 /// Checks the path of a working folder, which must be absolute.
 pub(super) fn check_work(work: &Path) -> Result<(), WireError> {
-    match work.is_absolute() && !work.as_os_str().as_bytes().contains(&0) {
-        true => Ok(()),
-        false => Err(WireError::malformed(
-            "a working folder that is no absolute path",
-        )),
-    }
+    let is_valid = work.is_absolute() && !work.as_os_str().as_bytes().contains(&0);
+    ensure(is_valid, "a working folder that is no absolute path")
 }
 
 impl Wire for End {
@@ -149,13 +140,9 @@ record! {
     Ran = Ran { took_ns, wrote_bytes, last_lines, not_taken, end, shard, kept_output },
     |ran: &Ran| {
         let is_long = |line: &String| line.chars().count() > MAX_LINE_CHARS;
-        if ran.last_lines.len() > MAX_LAST_LINES || ran.last_lines.iter().any(is_long) {
-            return Err(WireError::malformed("more last lines than there can be"));
-        }
-        if ran.not_taken.len() > MAX_NOT_TAKEN || ran.not_taken.iter().any(is_long) {
-            let fault = "more entries that are not taken than there can be";
-            return Err(WireError::malformed(fault));
-        }
-        Ok(())
+        let are_few = |lines: &[String], most| lines.len() <= most && !lines.iter().any(is_long);
+        ensure(are_few(&ran.last_lines, MAX_LAST_LINES), "more last lines than there can be")?;
+        let fault = "more entries that are not taken than there can be";
+        ensure(are_few(&ran.not_taken, MAX_NOT_TAKEN), fault)
     }
 }

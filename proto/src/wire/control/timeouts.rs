@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::WireError;
-use crate::wire::codec::record;
+use crate::wire::codec::{ensure, record};
 
 /// Longest permitted timeout: one day.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -70,9 +69,7 @@ record! {
     },
     |it: &Timeouts| {
         let all = [it.heartbeat, it.silence, it.handshake, it.connect, it.write, it.disk];
-        match all.iter().all(|limit| !limit.is_zero() && *limit <= LONGEST) {
-            true => Ok(()),
-            false => Err(WireError::malformed("a timeout of nothing, or over a day")),
-        }
+        let are_sound = all.iter().all(|limit| !limit.is_zero() && *limit <= LONGEST);
+        ensure(are_sound, "a timeout of nothing, or over a day")
     }
 }

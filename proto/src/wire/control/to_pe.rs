@@ -10,7 +10,7 @@ use super::task::check_work;
 use super::{Assignment, FilePayload, Job, Lane, Payload, Peer, Prepare, ToPe};
 use crate::cost::{Edge, Link};
 use crate::tree::{MAX_PES, TreeError};
-use crate::wire::codec::{Wire, codes, messages, missing, non_empty, record, required};
+use crate::wire::codec::{Wire, codes, ensure, messages, missing, non_empty, record, required};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, check_length, pb};
 use crate::{DeliveryId, Durability, PeId, Tree, Update, shape};
 
@@ -95,20 +95,19 @@ record! {
 /// Checks that an assignment fits its tree.
 fn check(assignment: &Assignment) -> Result<(), WireError> {
     let (collective, tree) = (assignment.collective, &assignment.tree);
-    if collective.is_of_pairs() && collective.deliveries(tree) > MAX_DELIVERIES {
-        return Err(WireError::malformed("too many PEs for messages of each"));
-    }
-    if let Payload::Synthetic { lengths } = &assignment.payload
-        && lengths.len() != collective.lengths_given(tree)
-    {
-        return Err(WireError::malformed("not one length for each message"));
+    let is_bounded = !collective.is_of_pairs() || collective.deliveries(tree) <= MAX_DELIVERIES;
+    ensure(is_bounded, "too many PEs for messages of each")?;
+    if let Payload::Synthetic { lengths } = &assignment.payload {
+        let is_each = lengths.len() == collective.lengths_given(tree);
+        ensure(is_each, "not one length for each message")?;
     }
     let left_out = &assignment.left_out;
     let is_there = |it: &DeliveryId| collective.delivered(tree, *it).is_some();
-    if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_there) {
-        let fault = "messages are left out that there are not, or not in order";
-        return Err(WireError::malformed(fault));
-    }
+    let are_sound = left_out.is_sorted_by(|a, b| a < b) && left_out.iter().all(is_there);
+    ensure(
+        are_sound,
+        "messages are left out that there are not, or not in order",
+    )?;
     check_flit_bytes(assignment.flit_bytes)
 }
 
@@ -154,10 +153,10 @@ fn put_parents(tree: &Tree) -> Vec<u32> {
 }
 
 fn parse_tree(root: u32, parents: Vec<u32>) -> Result<Tree, WireError> {
-    if parents.len() >= MAX_PES {
-        let fault = TreeError::TooManyPes(parents.len() + 1);
-        return Err(WireError::malformed(fault));
-    }
+    ensure(
+        parents.len() < MAX_PES,
+        TreeError::TooManyPes(parents.len() + 1),
+    )?;
     let others = (0..).filter(|pe| *pe != root).zip(parents);
     let parents = others.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
     let mut parents: Vec<Option<PeId>> = parents.collect();
@@ -176,18 +175,12 @@ fn put_lane(lane: &Lane) -> pb::Lane {
 
 /// Parses further trees, which must have the PEs of the first one.
 fn parse_lanes(lanes: Vec<pb::Lane>, first: &Tree) -> Result<Vec<Lane>, WireError> {
-    if lanes.len() >= MAX_LANES {
-        return Err(WireError::malformed("too many trees at once"));
-    }
+    ensure(lanes.len() < MAX_LANES, "too many trees at once")?;
     let parse = |lane: pb::Lane| {
-        let differs = || WireError::malformed("trees of different PEs at once");
-        if lane.parents.len() + 1 != first.len() {
-            return Err(differs());
-        }
+        let differs = "trees of different PEs at once";
+        ensure(lane.parents.len() + 1 == first.len(), differs)?;
         let tree = parse_tree(first.root().0, lane.parents)?;
-        if !tree.pes().eq(first.pes()) {
-            return Err(differs());
-        }
+        ensure(tree.pes().eq(first.pes()), differs)?;
         Ok(Lane {
             links: parse_links(lane.links, &tree)?,
             parent_listen: non_empty(lane.parent_listen),
@@ -235,9 +228,8 @@ fn put_links(links: &[(PeId, Edge)]) -> Vec<pb::ShapedEdge> {
 fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edge)>, WireError> {
     let parse = |link: pb::ShapedEdge| {
         let child = PeId(link.child);
-        if child == tree.root() || !tree.contains(child) {
-            return Err(WireError::malformed(format!("no edge leads to {child}")));
-        }
+        let is_edge = child != tree.root() && tree.contains(child);
+        ensure(is_edge, format_args!("no edge leads to {child}"))?;
         let down = parse_shaped(link.down, child)?;
         let up = parse_shaped(link.up, child)?;
         Ok((child, Edge { down, up }))

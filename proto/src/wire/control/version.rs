@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::codec::{Wire, record};
+use crate::wire::codec::{Wire, ensure, record};
 use crate::wire::flit::Digest;
 use crate::wire::{MAX_DELIVERIES, WireError, pb};
 use crate::{DeliveryId, MessageId};
@@ -84,9 +84,7 @@ impl Wire for Vec<Prefix> {
 
 /// Parses the ids of messages or deliveries, and the length of the prefix of each.
 pub(super) fn pairs<T: Wire>(ids: Vec<T::Pb>, bytes: Vec<u64>) -> Result<Vec<(T, u64)>, WireError> {
-    if ids.len() != bytes.len() {
-        return Err(WireError::malformed("not one length for each prefix"));
-    }
+    ensure(ids.len() == bytes.len(), "not one length for each prefix")?;
     Ok(Vec::parse(ids)?.into_iter().zip(bytes).collect())
 }
 
@@ -109,9 +107,8 @@ pub(super) fn parse_present(
     files: &[u64],
 ) -> Result<Vec<EntryListing>, WireError> {
     let digests = Vec::<Digest>::parse(digests)?;
-    if digests.len() != deliveries.len() || counts.len() != deliveries.len() {
-        return Err(WireError::malformed("not one listing for each entry"));
-    }
+    let lengths = [deliveries.len(), digests.len(), counts.len()];
+    ensure(lengths == [lengths[0]; 3], "not one listing for each entry")?;
     let listings = deliveries.into_iter().zip(digests);
     let listings = listings.zip(groups(counts, files)?);
     Ok(listings
@@ -133,10 +130,7 @@ fn groups(counts: &[u64], mut all: &[u64]) -> Result<Vec<Vec<u64>>, WireError> {
         groups.push(group.to_vec());
         all = rest;
     }
-    match all.is_empty() {
-        true => Ok(groups),
-        false => Err(malformed()),
-    }
+    all.is_empty().then_some(groups).ok_or_else(malformed)
 }
 
 /// Files that all destinations of a message have.
@@ -161,11 +155,8 @@ impl Wire for Vec<MessageFiles> {
 
     fn parse(pb: pb::SkipFiles) -> Result<Vec<MessageFiles>, WireError> {
         let count = pb.messages.len();
-        if pb.counts.len() != count || count > MAX_DELIVERIES {
-            return Err(WireError::malformed(
-                "not one list of files for each message",
-            ));
-        }
+        let is_each = pb.counts.len() == count && count <= MAX_DELIVERIES;
+        ensure(is_each, "not one list of files for each message")?;
         let messages = pb.messages.into_iter().map(MessageId);
         let messages = messages.zip(groups(&pb.counts, &pb.files)?);
         Ok(messages
@@ -197,10 +188,8 @@ impl Wire for Vec<SkippedFiles> {
     }
 
     fn parse(pb: pb::FilesSkipped) -> Result<Vec<SkippedFiles>, WireError> {
-        let count = pb.message_bytes.len();
-        if pb.files.len() != count || pb.file_bytes.len() != count {
-            return Err(WireError::malformed("not as many files as messages"));
-        }
+        let lengths = [pb.message_bytes.len(), pb.files.len(), pb.file_bytes.len()];
+        ensure(lengths == [lengths[0]; 3], "not as many files as messages")?;
         let skipped = pb
             .message_bytes
             .into_iter()

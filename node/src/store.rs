@@ -60,7 +60,9 @@ impl<'a> Store<'a> {
         let outgoing = self.contents.get(&message.id);
         let outgoing = outgoing
             .map(|(outgoing, _)| outgoing.clone())
-            .unwrap_or_else(|| Outgoing::new(Content::Entry(PathBuf::new()), Measured::default()));
+            .unwrap_or_else(|| {
+                Outgoing::new(Content::Entry(PathBuf::new()), false, Measured::default())
+            });
         let skipped = self.skipped.get(&message.id).copied().unwrap_or(0);
         Source::Files(Box::new(FileSource::open(outgoing, flit_bytes, skipped)))
     }
@@ -110,6 +112,7 @@ impl<'a> Store<'a> {
             is_kept: job.recorded && bytes >= KEPT_MESSAGE_BYTES,
             durability: files.durability,
             is_update: files.update != Update::Never,
+            is_archive: files.archive,
         }
     }
 

@@ -105,7 +105,7 @@ impl Inputs {
             }
             ready.message_bytes.push(of.bytes);
             ready.made_of.push(of.made_of);
-            ready.unkept += of.unkept;
+            *ready.unkept += of.unkept;
             ready.states.push(of.state);
             all.extend(measured.map(|outgoing| (message.id, outgoing)));
         }

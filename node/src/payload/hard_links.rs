@@ -16,7 +16,7 @@ pub(super) struct HardLinks {
 impl HardLinks {
     /// Returns the first path of the file with the name `path`; `None` if this is the first one.
     pub fn first_of(&mut self, found: &Stat, path: &Path) -> Option<PathBuf> {
-        let (links, inode) = (names_of(found), (found.st_dev as u64, found.st_ino as u64));
+        let (links, inode) = (names_of(found), inode_of(found));
         if links < 2 {
             return None;
         }
@@ -33,8 +33,14 @@ impl HardLinks {
     }
 }
 
-/// Returns the number of names of a file; its type differs between processors.
+/// Returns the number of names of a file.
+// The types of these fields differ between processors.
 #[allow(clippy::unnecessary_cast)]
 pub(super) fn names_of(found: &Stat) -> u64 {
     found.st_nlink as u64
+}
+
+#[allow(clippy::unnecessary_cast)]
+fn inode_of(found: &Stat) -> (u64, u64) {
+    (found.st_dev as u64, found.st_ino as u64)
 }

@@ -15,10 +15,24 @@ use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 
 use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, rich_tree, target, touch};
 
-/// An ACL as the kernel encodes it: owner rw, user 1234 r, group r, mask r, others none.
-const ACL: [u8; 44] = *b"\x02\0\0\0\
-    \x01\0\x06\0\xff\xff\xff\xff\x02\0\x04\0\xd2\x04\0\0\x04\0\x04\0\xff\xff\xff\xff\
-    \x10\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+/// Returns an ACL as the kernel encodes it: the owner reads and writes, this user and the group read.
+fn acl() -> Vec<u8> {
+    let user = rustix::process::geteuid().as_raw();
+    let entries = [
+        (1, 6, !0),
+        (2, 4, user),
+        (4, 4, !0),
+        (16, 4, !0),
+        (32, 0, !0),
+    ];
+    let mut acl = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        acl.extend(u16::to_le_bytes(tag));
+        acl.extend(u16::to_le_bytes(permissions));
+        acl.extend(u32::to_le_bytes(id));
+    }
+    acl
+}
 
 fn archive(destination: &Path, run: u64) -> Target {
     Target {
@@ -59,9 +73,9 @@ fn source() -> io::Result<Scratch> {
     touch(&root.join("zoo/own"), b"attributes", 0o640, 4, 4)?;
     set(&root.join("zoo/own"), "user.note", b"a value")?;
     set(&root.join("zoo/own"), "user.empty", b"")?;
-    set(&root.join("zoo/own"), "system.posix_acl_access", &ACL)?;
+    set(&root.join("zoo/own"), "system.posix_acl_access", &acl())?;
     set(&root.join("zoo"), "user.folder", &[7; 1000])?;
-    set(&root.join("zoo"), "system.posix_acl_default", &ACL)?;
+    set(&root.join("zoo"), "system.posix_acl_default", &acl())?;
     // Behind the default ACL of its folder, which it does not have.
     touch(&root.join("zoo/program"), b"#!/bin/sh", 0o755, 5, 5)?;
     fs::set_permissions(root.join("zoo/program"), Permissions::from_mode(0o4751))?;
@@ -151,7 +165,7 @@ fn all_attributes_arrive() -> io::Result<()> {
     let out = dir.join("out");
     fs::create_dir(&out)?;
     // Entries of the message do not inherit it.
-    set(&out, "system.posix_acl_default", &ACL)?;
+    set(&out, "system.posix_acl_default", &acl())?;
     let arrived = out.join("p1");
     let unpacker = Unpacker::create(archive(&arrived, NONCE), Arc::default());
     let message = message(&dir.join("source"));

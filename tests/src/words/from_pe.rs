@@ -71,7 +71,7 @@ pub fn from_pe() -> Vec<FromPe> {
                 sent: vec![*b"fedcba9876543210"],
                 present: [(5, vec![7, 8]), (6, vec![])].map(listing).to_vec(),
             }),
-            unkept: unkept(),
+            unkept: Box::new(unkept()),
         }),
         FromPe::ProbeResult {
             child: PeId(2),

@@ -65,7 +65,7 @@ pub struct Ready {
     /// The listings of an update. Boxed, since most rounds have none.
     pub update: Box<Listings>,
     /// Entries of the messages sent by this PE some of whose attributes are not sent.
-    pub unkept: Unkept,
+    pub unkept: Box<Unkept>,
 }
 
 /// The listings of a PE's messages, and of the entries at its destinations.
@@ -97,7 +97,7 @@ record! {
         present_listings: ready.update.present.iter().flat_map(|it| it.digest).collect(),
         present_counts: ready.update.present.iter().map(|it| it.files.len() as u64).collect(),
         present_files: ready.update.present.iter().flat_map(|it| &it.files).copied().collect(),
-        unkept: put_unkept(ready.unkept),
+        unkept: put_unkept(*ready.unkept),
     }
     parse ready {
         prefixes: pairs(ready.prefixes, ready.prefix_bytes)?,
@@ -107,7 +107,7 @@ record! {
                 ready.present, ready.present_listings, &ready.present_counts, &ready.present_files,
             )?,
         }),
-        unkept: Wire::parse(ready.unkept.unwrap_or_default())?,
+        unkept: Box::new(Wire::parse(ready.unkept.unwrap_or_default())?),
     }
 }
 

@@ -112,7 +112,7 @@ impl Inventory {
             return Err(Box::new(ready));
         }
         let found = &mut self.found;
-        found.unsent.unkept += ready.unkept;
+        found.unsent.unkept += *ready.unkept;
         found.file_systems[pe.index()] = ready.file_system;
         for (i, bytes) in lengths.iter().enumerate() {
             for delivery in &owed[i] {

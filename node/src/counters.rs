@@ -69,6 +69,7 @@ pub struct Counters {
     slips: AtomicU64,
     slip_ns: AtomicU64,
     unkept_owners: AtomicU64,
+    unkept_special_modes: AtomicU64,
     unkept_extended: AtomicU64,
 }
 
@@ -96,6 +97,8 @@ impl Counters {
     /// Adds entries of a delivered message some of whose attributes could not be set.
     pub fn left_unkept(&self, entries: Unkept) {
         self.unkept_owners.fetch_add(entries.owners, Relaxed);
+        self.unkept_special_modes
+            .fetch_add(entries.special_modes, Relaxed);
         self.unkept_extended.fetch_add(entries.extended, Relaxed);
     }
 
@@ -119,6 +122,7 @@ impl Counters {
             resident_bytes: resident_bytes(),
             unkept: Unkept {
                 owners: self.unkept_owners.load(Relaxed),
+                special_modes: self.unkept_special_modes.load(Relaxed),
                 extended: self.unkept_extended.load(Relaxed),
                 ..Unkept::default()
             },
@@ -138,6 +142,7 @@ impl Observer for CounterObserver<'_> {
         if self.is_first {
             self.counters.moved_bytes.store(0, Relaxed);
             self.counters.unkept_owners.store(0, Relaxed);
+            self.counters.unkept_special_modes.store(0, Relaxed);
             self.counters.unkept_extended.store(0, Relaxed);
             self.counters.rounds_begun.fetch_add(1, Relaxed);
         }

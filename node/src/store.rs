@@ -23,6 +23,7 @@ use crate::payload::{
     self, Content, FileSink, FileSource, Measured, Others, Outgoing, OutputFolder, PayloadError,
     Sink, Source, Synthetic, Target, Unpacker, delivered_at, prefix_digest,
 };
+use crate::permissions::FileAccess;
 
 /// Returns the folder in which messages become visible: the output or, if that is a message itself,
 /// the folder that contains it. `None` if messages are synthetic.
@@ -113,6 +114,7 @@ impl<'a> Store<'a> {
             durability: files.durability,
             is_update: files.update != Update::Never,
             is_archive: files.archive,
+            is_lent: matches!(self.config.allowed.files, Ok(FileAccess::Below(_))),
         }
     }
 

@@ -11,6 +11,7 @@ use std::process::Command;
 use flitcast_tests::files::{
     assert_same_below, fill, names, record, set_mode, set_mtime, snapshot, wait_for_partial,
 };
+use flitcast_tests::joining::Joining;
 use flitcast_tests::report::Report;
 use flitcast_tests::run::said;
 use flitcast_tests::{Folder, flitcast, refused, resume, scratch};
@@ -229,6 +230,24 @@ fn a_run_that_is_interrupted_is_resumed() {
     assert_archived(&dir.join("in/p1"), &dir.join("out/p1"));
 }
 
+/// A coordinator that a PE joins could otherwise give users of that host the rights of the PE.
+#[test]
+fn a_lent_folder_gets_no_program_with_more_rights() {
+    let cluster = Joining::new(&[0], "60s");
+    fill_folder(&cluster.path("in/p1"));
+    let nodes = cluster.nodes("");
+    let scatter = "scatter --archive --input DIR/in --output DIR/out";
+    let finished = cluster.guarded(scatter).finish().ok();
+    let lost = "special mode bits of 2 entries; receivers did not set them";
+    finished.prints(&[&format!("\n  not kept     {lost}\n")]);
+    let found = |name: &str| fs::metadata(cluster.path("out/p1").join(name)).expect("it is there");
+    assert_eq!(found("b/program").mode() & 0o7777, 0o711);
+    assert_eq!(found("a/first").ino(), found("b/second").ino());
+    for node in nodes {
+        node.finish().ok();
+    }
+}
+
 #[test]
 fn only_files_are_an_archive() {
     let cause = "--archive goes with --input, which is not there";
@@ -289,7 +308,8 @@ fn a_user_keeps_all_but_owners() {
     user.args(dir.words("scatter --tree star:2 --archive --input @/in --output @/out"));
     let finished = said(&mut user).ok();
     // The hard link has the owner of its first name.
-    finished.prints(&["\n  not kept     owners of 7 entries; receivers could not set them\n"]);
+    let lost = "owners of 7 entries, special mode bits of 2 entries; receivers did not set them";
+    finished.prints(&[&format!("\n  not kept     {lost}\n")]);
     let copy = dir.join("out/p1");
     let found = |name: &str| fs::symlink_metadata(copy.join(name)).expect("it is there");
     assert_eq!(found("b/program").mode() & 0o7777, 0o755);
@@ -324,7 +344,7 @@ fn a_file_system_without_extended_attributes_is_reported_once() {
     .ok();
     let _plain = Plain(out.clone());
     let line = "scatter --tree star:2 --archive --input @/in --output @/out";
-    let told = "extended attributes of 2 entries; receivers could not set them\n";
+    let told = "extended attributes of 2 entries; receivers did not set them\n";
     dir.run(line)
         .ok()
         .prints(&[&format!("\n  not kept     {told}")]);

@@ -1,8 +1,8 @@
 //! Attributes of entries that only an archive keeps: owners and extended attributes.
 //!
-//! Of the extended attributes these are users' own, the capabilities of a program, and ACLs; others
-//! describe their file system or host. Attributes that cannot be set are counted, and are no error:
-//! only root may give a file away, and a file system may have no extended attributes.
+//! The extended attributes are the users' own, the capabilities of a program, and ACLs; others describe
+//! their file system or host. Attributes that cannot be set are counted, without an error: only root may
+//! change owners, and a file system may lack extended attributes.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -26,6 +26,7 @@ const EXTENDED_MAX: usize = 1024;
 /// Maximum length of the encoding of [`Archived`] in bytes: the fields of an attribute take less than 16.
 pub(super) const ARCHIVED_BYTES_MAX: usize = EXTENDED_BYTES_MAX + (EXTENDED_MAX + 1) * 16;
 
+const CAPABILITY: &[u8] = b"security.capability";
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
 const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 
@@ -72,16 +73,17 @@ impl Archived {
         }
     }
 
-    /// Sets the attributes of a new file or directory; returns which could not be set. Setting an owner
-    /// clears mode bits and capabilities, so it comes first.
-    pub fn set(&self, of: BorrowedFd<'_>) -> Unkept {
+    /// Sets the attributes of a new file or directory, in a lent folder without capabilities; returns which
+    /// are not set. Setting an owner clears mode bits and capabilities, so it comes first.
+    pub fn set(&self, of: BorrowedFd<'_>, is_lent: bool) -> Unkept {
         let chown = |uid, gid| fchown(of, uid, gid);
         let owners = self.own(chown);
-        let set = |(name, value): &(Vec<u8>, Vec<u8>)| {
-            fsetxattr(of, &name[..], value, XattrFlags::empty()).is_err()
+        let fails = |(name, value): &(Vec<u8>, Vec<u8>)| {
+            let is_refused = is_lent && name == CAPABILITY;
+            is_refused || fsetxattr(of, &name[..], value, XattrFlags::empty()).is_err()
         };
         // All are tried.
-        let failed = self.extended.iter().filter(|one| set(one)).count();
+        let failed = self.extended.iter().filter(|one| fails(one)).count();
         Unkept {
             owners,
             extended: u64::from(failed > 0),
@@ -178,7 +180,7 @@ fn read_whole(read: impl Fn(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u
 
 fn is_kept(name: &[u8]) -> bool {
     let is_plain = !name.contains(&0);
-    is_plain && (name.starts_with(b"user.") || name == b"security.capability" || is_acl(name))
+    is_plain && (name.starts_with(b"user.") || name == CAPABILITY || is_acl(name))
 }
 
 fn is_acl(name: &[u8]) -> bool {

@@ -401,12 +401,12 @@ impl Unpacker {
         }
         // The file may end with a hole.
         body.file.skip_to(body.entry.size());
-        let unsynced = &mut self.unsynced;
+        let (unsynced, is_lent) = (&mut self.unsynced, self.staging.is_lent());
         let mut finish = || {
             body.file.finish()?;
             let file = body.file.file();
             // The mode is set behind the last write, which clears some bits of it.
-            let unkept = Attributes::of(&body.entry).set(file.as_fd())?;
+            let unkept = Attributes::of(&body.entry).set(file.as_fd(), is_lent)?;
             unsynced.file(file, body.entry.size())?;
             Ok(unkept)
         };
@@ -425,12 +425,12 @@ impl Unpacker {
         let path = open.cursor.path().to_owned();
         let attributes = open.entries.pop();
         let is_measured = self.existing == Existing::Measured;
-        let unsynced = &mut self.unsynced;
+        let (unsynced, is_lent) = (&mut self.unsynced, self.staging.is_lent());
         let finish = |directory: BorrowedFd<'_>| {
             if is_measured {
                 return Ok(Unkept::default());
             }
-            let set = attributes.map(|attributes| attributes.set(directory));
+            let set = attributes.map(|attributes| attributes.set(directory, is_lent));
             unsynced.directory(directory)?;
             set.unwrap_or(Ok(Unkept::default()))
         };

@@ -44,7 +44,7 @@ impl UnkeptAttributes {
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();
         let why = match self.is_archive {
-            true => "receivers could not set them",
+            true => "receivers did not set them",
             false => "--archive keeps them",
         };
         (!all.is_empty()).then(|| format!("{}; {why}", all.join(", ")))

@@ -37,7 +37,7 @@ pub struct RoundsResult {
     pub whole: Vec<u64>,
     /// Deliveries that were not sent because they existed with a receipt.
     pub found: Vec<DeliveryId>,
-    /// What was not sent: in an update because the output has it.
+    /// The messages, files and attributes that were not sent.
     pub unsent: Unsent,
     /// The versions of messages made of files.
     pub seen: SeenVersions,

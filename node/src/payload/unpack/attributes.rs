@@ -9,7 +9,7 @@ use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens};
 use super::super::archived::Archived;
 use super::super::entry::{Entry, EntryKind, Mtime};
 
-/// Mode bits by which a program runs with the rights of its owner or group.
+/// The setuid and setgid bits.
 const SET_ID_BITS: u32 = 0o6000;
 
 /// Attributes of a file or directory.
@@ -30,19 +30,20 @@ impl Attributes {
         }
     }
 
-    /// Sets the attributes; returns those of an archive that could not be set. The mode is last: an owner
-    /// clears bits of it, an ACL changes it, and it may deny writing.
-    pub(super) fn set(&self, of: BorrowedFd<'_>) -> io::Result<Unkept> {
+    /// Sets the attributes, in a lent folder without special rights; returns those of an archive that are
+    /// not set. The mode is last: an owner clears bits of it, an ACL changes it, and it may deny writing.
+    pub(super) fn set(&self, of: BorrowedFd<'_>, is_lent: bool) -> io::Result<Unkept> {
         let archived = self.archived.as_ref();
-        let unkept = archived.map_or(Unkept::default(), |archived| archived.set(of));
+        let mut unkept = archived.map_or(Unkept::default(), |it| it.set(of, is_lent));
         if let Some(mtime) = self.mtime {
             futimens(of, &timestamps(mtime))?;
         }
-        let mode = match unkept.owners {
-            0 => self.mode,
-            // The rights would be those of another user.
-            _ => self.mode & !SET_ID_BITS,
-        };
+        let mut mode = self.mode;
+        // Without its owner, a program would have the rights of another user.
+        if mode & SET_ID_BITS != 0 && (is_lent || unkept.owners > 0) {
+            mode &= !SET_ID_BITS;
+            unkept.special_modes = 1;
+        }
         fchmod(of, Mode::from_raw_mode(mode))?;
         Ok(unkept)
     }

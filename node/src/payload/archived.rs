@@ -161,17 +161,17 @@ fn read_extended(file: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(extended)
 }
 
-/// Calls `read` with buffers of growing length until one is long enough.
-fn read_whole(read: impl Fn(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+/// Calls `fill` with buffers of growing length until one is long enough.
+fn read_whole(fill: impl Fn(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
     // Nearly all names and values are shorter.
     let mut buffer = vec![0; 512];
     loop {
-        match read(&mut buffer) {
+        match fill(&mut buffer) {
             Err(Errno::RANGE) if buffer.len() < EXTENDED_BYTES_MAX => {
                 buffer.resize(EXTENDED_BYTES_MAX, 0);
             }
-            read => {
-                buffer.truncate(read?);
+            filled => {
+                buffer.truncate(filled?);
                 return Ok(buffer);
             }
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flitcast_proto::round::Observer;
 use flitcast_proto::wire::MAX_COUNTED_EDGES;
 use flitcast_proto::wire::control::{Counts, EdgeCounts};
-use flitcast_proto::{PeId, Time};
+use flitcast_proto::{PeId, Time, Unkept};
 
 use crate::system::process::resident_bytes;
 
@@ -68,6 +68,9 @@ pub struct Counters {
     moved_bytes: AtomicU64,
     slips: AtomicU64,
     slip_ns: AtomicU64,
+    unkept_owners: AtomicU64,
+    unkept_special_modes: AtomicU64,
+    unkept_extended: AtomicU64,
 }
 
 impl Counters {
@@ -91,6 +94,14 @@ impl Counters {
         self.collisions.fetch_add(flits, Relaxed);
     }
 
+    /// Adds entries of a delivered message some of whose attributes could not be set.
+    pub fn left_unkept(&self, entries: Unkept) {
+        self.unkept_owners.fetch_add(entries.owners, Relaxed);
+        self.unkept_special_modes
+            .fetch_add(entries.special_modes, Relaxed);
+        self.unkept_extended.fetch_add(entries.extended, Relaxed);
+    }
+
     /// Returns all counters, and the memory of the process.
     pub fn counts(&self) -> Counts {
         let edges = unpoisoned(&self.edges);
@@ -109,6 +120,12 @@ impl Counters {
             slips: self.slips.load(Relaxed),
             slip_ns: self.slip_ns.load(Relaxed),
             resident_bytes: resident_bytes(),
+            unkept: Unkept {
+                owners: self.unkept_owners.load(Relaxed),
+                special_modes: self.unkept_special_modes.load(Relaxed),
+                extended: self.unkept_extended.load(Relaxed),
+                ..Unkept::default()
+            },
         }
     }
 }
@@ -124,6 +141,9 @@ impl Observer for CounterObserver<'_> {
     fn begun(&self) {
         if self.is_first {
             self.counters.moved_bytes.store(0, Relaxed);
+            self.counters.unkept_owners.store(0, Relaxed);
+            self.counters.unkept_special_modes.store(0, Relaxed);
+            self.counters.unkept_extended.store(0, Relaxed);
             self.counters.rounds_begun.fetch_add(1, Relaxed);
         }
     }

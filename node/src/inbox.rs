@@ -32,6 +32,8 @@ pub struct Inbox {
     is_dealt: bool,
     replace: bool,
     update: Update,
+    /// Whether messages have all attributes that an archive keeps.
+    archive: bool,
     job: u64,
 }
 
@@ -109,6 +111,7 @@ impl Inbox {
             is_dealt: is_dealt(files),
             replace: files.replace,
             update: files.update,
+            archive: files.archive,
             job,
         }
     }
@@ -124,6 +127,7 @@ impl Inbox {
         let looked = spawn_blocking(move || {
             sweep_all(inbox.swept);
             let mut left = MOST_PRESENT_FILES;
+            let as_sent = (inbox.archive, inbox.is_dealt);
             for awaited in inbox.awaited {
                 let (of, receipt) = (awaited.delivery, awaited.receipt);
                 receipt.check_reachable()?;
@@ -139,7 +143,7 @@ impl Inbox {
                     DestinationState::Another if !inbox.replace => {
                         let tell = || pulse.worked();
                         let place = &receipt.destination;
-                        let read = || payload::version_at(place, inbox.is_dealt, &tell);
+                        let read = || payload::version_at(place, as_sent, &tell);
                         let version = awaited.is_sent.then(read).flatten();
                         let (bytes, digest) = version.unwrap_or_default();
                         ready.standing.push(of);
@@ -152,7 +156,7 @@ impl Inbox {
                         let is_listed = state == DestinationState::Another
                             && update != Update::Never
                             && awaited.is_sent;
-                        let list = || Listing::at(place, update, inbox.is_dealt, &tell);
+                        let list = || Listing::at(place, update, as_sent, &tell);
                         if let Some(listing) = is_listed.then(list).flatten() {
                             let files = listing.keys(left);
                             left -= files.len();
@@ -162,7 +166,8 @@ impl Inbox {
                                 files,
                             });
                         }
-                        let bytes = payload::prefix_bytes(receipt.destination, inbox.job);
+                        let bytes =
+                            payload::prefix_bytes(receipt.destination, inbox.job, inbox.archive);
                         ready.prefixes.extend((bytes > 0).then_some((of, bytes)));
                     }
                 }

@@ -105,6 +105,7 @@ impl Inputs {
             }
             ready.message_bytes.push(of.bytes);
             ready.made_of.push(of.made_of);
+            *ready.unkept += of.unkept;
             ready.states.push(of.state);
             all.extend(measured.map(|outgoing| (message.id, outgoing)));
         }
@@ -129,7 +130,7 @@ impl Inputs {
         };
         let path = content.path().to_owned();
         let listed = content.clone();
-        let mut outgoing = Outgoing::measure(content, tell)?;
+        let mut outgoing = Outgoing::measure(content, self.files.archive, tell)?;
         let files = outgoing.measured.left_out;
         if *owed && files > 0 {
             let path = path.display();
@@ -146,7 +147,7 @@ impl Inputs {
         }
         let listing = match self.files.update {
             Update::Never => Listing::default(),
-            update => Listing::of(&listed, update, tell)?,
+            update => Listing::of(&listed, update, self.files.archive, tell)?,
         };
         Ok(Some((outgoing, listing)))
     }

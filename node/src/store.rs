@@ -23,6 +23,7 @@ use crate::payload::{
     self, Content, FileSink, FileSource, Measured, Others, Outgoing, OutputFolder, PayloadError,
     Sink, Source, Synthetic, Target, Unpacker, delivered_at, prefix_digest,
 };
+use crate::permissions::FileAccess;
 
 /// Returns the folder in which messages become visible: the output or, if that is a message itself,
 /// the folder that contains it. `None` if messages are synthetic.
@@ -60,7 +61,9 @@ impl<'a> Store<'a> {
         let outgoing = self.contents.get(&message.id);
         let outgoing = outgoing
             .map(|(outgoing, _)| outgoing.clone())
-            .unwrap_or_else(|| Outgoing::new(Content::Entry(PathBuf::new()), Measured::default()));
+            .unwrap_or_else(|| {
+                Outgoing::new(Content::Entry(PathBuf::new()), false, Measured::default())
+            });
         let skipped = self.skipped.get(&message.id).copied().unwrap_or(0);
         Source::Files(Box::new(FileSource::open(outgoing, flit_bytes, skipped)))
     }
@@ -110,6 +113,8 @@ impl<'a> Store<'a> {
             is_kept: job.recorded && bytes >= KEPT_MESSAGE_BYTES,
             durability: files.durability,
             is_update: files.update != Update::Never,
+            is_archive: files.archive,
+            is_lent: matches!(self.config.allowed.files, Ok(FileAccess::Below(_))),
         }
     }
 

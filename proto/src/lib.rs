@@ -24,10 +24,12 @@ pub mod shape;
 pub mod spans;
 pub mod streams;
 pub mod tree;
+mod unkept;
 mod update;
 pub mod wire;
 
 pub use durability::Durability;
 pub use ids::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Time};
 pub use tree::Tree;
+pub use unkept::Unkept;
 pub use update::Update;

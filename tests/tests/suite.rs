@@ -9,6 +9,7 @@
 
 mod among_all;
 mod architecture;
+mod archive;
 mod bad_input;
 mod baselines;
 mod bench;

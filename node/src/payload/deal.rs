@@ -141,7 +141,9 @@ pub fn list_files(
                 let is_taken = selection.choose(&entry.path, true) == Choice::Taken;
                 empty = (is_taken && !path.as_os_str().is_empty()).then_some(path);
             }
-            EntryKind::File { .. } | EntryKind::Symlink { .. } => files.push((entry.size(), path)),
+            EntryKind::File { .. } | EntryKind::Symlink { .. } | EntryKind::HardLink { .. } => {
+                files.push((entry.size(), path));
+            }
         }
     }
     files.extend(empty.map(|empty| (0, empty)));

@@ -14,6 +14,7 @@ use flitcast_proto::wire::pb;
 use prost::Message;
 use rustix::fs::Stat;
 
+use super::archived::{ARCHIVED_BYTES_MAX, Archived};
 use super::error::PayloadError;
 use super::extents::Extents;
 use super::refusal::{PATH_BYTES_MAX, Refusal};
@@ -22,24 +23,38 @@ use super::refusal::{PATH_BYTES_MAX, Refusal};
 /// most extents, of up to ten bytes each.
 pub(super) const ENTRY_BYTES_MAX: usize = 16 * 1024;
 
-/// An entry of a message: a regular file, a directory or a symlink.
+/// Maximum length of an encoded `FileEntry` in an archive, in bytes.
+pub(super) const ARCHIVE_ENTRY_BYTES_MAX: usize = ENTRY_BYTES_MAX + ARCHIVED_BYTES_MAX;
+
+/// An entry of a message: a regular file, a directory, a symlink or, in an archive, a hard link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Path relative to the message's root; empty for the root itself.
     pub(super) path: PathBuf,
     pub(super) kind: EntryKind,
-    /// Permission bits, without setuid, setgid and sticky.
+    /// Permission bits; setuid, setgid and sticky only in an archive.
     pub(super) mode: u32,
     pub(super) mtime: Mtime,
     /// For a regular file that is not sent: the comparison by which the destination has it.
     pub(super) present: Option<Present>,
+    /// In an archive: the other attributes, except for a hard link and a root without a source.
+    pub(super) archived: Option<Box<Archived>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EntryKind {
-    File { size: u64, extents: Extents },
+    File {
+        size: u64,
+        extents: Extents,
+    },
     Directory,
-    Symlink { target: PathBuf },
+    Symlink {
+        target: PathBuf,
+    },
+    /// A further name of a regular file; `target` is the path of its first entry.
+    HardLink {
+        target: PathBuf,
+    },
 }
 
 /// The comparison by which the destination has a file.
@@ -67,7 +82,25 @@ impl Entry {
             mode: 0o755,
             mtime: Mtime::LEAVE,
             present: None,
+            archived: None,
         }
+    }
+
+    /// Returns a hard link to the file that another entry of the message has.
+    pub(super) fn hard_link(path: PathBuf, target: PathBuf) -> Self {
+        Self {
+            path,
+            kind: EntryKind::HardLink { target },
+            mode: 0,
+            mtime: Mtime::LEAVE,
+            present: None,
+            archived: None,
+        }
+    }
+
+    /// Returns whether the entry can only be a part of an archive.
+    pub(super) fn is_archived(&self) -> bool {
+        self.archived.is_some() || matches!(self.kind, EntryKind::HardLink { .. })
     }
 
     pub(super) fn is_root(&self) -> bool {
@@ -78,7 +111,7 @@ impl Entry {
     fn file(&self) -> Option<(u64, &Extents)> {
         match &self.kind {
             EntryKind::File { size, extents } => Some((*size, extents)),
-            EntryKind::Directory | EntryKind::Symlink { .. } => None,
+            EntryKind::Directory | EntryKind::Symlink { .. } | EntryKind::HardLink { .. } => None,
         }
     }
 
@@ -117,8 +150,16 @@ impl Entry {
     /// Checks the path and the link target of an entry, at the sender as at the receiver.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         check_path(self.path.as_os_str().as_bytes())?;
-        let EntryKind::Symlink { target } = &self.kind else {
-            return Ok(());
+        if let Some(archived) = &self.archived {
+            archived.check()?;
+        }
+        let target = match &self.kind {
+            EntryKind::Symlink { target } => target,
+            EntryKind::HardLink { target } if self.is_root() || target.as_os_str().is_empty() => {
+                return Err(Refusal::HardLinkTarget);
+            }
+            EntryKind::HardLink { target } => return check_path(target.as_os_str().as_bytes()),
+            EntryKind::File { .. } | EntryKind::Directory => return Ok(()),
         };
         if self.is_root() {
             return Err(Refusal::RootSymlink);
@@ -161,6 +202,9 @@ impl Entry {
             pb::file_entry::Kind::Symlink => EntryKind::Symlink {
                 target: to_path(&wire.target),
             },
+            pb::file_entry::Kind::HardLink => EntryKind::HardLink {
+                target: to_path(&wire.target),
+            },
             pb::file_entry::Kind::Unspecified => return Err(malformed(&path, "unknown kind")),
         };
         let present = match (wire.present, Digest::try_from(&wire.content[..])) {
@@ -169,15 +213,18 @@ impl Entry {
             (true, Err(_)) if wire.content.is_empty() => Some(Present::ByTime),
             _ => return Err(malformed(&path, "a digest that is not one")),
         };
+        let archived = wire.archived.map(|it| Box::new(Archived::of_wire(it)));
+        let mode_bits = if archived.is_some() { 0o7777 } else { 0o777 };
         let entry = Self {
             present,
-            mode: wire.mode & 0o777,
+            mode: wire.mode & mode_bits,
             mtime: Mtime {
                 seconds: wire.mtime_seconds,
                 nanos: wire.mtime_nanos,
             },
             path,
             kind,
+            archived,
         };
         if wire.size != entry.size() || !wire.extents.is_empty() {
             return Err(malformed(&entry.path, "content without a file"));
@@ -191,6 +238,7 @@ impl Entry {
                 "a present entry that is not a whole file",
             ));
         }
+        entry.check_archived()?;
         if entry.mtime.nanos >= 1_000_000_000 {
             return Err(malformed(&entry.path, "more nanoseconds than a second has"));
         }
@@ -198,6 +246,20 @@ impl Entry {
             Ok(()) => Ok(entry),
             Err(why) => Err(PayloadError::Refused(entry.path, why)),
         }
+    }
+
+    /// Checks that an entry has archived attributes of its kind only.
+    fn check_archived(&self) -> Result<(), PayloadError> {
+        let is_right = match &self.kind {
+            EntryKind::File { .. } | EntryKind::Directory => true,
+            EntryKind::Symlink { .. } => !self.archived.as_ref().is_some_and(|it| it.is_extended()),
+            EntryKind::HardLink { target } => {
+                *self == Entry::hard_link(self.path.clone(), target.clone())
+            }
+        };
+        let why = Refusal::Malformed("attributes that its kind does not have");
+        let refused = || PayloadError::Refused(self.path.clone(), why);
+        is_right.then_some(()).ok_or_else(refused)
     }
 
     /// Returns the entry that a `stat` call has found.
@@ -208,6 +270,7 @@ impl Entry {
             mode: found.st_mode & 0o777,
             mtime: Mtime::of(found),
             present: None,
+            archived: None,
         }
     }
 
@@ -217,6 +280,7 @@ impl Entry {
             EntryKind::File { .. } => (WireKind::File, Bytes::new()),
             EntryKind::Directory => (WireKind::Directory, Bytes::new()),
             EntryKind::Symlink { target } => (WireKind::Symlink, to_bytes(target)),
+            EntryKind::HardLink { target } => (WireKind::HardLink, to_bytes(target)),
         };
         pb::FileEntry {
             path: to_bytes(&self.path),
@@ -234,6 +298,7 @@ impl Entry {
                 Some(Present::ByContent(content)) => Bytes::copy_from_slice(content),
                 Some(Present::ByTime) | None => Bytes::new(),
             },
+            archived: self.archived.as_ref().map(|it| it.to_wire()),
         }
     }
 }
@@ -310,6 +375,7 @@ mod tests {
             mode: 0o777,
             mtime: Mtime::LEAVE,
             present: None,
+            archived: None,
         }
     }
 

@@ -86,10 +86,17 @@ pub fn whole_input(input: PathBuf) -> Result<Content, PayloadError> {
     Ok(Content::Entry(found.source))
 }
 
-/// Measures the messages; on failure returns the errors of all of them.
-pub fn measure_all(contents: &[Option<Content>]) -> Result<Vec<Measured>, Vec<PayloadError>> {
+/// Measures the messages, as archives if `archive`; on failure returns the errors of all of them.
+pub fn measure_all(
+    contents: &[Option<Content>],
+    archive: bool,
+) -> Result<Vec<Measured>, Vec<PayloadError>> {
     let (mut all, mut faults) = (Vec::new(), Vec::new());
-    let measure = |content: &Option<Content>| content.as_ref().map(|it| it.measure_telling(&|| {}));
+    let measure = |content: &Option<Content>| {
+        content
+            .as_ref()
+            .map(|it| it.measure_telling(archive, &|| {}))
+    };
     for measured in on_processors(contents.iter().collect(), measure) {
         match measured.unwrap_or_else(|| Ok(Measured::default())) {
             Ok(measured) => all.push(measured),

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::hash::Hasher as _;
 use std::sync::Arc;
 
+use flitcast_proto::Unkept;
 use flitcast_proto::cost::MadeOf;
 use twox_hash::XxHash3_64;
 
@@ -18,16 +19,22 @@ impl Content {
     /// Returns the exact length of the message in bytes, unless a part of it cannot be read or must
     /// not be sent.
     pub fn measure(&self) -> Result<u64, PayloadError> {
-        self.measure_telling(&|| {}).map(|measured| measured.bytes)
+        self.measure_telling(false, &|| {})
+            .map(|measured| measured.bytes)
     }
 
-    /// Measures the message, its state and what it is made of; calls `tell` for each entry.
-    pub(super) fn measure_telling(&self, tell: &dyn Fn()) -> Result<Measured, PayloadError> {
+    /// Measures the message, its state and what it is made of, as an archive if `archive`; calls `tell` for
+    /// each entry.
+    pub(super) fn measure_telling(
+        &self,
+        archive: bool,
+        tell: &dyn Fn(),
+    ) -> Result<Measured, PayloadError> {
         let mut bytes: u64 = 0;
         let mut entries = 0;
         let mut looked_at = Sample::default();
         let (mut states, mut state) = (Vec::new(), XxHash3_64::new());
-        let mut walk = Walk::of(self);
+        let mut walk = Walk::of(self).archiving(archive);
         while let Some(found) = walk.next() {
             let mut found = found?;
             if found.entry.is_file() {
@@ -60,6 +67,7 @@ impl Content {
                 cold_bytes: looked_at.cold_bytes(),
             },
             left_out: walk.left_out,
+            unkept: walk.unkept,
             state: state.finish(),
             entries: states.into(),
         })
@@ -75,6 +83,8 @@ pub struct Measured {
     pub made_of: MadeOf,
     /// Number of files and folders that are not sent, since they have hidden names of Flitcast.
     pub left_out: u64,
+    /// The entries some of whose attributes are not sent.
+    pub unkept: Unkept,
     /// A hash of the states of all entries, the inodes included.
     pub state: u64,
     /// The low half of the state of each entry, in the order in which they are sent.

@@ -12,6 +12,7 @@
 //! measured ([`Outgoing`]). All this is synchronous; [`Source`] and [`Sink`] run it on blocking
 //! threads, a block ahead of or behind the round that moves the flits. No sockets are used here.
 
+mod archived;
 mod cold;
 mod content;
 mod cursor;
@@ -23,6 +24,7 @@ mod error;
 mod extents;
 mod folders;
 mod gauge;
+mod hard_links;
 mod heads;
 mod hidden;
 mod holes;

@@ -15,6 +15,8 @@ use super::scan::{FoundEntry, Walk};
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     content: Content,
+    /// Whether entries have all attributes that an archive keeps.
+    archive: bool,
     /// The measurement of the message.
     pub measured: Measured,
     /// The open file, and its inode, of a message that is one file and kept open. Another file may
@@ -26,19 +28,24 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// Creates the message with this content and its measurement.
-    pub fn new(content: Content, measured: Measured) -> Outgoing {
+    pub fn new(content: Content, archive: bool, measured: Measured) -> Outgoing {
         Outgoing {
             content,
+            archive,
             measured,
             file: None,
             present: Arc::default(),
         }
     }
 
-    /// Measures `content`, and calls `tell` for each entry.
-    pub fn measure(content: Content, tell: &dyn Fn()) -> Result<Outgoing, PayloadError> {
-        let measured = content.measure_telling(tell)?;
-        Ok(Outgoing::new(content, measured))
+    /// Measures `content`, as an archive if `archive`, and calls `tell` for each entry.
+    pub fn measure(
+        content: Content,
+        archive: bool,
+        tell: &dyn Fn(),
+    ) -> Result<Outgoing, PayloadError> {
+        let measured = content.measure_telling(archive, tell)?;
+        Ok(Outgoing::new(content, archive, measured))
     }
 
     /// Opens the file and keeps it open, if the message is one file.
@@ -46,7 +53,7 @@ impl Outgoing {
         if let Content::Entry(path) = &self.content
             && path.is_file()
         {
-            let mut walk = Walk::of(&self.content);
+            let mut walk = self.walk();
             if let Some(found) = walk.next() {
                 let mut found = found?;
                 self.check(0, &found)?;
@@ -61,10 +68,11 @@ impl Outgoing {
     }
 
     pub(super) fn walk(&self) -> Walk {
-        match &self.file {
+        let walk = match &self.file {
             Some((file, inode)) => Walk::of_open(self.path(), file.clone(), *inode),
             None => Walk::of(&self.content),
-        }
+        };
+        walk.archiving(self.archive)
     }
 
     /// Returns an error if the entry at index `place` of the message was measured differently.

@@ -41,18 +41,28 @@ struct ListedFile {
 
 impl Listing {
     /// Lists a message; calls `tell` for each entry and each block that is read.
-    pub fn of(content: &Content, update: Update, tell: &dyn Fn()) -> Result<Self, PayloadError> {
-        Self::list(content, update, false, tell)
+    pub fn of(
+        content: &Content,
+        update: Update,
+        archive: bool,
+        tell: &dyn Fn(),
+    ) -> Result<Self, PayloadError> {
+        Self::list(Walk::of(content).archiving(archive), update, false, tell)
     }
 
     /// Lists the entry at a destination, dealt from a folder if it `is_dealt`; returns `None` if it is not
     /// a message, or cannot be read.
-    pub fn at(path: &Path, update: Update, is_dealt: bool, tell: &dyn Fn()) -> Option<Self> {
+    pub fn at(
+        path: &Path,
+        update: Update,
+        (archive, is_dealt): (bool, bool),
+        tell: &dyn Fn(),
+    ) -> Option<Self> {
         if path.symlink_metadata().ok()?.is_symlink() {
             return None;
         }
-        let content = Content::Entry(path.to_owned());
-        Self::list(&content, update, is_dealt, tell).ok()
+        let walk = Walk::of(&Content::Entry(path.to_owned())).archiving(archive);
+        Self::list(walk, update, is_dealt, tell).ok()
     }
 
     /// Returns the hashes of the first files, `most` at most.
@@ -62,17 +72,17 @@ impl Listing {
     }
 
     fn list(
-        content: &Content,
+        mut walk: Walk,
         update: Update,
         is_dealt: bool,
         tell: &dyn Fn(),
     ) -> Result<Self, PayloadError> {
-        let mut walk = Walk::of(content);
         let (mut hash, mut files) = (XxHash3_128::new(), Vec::new());
         while let Some(found) = walk.next() {
             let mut found = found?;
             if is_dealt && found.entry.is_root() {
                 found.entry.mtime = Mtime::LEAVE;
+                found.entry.archived = None;
             }
             // Before it is opened: holes are not compared.
             hash.write(&found.entry.encode());

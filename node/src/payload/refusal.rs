@@ -24,6 +24,15 @@ pub enum Refusal {
         shown(.0)
     )]
     SymlinkLeaves(PathBuf),
+    /// A hard link at the root of a message, or without the path of a file.
+    #[error("it is a hard link to nothing in the message")]
+    HardLinkTarget,
+    /// More extended attributes than an archive has room for.
+    #[error("its extended attributes are longer than 128 KiB, or more than 1024")]
+    ExtendedTooLong,
+    /// An owner, extended attributes or a hard link outside of an archive.
+    #[error("it has attributes of an archive, which this message is not")]
+    NotArchive,
     /// A path or a link target that is longer than `PATH_BYTES_MAX`.
     #[error("its path is longer than {PATH_BYTES_MAX} bytes")]
     PathTooLong,

@@ -6,25 +6,29 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::Hasher as _;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use flitcast_proto::Unkept;
+use prost::Message as _;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::fs::{fstat, openat, readlinkat, statat};
 use twox_hash::XxHash3_64;
 
+use super::archived::Archived;
 use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
 use super::entry::{Entry, EntryKind, Mtime};
 use super::error::PayloadError;
 use super::extents::Extents;
+use super::hard_links::{HardLinks, names_of};
 use super::hidden::HiddenName;
 use super::inode::Inode;
 use super::refusal::Refusal;
 use super::selection::{Choice, Selection};
-use crate::system::process::user;
+use crate::system::process::{group, user};
 
 /// An entry of a message to be sent.
 #[derive(Debug)]
@@ -40,6 +44,10 @@ pub(super) struct FoundEntry {
     /// The position of the first byte in the file, and the bytes of the whole file, if the entry is a
     /// part of it.
     pub part: Option<(u64, u64)>,
+    /// The result of `stat`; `None` for the root of a dealt message.
+    stat: Option<Stat>,
+    /// The open file, in an archive.
+    file: Option<Arc<File>>,
 }
 
 impl FoundEntry {
@@ -69,7 +77,12 @@ impl FoundEntry {
                 }
             }
             EntryKind::Directory => add(b"directory"),
-            EntryKind::Symlink { target } => add(target.as_os_str().as_bytes()),
+            EntryKind::Symlink { target } | EntryKind::HardLink { target } => {
+                add(target.as_os_str().as_bytes());
+            }
+        }
+        if let Some(archived) = &entry.archived {
+            add(&archived.to_wire().encode_to_vec());
         }
         hash.finish()
     }
@@ -85,6 +98,10 @@ pub(super) struct Walk {
     selection: Selection,
     /// Number of files and folders that have been left out.
     pub left_out: u64,
+    /// In an archive: the files with several names.
+    archive: Option<HardLinks>,
+    /// Outside of an archive: the entries so far some of whose attributes are not sent.
+    pub unkept: Unkept,
 }
 
 enum WalkState {
@@ -107,6 +124,19 @@ impl Iterator for Walk {
     type Item = Result<FoundEntry, PayloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let found = self.next_found()?;
+        Some(found.and_then(|found| match self.archive {
+            Some(_) => self.archived(found),
+            None => {
+                self.count_unkept(&found);
+                Ok(found)
+            }
+        }))
+    }
+}
+
+impl Walk {
+    fn next_found(&mut self) -> Option<Result<FoundEntry, PayloadError>> {
         match &mut self.state {
             WalkState::Begun(files) => {
                 let files = files.take();
@@ -134,9 +164,53 @@ impl Iterator for Walk {
             }
         }
     }
-}
 
-impl Walk {
+    /// Adds the attributes of an archive to an entry; a further name of a file becomes a hard link.
+    fn archived(&mut self, mut found: FoundEntry) -> Result<FoundEntry, PayloadError> {
+        let Some(stat) = found.stat else {
+            return Ok(found);
+        };
+        let is_file = found.entry.is_file();
+        let first = match &mut self.archive {
+            Some(links) if is_file => links.first_of(&stat, &found.entry.path),
+            _ => None,
+        };
+        if let Some(first) = first {
+            found.entry = Entry::hard_link(found.entry.path, first);
+            return Ok(found);
+        }
+        if is_file {
+            found.file = Some(self.open_file(&found)?);
+        }
+        let below = match (&self.state, &found.entry.kind) {
+            (WalkState::Below(cursor, _) | WalkState::Dealt(cursor, ..), EntryKind::Directory) => {
+                Some(cursor.here())
+            }
+            _ => None,
+        };
+        let file = found.file.as_ref().map(|file| file.as_fd()).or(below);
+        let archived = Archived::of(&stat, file);
+        let archived = archived.map_err(PayloadError::io("read", &found.source))?;
+        let checked = archived.check();
+        checked.map_err(|why| PayloadError::Refused(found.source.clone(), why))?;
+        found.entry.archived = Some(Box::new(archived));
+        found.entry.mode = stat.st_mode & 0o7777;
+        Ok(found)
+    }
+
+    /// Counts what is not sent of the attributes of an entry, as far as `stat` has them.
+    fn count_unkept(&mut self, found: &FoundEntry) {
+        static OWNER: LazyLock<(u32, u32)> = LazyLock::new(|| (user(), group()));
+        let Some(stat) = &found.stat else { return };
+        let is_link = matches!(found.entry.kind, EntryKind::Symlink { .. });
+        self.unkept += Unkept {
+            hard_links: u64::from(found.entry.is_file() && names_of(stat) > 1),
+            special_modes: u64::from(!is_link && stat.st_mode & 0o7000 != 0),
+            owners: u64::from((stat.st_uid, stat.st_gid) != *OWNER),
+            extended: 0,
+        };
+    }
+
     pub fn of(content: &Content) -> Self {
         let state = match content {
             Content::Entry(_) => WalkState::Begun(None),
@@ -159,6 +233,16 @@ impl Walk {
             state,
             selection: Selection::default(),
             left_out: 0,
+            archive: None,
+            unkept: Unkept::default(),
+        }
+    }
+
+    /// Finds entries with all attributes that an archive keeps, if this `is` one.
+    pub fn archiving(self, is: bool) -> Self {
+        Self {
+            archive: is.then(HardLinks::default),
+            ..self
         }
     }
 
@@ -186,6 +270,8 @@ impl Walk {
             },
             is_plain: false,
             part: None,
+            stat: Some(found),
+            file: None,
         })
     }
 
@@ -204,6 +290,8 @@ impl Walk {
                 inode: Inode::default(),
                 is_plain: false,
                 part: None,
+                stat: None,
+                file: None,
             });
         }
         let root = examine(base, PathBuf::new())?;
@@ -218,12 +306,9 @@ impl Walk {
 
     /// Opens the regular file that was found last, and adds its holes to its entry.
     pub fn open(&self, found: &mut FoundEntry) -> Result<Arc<File>, PayloadError> {
-        let file = match (&self.state, found.entry.path.file_name()) {
-            (WalkState::Open(file, ..), _) => file.clone(),
-            (WalkState::Below(cursor, _) | WalkState::Dealt(cursor, ..), Some(name)) => {
-                Arc::new(open_regular(cursor.here(), Path::new(name), &found.source)?)
-            }
-            _ => Arc::new(open_regular(CWD, &found.source, &found.source)?),
+        let file = match found.file.take() {
+            Some(file) => file,
+            None => self.open_file(found)?,
         };
         // A part of a file is sent without holes.
         if let (EntryKind::File { size, extents }, None) = (&mut found.entry.kind, found.part)
@@ -233,6 +318,18 @@ impl Walk {
             *extents = asked.map_err(PayloadError::io("read", &found.source))?;
         }
         Ok(file)
+    }
+
+    /// Opens the regular file that was found last.
+    fn open_file(&self, found: &FoundEntry) -> Result<Arc<File>, PayloadError> {
+        let opened = match (&self.state, found.entry.path.file_name()) {
+            (WalkState::Open(file, ..), _) => return Ok(file.clone()),
+            (WalkState::Below(cursor, _) | WalkState::Dealt(cursor, ..), Some(name)) => {
+                open_regular(cursor.here(), Path::new(name), &found.source)
+            }
+            _ => open_regular(CWD, &found.source, &found.source),
+        };
+        opened.map(Arc::new)
     }
 }
 
@@ -401,6 +498,8 @@ fn look(
             inode,
             is_plain,
             part: None,
+            stat: Some(found),
+            file: None,
         }),
         Err(why) => Err(refused(why)),
     }

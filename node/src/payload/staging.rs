@@ -113,6 +113,16 @@ impl Staging {
         &self.target.destination
     }
 
+    /// Returns whether entries may have the attributes of an archive.
+    pub fn is_archive(&self) -> bool {
+        self.target.is_archive
+    }
+
+    /// Returns whether the destination is in a lent folder.
+    pub fn is_lent(&self) -> bool {
+        self.target.is_lent
+    }
+
     /// Takes over the open file or folder at the staging name, and locks it until this is dropped.
     /// Fails if another run has the lock.
     pub fn claim(&mut self, made: BorrowedFd<'_>) -> io::Result<()> {

@@ -23,6 +23,11 @@ pub struct Target {
     /// Whether files that the replaced entry has are not sent, so that the version of a message is its
     /// listing, and not what was sent.
     pub is_update: bool,
+    /// Whether entries may have the attributes of an archive.
+    pub is_archive: bool,
+    /// Whether the place is in a folder that is lent to a coordinator. Then no file gets setuid and setgid
+    /// bits or capabilities, by which a program has more rights than its user.
+    pub is_lent: bool,
 }
 
 /// Returns the folder that an entry is in; `None` for the root.

@@ -7,6 +7,8 @@
 //! the directories on the path of that entry are remembered. [`super::staging`] moves the complete
 //! message to its destination.
 
+mod attributes;
+mod hard_link;
 mod present;
 mod replay;
 mod staged_file;
@@ -18,28 +20,31 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flitcast_proto::Unkept;
 use flitcast_proto::wire::flit::Digest;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
-use rustix::fs::{fchmod, futimens, mkdirat, openat, statat, symlinkat, unlinkat, utimensat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{fchmod, mkdirat, openat, statat, symlinkat, utimensat};
 use rustix::io::Errno;
 use twox_hash::XxHash3_128;
 
+use super::archived::forget_inherited;
 use super::cursor::Cursor;
 use super::durability::Unsynced;
-use super::entry::{ENTRY_BYTES_MAX, Entry, EntryKind, Mtime};
+use super::entry::{ARCHIVE_ENTRY_BYTES_MAX, ENTRY_BYTES_MAX, Entry, EntryKind};
 use super::error::PayloadError;
 use super::holes::NewFile;
 use super::refusal::Refusal;
 use super::staging::Staging;
 use super::target::Target;
 use crate::activity_monitor::ActivityMonitor;
+use attributes::{Attributes, timestamps};
 use replay::Existing;
 
 pub use replay::prefix_bytes;
 
 use staged_file::StagedFile;
 
-/// Maximum length of the encoding of a length up to [`ENTRY_BYTES_MAX`], in bytes.
+/// Maximum length of the encoding of a length up to [`ARCHIVE_ENTRY_BYTES_MAX`], in bytes.
 const PREFIX_BYTES_MAX: usize = 3;
 
 /// Writer of a message to a staging place beside its destination. If it is dropped before
@@ -61,6 +66,10 @@ pub struct Unpacker {
     /// is replaced.
     listing: Option<Box<XxHash3_128>>,
     replaced: Option<Cursor>,
+    /// In an archive: the directory of the file that a hard link was made to, and the entries so far some
+    /// of whose attributes could not be set.
+    linked: Option<Cursor>,
+    unkept: Unkept,
     root: Root,
     /// The incomplete next entry, with its length prefix.
     head: Vec<u8>,
@@ -79,13 +88,6 @@ struct Unfinished {
     cursor: Cursor,
     /// Attributes of each directory, the root first.
     entries: Vec<Attributes>,
-}
-
-/// Attributes that are set last, since writing to the entry changes them.
-#[derive(Clone, Copy)]
-struct Attributes {
-    mode: u32,
-    mtime: Option<Mtime>,
 }
 
 impl Unpacker {
@@ -107,6 +109,8 @@ impl Unpacker {
             bytes: 0,
             listing,
             replaced: None,
+            linked: None,
+            unkept: Unkept::default(),
             root: Root::Awaited,
             head: Vec::new(),
             body: None,
@@ -178,6 +182,7 @@ impl Unpacker {
         let hash = self.listing.as_ref().unwrap_or(&self.hash);
         let digest = hash.finish_128().to_be_bytes();
         self.staging.publish(self.bytes, &digest)?;
+        self.pulse.counters().left_unkept(self.unkept);
         Ok(digest)
     }
 
@@ -214,11 +219,11 @@ impl Unpacker {
     /// Reads the head of the next entry, and returns the part of `bytes` behind it.
     fn read_head<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], PayloadError> {
         // Until the length is known, at least one more byte belongs to the head.
-        let wanted = Self::head_length(&self.head)?.unwrap_or(self.head.len() + 1);
+        let wanted = self.head_length()?.unwrap_or(self.head.len() + 1);
         let more = (wanted - self.head.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(more);
         self.head.extend_from_slice(head);
-        if Self::head_length(&self.head)? == Some(self.head.len()) {
+        if self.head_length()? == Some(self.head.len()) {
             let head = std::mem::take(&mut self.head);
             let mut encoded = head.as_slice();
             // The head is complete, so this only skips its length prefix.
@@ -235,7 +240,12 @@ impl Unpacker {
     }
 
     /// Returns the length of an entry's head with its length prefix, once the latter is complete.
-    fn head_length(head: &[u8]) -> Result<Option<usize>, PayloadError> {
+    fn head_length(&self) -> Result<Option<usize>, PayloadError> {
+        let head = &self.head[..];
+        let most = match self.staging.is_archive() {
+            true => ARCHIVE_ENTRY_BYTES_MAX,
+            false => ENTRY_BYTES_MAX,
+        };
         let malformed = || {
             let why = Refusal::Malformed("longer than any entry can be");
             PayloadError::Refused("an entry".into(), why)
@@ -247,7 +257,7 @@ impl Unpacker {
             };
         };
         match prost::decode_length_delimiter(head) {
-            Ok(length) if length <= ENTRY_BYTES_MAX => Ok(Some(prefix + 1 + length)),
+            Ok(length) if length <= most => Ok(Some(prefix + 1 + length)),
             _ => Err(malformed()),
         }
     }
@@ -257,6 +267,9 @@ impl Unpacker {
             listing.write(&entry.listed().encode());
         }
         let refused = |why| Err(PayloadError::Refused(entry.path.clone(), why));
+        if entry.is_archived() && !self.staging.is_archive() {
+            return refused(Refusal::NotArchive);
+        }
         match (&self.root, entry.is_root()) {
             (Root::Awaited, true) => self.begin_root(entry),
             (Root::Awaited, false) => refused(Refusal::BeforeRoot),
@@ -278,14 +291,17 @@ impl Unpacker {
                 let file = open_file(CWD, &staged, self.existing).map_err(create())?;
                 let claimed = self.staging.claim(file.file().as_fd());
                 claimed.map_err(create())?;
+                if self.staging.is_archive() {
+                    forget_inherited(file.file());
+                }
                 self.root = Root::File;
                 match entry.present {
                     Some(how) => self.copy_root(file, entry, how),
                     None => self.go_on(StagedFile::of(file, entry)),
                 }
             }
-            // `Entry::decode` has refused a symlink.
-            EntryKind::Directory | EntryKind::Symlink { .. } => {
+            // `Entry::decode` has refused links.
+            EntryKind::Directory | EntryKind::Symlink { .. } | EntryKind::HardLink { .. } => {
                 // Writable until it is finished, whatever its final mode is.
                 if !self.existing.is_replay() {
                     let made = mkdirat(CWD, &staged, Mode::RWXU);
@@ -293,12 +309,15 @@ impl Unpacker {
                 }
                 let cursor = Cursor::open(&staged).map_err(create())?;
                 self.staging.claim(cursor.here()).map_err(create())?;
+                if self.staging.is_archive() {
+                    forget_inherited(cursor.here());
+                }
                 if self.existing != Existing::Measured {
                     self.unsynced.begin_folder(cursor.here());
                 }
                 self.root = Root::Directory(Unfinished {
                     cursor,
-                    entries: vec![entry.attributes()],
+                    entries: vec![Attributes::of(&entry)],
                 });
                 Ok(())
             }
@@ -328,14 +347,7 @@ impl Unpacker {
             return Err(PayloadError::Refused(entry.path, Refusal::BeforeRoot));
         };
         let (here, existing) = (open.cursor.here(), self.existing);
-        // An entry behind a prefix may have been created by the run that left the prefix.
-        let make_way = || match existing {
-            Existing::Replaced => match unlinkat(here, name, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => Ok(()),
-                Err(error) => Err(io::Error::from(error)),
-            },
-            _ => Ok(()),
-        };
+        let make_way = || existing.make_way(here, name);
         match &entry.kind {
             EntryKind::File { .. } => {
                 let file = make_way().and_then(|()| open_file(here, Path::new(name), existing));
@@ -358,7 +370,7 @@ impl Unpacker {
                     }
                     Existing::Nothing | Existing::Measured => Ok(()),
                 });
-                open.entries.push(entry.attributes());
+                open.entries.push(Attributes::of(&entry));
                 writable.map_err(|error| self.not_made(&entry.path, error))
             }
             EntryKind::Symlink { target } => {
@@ -369,6 +381,9 @@ impl Unpacker {
                 let times = timestamps(entry.mtime);
                 let made = make_way().and_then(|()| {
                     symlinkat(target, here, name)?;
+                    if let Some(archived) = &entry.archived {
+                        self.unkept += archived.set_symlink(here, Path::new(name));
+                    }
                     Ok(utimensat(here, name, &times, AtFlags::SYMLINK_NOFOLLOW))
                 });
                 let timed = made.map_err(|error| self.not_made(&entry.path, error))?;
@@ -376,6 +391,7 @@ impl Unpacker {
                 self.pulse.worked();
                 Ok(())
             }
+            EntryKind::HardLink { target } => self.link(&entry, target),
         }
     }
 
@@ -385,15 +401,17 @@ impl Unpacker {
         }
         // The file may end with a hole.
         body.file.skip_to(body.entry.size());
-        let unsynced = &mut self.unsynced;
+        let (unsynced, is_lent) = (&mut self.unsynced, self.staging.is_lent());
         let mut finish = || {
             body.file.finish()?;
             let file = body.file.file();
             // The mode is set behind the last write, which clears some bits of it.
-            body.entry.attributes().set(file.as_fd())?;
-            unsynced.file(file, body.entry.size())
+            let unkept = Attributes::of(&body.entry).set(file.as_fd(), is_lent)?;
+            unsynced.file(file, body.entry.size())?;
+            Ok(unkept)
         };
-        finish().map_err(|error| self.io("finish", &body.entry.path, error))?;
+        let finished = finish().map_err(|error| self.io("finish", &body.entry.path, error));
+        self.unkept += finished?;
         self.pulse.worked();
         Ok(())
     }
@@ -407,22 +425,21 @@ impl Unpacker {
         let path = open.cursor.path().to_owned();
         let attributes = open.entries.pop();
         let is_measured = self.existing == Existing::Measured;
-        let unsynced = &mut self.unsynced;
-        let mut finish = |directory: BorrowedFd<'_>| {
+        let (unsynced, is_lent) = (&mut self.unsynced, self.staging.is_lent());
+        let finish = |directory: BorrowedFd<'_>| {
             if is_measured {
-                return Ok(());
+                return Ok(Unkept::default());
             }
-            if let Some(attributes) = attributes {
-                attributes.set(directory)?;
-            }
-            unsynced.directory(directory)
+            let set = attributes.map(|attributes| attributes.set(directory, is_lent));
+            unsynced.directory(directory)?;
+            set.unwrap_or(Ok(Unkept::default()))
         };
         let finished = match open.cursor.is_at_root() {
             true => finish(open.cursor.here()),
             // Left first, since its mode may deny access to `..`.
             false => open.cursor.leave().and_then(|left| finish(left.as_fd())),
         };
-        finished.map_err(|error| self.io("finish", &path, error))?;
+        self.unkept += finished.map_err(|error| self.io("finish", &path, error))?;
         self.pulse.worked();
         Ok(())
     }
@@ -443,26 +460,6 @@ impl Unpacker {
     }
 }
 
-impl Entry {
-    fn attributes(&self) -> Attributes {
-        let is_left =
-            self.kind == EntryKind::Directory && self.is_root() && self.mtime == Mtime::LEAVE;
-        Attributes {
-            mode: self.mode,
-            mtime: (!is_left).then_some(self.mtime),
-        }
-    }
-}
-
-impl Attributes {
-    fn set(self, of: BorrowedFd<'_>) -> io::Result<()> {
-        if let Some(mtime) = self.mtime {
-            futimens(of, &timestamps(mtime))?;
-        }
-        Ok(fchmod(of, Mode::from_raw_mode(self.mode))?)
-    }
-}
-
 /// Opens a file of a prefix, or creates a new one.
 fn open_file(directory: BorrowedFd<'_>, name: &Path, existing: Existing) -> io::Result<NewFile> {
     if existing.is_replay() {
@@ -479,17 +476,4 @@ fn below(root: &Path, path: &Path) -> PathBuf {
         return root.to_owned();
     }
     root.join(path)
-}
-
-fn timestamps(mtime: Mtime) -> Timestamps {
-    Timestamps {
-        last_access: Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_OMIT,
-        },
-        last_modification: Timespec {
-            tv_sec: mtime.seconds,
-            tv_nsec: mtime.nanos.into(),
-        },
-    }
 }

@@ -46,9 +46,13 @@ pub fn gone(path: PathBuf, known: &Version) -> PayloadError {
     PayloadError::OtherVersion(path, known.message, why)
 }
 
-/// Reads the entry at `path` as a message, dealt from a folder if it `is_dealt`, and returns its
+/// Reads the entry at `path` as a message, an `archive` or not, dealt from a folder if it `is_dealt`, and returns its
 /// length and digest; `None` if it cannot be sent. Calls `tell` for each block.
-pub fn version_at(path: &Path, is_dealt: bool, tell: &dyn Fn()) -> Option<(u64, Digest)> {
+pub fn version_at(
+    path: &Path,
+    (archive, is_dealt): (bool, bool),
+    tell: &dyn Fn(),
+) -> Option<(u64, Digest)> {
     if path.symlink_metadata().ok()?.is_symlink() {
         return None;
     }
@@ -69,7 +73,7 @@ pub fn version_at(path: &Path, is_dealt: bool, tell: &dyn Fn()) -> Option<(u64, 
         }
         false => Content::Entry(path.to_owned()),
     };
-    let message = Outgoing::measure(content, tell).ok()?;
+    let message = Outgoing::measure(content, archive, tell).ok()?;
     let digest = prefix_digest(&message, u64::MAX, tell).ok()?;
     Some((message.measured.bytes, digest))
 }

@@ -39,6 +39,11 @@ pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Returns the number of the group that owns the files which this process creates.
+pub fn group() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
 /// Returns the number of cores that this process may use.
 pub fn cores() -> Option<u32> {
     let cores = std::thread::available_parallelism().ok()?;

@@ -385,7 +385,8 @@ fn every_reading_is_of_the_version_that_was_measured() -> io::Result<()> {
     fs::create_dir(&root)?;
     write(b"old", &file)?;
     File::open(&root)?.set_modified(std::time::UNIX_EPOCH)?;
-    let measured = Outgoing::measure(Content::Entry(root.clone()), &|| {}).expect("it is there");
+    let measured =
+        Outgoing::measure(Content::Entry(root.clone()), false, &|| {}).expect("it is there");
     let read = || {
         let mut all = [0; 1000];
         let filled = Packer::of(&measured)?.fill(&mut all)?;
@@ -412,7 +413,7 @@ fn a_message_of_one_file_is_kept_open() -> io::Result<()> {
     let dir = Scratch::new()?;
     let file = dir.path().join("p1");
     fs::write(&file, "old")?;
-    let measured = Outgoing::measure(Content::Entry(file.clone()), &|| {});
+    let measured = Outgoing::measure(Content::Entry(file.clone()), false, &|| {});
     let mut measured = measured.expect("it is there");
     measured.hold_open().expect("it is as it was");
     fs::write(dir.path().join("aside"), "new")?;

@@ -4,9 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::support::{NONCE, names};
-use flitcast_node::payload::{PayloadError, Refusal};
-use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
+use std::sync::Arc;
+
+use crate::support::{NONCE, names, target};
+use flitcast_node::payload::{PayloadError, Refusal, Target, Unpacker};
+use flitcast_proto::wire::pb::{Archived, ExtendedAttribute, FileEntry, file_entry::Kind};
 use prost::Message;
 
 fn entry(kind: Kind, path: &str) -> FileEntry {
@@ -41,17 +43,37 @@ fn symlink(path: &str, target: &str) -> FileEntry {
 
 /// Delivers these bytes into a directory that must be empty afterwards.
 fn refusal_of(message: &[u8]) -> io::Result<PayloadError> {
+    refusal_at(message, false)
+}
+
+fn refusal_at(message: &[u8], is_archive: bool) -> io::Result<PayloadError> {
     let dir = tempfile::tempdir()?;
-    let refused = crate::support::unpack(message, &[5], &dir.path().join("p1"), false);
+    let target = Target {
+        is_archive,
+        ..target(&dir.path().join("p1"))
+    };
+    let deliver = || {
+        let mut unpacker = Unpacker::create(target, Arc::default())?;
+        message
+            .chunks(5)
+            .try_for_each(|piece| unpacker.write(piece))?;
+        unpacker.commit().map(drop)
+    };
+    let refused = deliver();
     assert!(names(dir.path())?.is_empty(), "staging is gone");
     Ok(refused.expect_err("it must be refused"))
 }
 
 #[track_caller]
 fn assert_refused(entries: &[FileEntry], expected: Refusal) {
+    assert_refused_in(false, entries, expected);
+}
+
+#[track_caller]
+fn assert_refused_in(is_archive: bool, entries: &[FileEntry], expected: Refusal) {
     let encoded = entries.iter().map(Message::encode_length_delimited_to_vec);
     let message: Vec<u8> = encoded.flatten().collect();
-    match refusal_of(&message).expect("a temporary directory") {
+    match refusal_at(&message, is_archive).expect("a temporary directory") {
         PayloadError::Refused(_, why) => assert_eq!(why, expected),
         other => panic!("{other}"),
     }
@@ -77,6 +99,90 @@ fn symlinks_that_could_leave() {
     let long = symlink("link", &"t".repeat(4097));
     assert_refused(&[directory(""), long], Refusal::PathTooLong);
     assert_refused(&[symlink("", "target")], Refusal::RootSymlink);
+}
+
+fn hard_link(path: &str, target: &str) -> FileEntry {
+    FileEntry {
+        target: target.as_bytes().to_vec().into(),
+        mode: 0,
+        ..entry(Kind::HardLink, path)
+    }
+}
+
+/// A hard link has the path of a regular file that came before, without symlinks on the way.
+#[test]
+fn hard_links_that_could_leave() {
+    let before = [
+        directory(""),
+        directory("d"),
+        file("d/f"),
+        symlink("l", "d"),
+    ];
+    let with = |last: FileEntry| [&before[..], &[last]].concat();
+    for target in "/etc/passwd ../p2 d/../d/f ./d/f d//f d/f/".split(' ') {
+        assert_refused_in(true, &with(hard_link("x", target)), Refusal::PathNotPlain);
+    }
+    for target in [
+        "",
+        "nothing",
+        "d",
+        "d/nothing",
+        "nothing/f",
+        "l",
+        "l/f",
+        "d/f/g",
+        "x",
+    ] {
+        assert_refused_in(true, &with(hard_link("x", target)), Refusal::HardLinkTarget);
+    }
+    assert_refused_in(true, &with(hard_link("d", "d/f")), Refusal::Duplicate);
+    assert_refused_in(true, &[hard_link("", "f")], Refusal::HardLinkTarget);
+    assert_refused(&with(hard_link("x", "d/f")), Refusal::NotArchive);
+    let why = Refusal::Malformed("attributes that its kind does not have");
+    let with_mode = FileEntry {
+        mode: 0o777,
+        ..hard_link("x", "d/f")
+    };
+    assert_refused_in(true, &with(with_mode), why);
+}
+
+#[test]
+fn attributes_that_are_not_of_an_archive() {
+    let one = |name: &str, bytes| ExtendedAttribute {
+        name: name.as_bytes().to_vec().into(),
+        value: vec![0; bytes].into(),
+    };
+    let archived = |uid, extended: &[ExtendedAttribute]| {
+        let archived = Archived {
+            uid,
+            gid: 0,
+            extended: extended.to_vec(),
+        };
+        FileEntry {
+            archived: Some(archived),
+            ..file("")
+        }
+    };
+    let refused = |entry, why| assert_refused_in(true, &[entry], why);
+    let is_none = || Refusal::Malformed("an owner that is not one");
+    refused(archived(u32::MAX, &[]), is_none());
+    let are_not_sent = || Refusal::Malformed("extended attributes that are not sent");
+    for name in "trusted.overlay.opaque security.selinux system.other user user.\0 .".split(' ') {
+        refused(archived(0, &[one(name, 1)]), are_not_sent());
+    }
+    let twice = [one("user.a", 1), one("user.a", 1)];
+    refused(archived(0, &twice), are_not_sent());
+    refused(
+        archived(0, &[one("user.a", 128 << 10)]),
+        Refusal::ExtendedTooLong,
+    );
+    let symlink = FileEntry {
+        archived: archived(0, &[one("user.a", 1)]).archived,
+        ..symlink("link", "target")
+    };
+    let why = Refusal::Malformed("attributes that its kind does not have");
+    assert_refused_in(true, &[directory(""), symlink], why);
+    assert_refused(&[archived(0, &[])], Refusal::NotArchive);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Files and folders as messages: packed, cut off anywhere, continued, and unpacked.
 
+mod archive;
 mod files;
 mod holes;
 mod hostile;

@@ -73,9 +73,9 @@ fn assert_continued(source: &Path, cuts: impl IntoIterator<Item = usize>) -> io:
             let dir = Scratch::new()?;
             let destination = dir.join("p1");
             cut_off(&message[..cut], &destination);
-            let there = prefix_bytes(destination.clone(), UNDERTAKING) as usize;
+            let there = prefix_bytes(destination.clone(), UNDERTAKING, false) as usize;
             assert!(there <= cut, "{there} of {cut}");
-            let other_job = prefix_bytes(destination.clone(), UNDERTAKING + 1);
+            let other_job = prefix_bytes(destination.clone(), UNDERTAKING + 1, false);
             assert_eq!(other_job, 0);
             let bytes = there / part;
             // A prefix ends behind the message's first head at the earliest.
@@ -111,7 +111,7 @@ fn a_file_with_zeros_is_continued() -> io::Result<()> {
     let message = pack(&Content::Entry(source), &[4096]);
     let destination = dir.join("p1");
     cut_off(&message[..30_000], &destination);
-    let there = prefix_bytes(destination, UNDERTAKING);
+    let there = prefix_bytes(destination, UNDERTAKING, false);
     assert!((29_000..=30_000).contains(&there), "{there}");
     Ok(())
 }
@@ -126,7 +126,7 @@ fn what_was_changed_where_it_is_kept_has_another_digest() -> io::Result<()> {
     let destination = dir.join("p1");
     cut_off(&message[..8000], &destination);
     damage(&dir, "partial", |content| content[3000] ^= 1)?;
-    let bytes = prefix_bytes(destination.clone(), UNDERTAKING);
+    let bytes = prefix_bytes(destination.clone(), UNDERTAKING, false);
     let resumed = Unpacker::resume(kept(&destination, 9), bytes, Arc::default());
     let (unpacker, found) = resumed.expect("it can be read");
     assert_ne!(found, digest(&message[..bytes as usize]));
@@ -148,7 +148,7 @@ fn damaged_heads_are_never_taken_for_what_arrived() -> io::Result<()> {
         let destination = dir.join("p1");
         cut_off(&message[..message.len() - 500], &destination);
         damage(&dir, "heads", change)?;
-        let bytes = prefix_bytes(destination.clone(), UNDERTAKING) as usize;
+        let bytes = prefix_bytes(destination.clone(), UNDERTAKING, false) as usize;
         let resumed = Unpacker::resume(kept(&destination, 9), bytes as u64, Arc::default());
         let is_right = |found: Digest| bytes > 0 && found == digest(&message[..bytes]);
         match resumed {
@@ -180,7 +180,7 @@ fn a_part_that_is_being_written_is_left_alone() -> io::Result<()> {
     let first = Unpacker::create(kept(&destination, NONCE), Arc::default());
     let mut first = first.expect("it is free");
     first.write(&message[..5000]).expect("it is a good message");
-    assert_eq!(prefix_bytes(destination.clone(), UNDERTAKING), 0);
+    assert_eq!(prefix_bytes(destination.clone(), UNDERTAKING, false), 0);
     deliver_whole(&message, &destination);
     first.write(&message[5000..]).expect("nothing was removed");
     first.commit().expect("the job replaces what was delivered");

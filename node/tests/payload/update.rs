@@ -28,10 +28,10 @@ fn updating(destination: &Path, run: u64) -> Target {
 /// Returns the message of `source` without the files that `destination` has.
 fn rest(source: &Path, destination: &Path, update: Update) -> Result<Vec<u8>, PayloadError> {
     let content = Content::Entry(source.to_owned());
-    let there = Listing::at(destination, update, false, &|| {});
+    let there = Listing::at(destination, update, (false, false), &|| {});
     let keys = there.map_or(Vec::new(), |there| there.keys(usize::MAX));
-    let listing = Listing::of(&content, update, &|| {})?;
-    let whole = Outgoing::measure(content, &|| {})?;
+    let listing = Listing::of(&content, update, false, &|| {})?;
+    let whole = Outgoing::measure(content, false, &|| {})?;
     let (message, skipped) = whole.without_files(&listing, keys, &|| {})?;
     assert_eq!(message.measured.bytes, skipped.message_bytes);
     let mut bytes = vec![0; message.measured.bytes as usize];
@@ -119,7 +119,7 @@ fn a_message_can_be_cut_off_anywhere() -> io::Result<()> {
             .expect("it is a good message");
         drop(unpacker);
         assert_eq!(describe(&destination)?, before);
-        let there = prefix_bytes(destination.clone(), UNDERTAKING);
+        let there = prefix_bytes(destination.clone(), UNDERTAKING, false);
         assert!(there <= cut as u64);
         let next_run = updating(&destination, NONCE + 1);
         let (unpacker, _) = match there {

@@ -202,14 +202,14 @@ pub struct Message {
 /// A message made of files is a sequence of entries: a varint length, a FileEntry of that
 /// length, and the data of a regular file. The message's root is first, and each directory
 /// comes before its entries, with only entries of its own between them.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FileEntry {
     /// Relative path with '/' between components; empty for the message's root.
     #[prost(bytes = "bytes", tag = "1")]
     pub path: ::prost::bytes::Bytes,
     #[prost(enumeration = "file_entry::Kind", tag = "2")]
     pub kind: i32,
-    /// Permission bits, 0 to 0o777.
+    /// Permission bits, 0 to 0o777; in an archive also setuid, setgid and sticky.
     #[prost(uint32, tag = "3")]
     pub mode: u32,
     #[prost(sint64, tag = "4")]
@@ -219,7 +219,8 @@ pub struct FileEntry {
     /// Bytes of a regular file.
     #[prost(uint64, tag = "6")]
     pub size: u64,
-    /// Target of a symlink: relative, and inside the message.
+    /// Target of a symlink: relative, and inside the message. Of a hard link: the path of the file's
+    /// first entry.
     #[prost(bytes = "bytes", tag = "7")]
     pub target: ::prost::bytes::Bytes,
     /// For a sparse file: the alternating lengths of holes and data, beginning with a hole,
@@ -233,6 +234,9 @@ pub struct FileEntry {
     /// Digest of the content of a present file that is compared by its content; else empty.
     #[prost(bytes = "bytes", tag = "10")]
     pub content: ::prost::bytes::Bytes,
+    /// In an archive; absent for a hard link and for a root that does not exist at its source.
+    #[prost(message, optional, tag = "11")]
+    pub archived: ::core::option::Option<Archived>,
 }
 /// Nested message and enum types in `FileEntry`.
 pub mod file_entry {
@@ -253,6 +257,8 @@ pub mod file_entry {
         File = 1,
         Directory = 2,
         Symlink = 3,
+        /// A further name of a regular file that came before; it has no other field than `target`.
+        HardLink = 4,
     }
     impl Kind {
         /// String value of the enum field names used in the ProtoBuf definition.
@@ -265,6 +271,7 @@ pub mod file_entry {
                 Self::File => "KIND_FILE",
                 Self::Directory => "KIND_DIRECTORY",
                 Self::Symlink => "KIND_SYMLINK",
+                Self::HardLink => "KIND_HARD_LINK",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
@@ -274,10 +281,30 @@ pub mod file_entry {
                 "KIND_FILE" => Some(Self::File),
                 "KIND_DIRECTORY" => Some(Self::Directory),
                 "KIND_SYMLINK" => Some(Self::Symlink),
+                "KIND_HARD_LINK" => Some(Self::HardLink),
                 _ => None,
             }
         }
     }
+}
+/// Attributes of an entry that only an archive has.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Archived {
+    #[prost(uint32, tag = "1")]
+    pub uid: u32,
+    #[prost(uint32, tag = "2")]
+    pub gid: u32,
+    /// Extended attributes of a file or directory, by name: user.*, security.capability, and ACLs
+    /// (system.posix_acl_access and system.posix_acl_default) as the kernel encodes them.
+    #[prost(message, repeated, tag = "3")]
+    pub extended: ::prost::alloc::vec::Vec<ExtendedAttribute>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExtendedAttribute {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub name: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub value: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Control {
@@ -778,6 +805,25 @@ pub struct FilePayload {
     /// Whether flits are compressed where that makes them shorter.
     #[prost(bool, tag = "14")]
     pub compress: bool,
+    /// Whether owners, all mode bits, extended attributes and hard links are kept.
+    #[prost(bool, tag = "15")]
+    pub archive: bool,
+}
+/// Numbers of entries some of whose attributes a destination does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Unkept {
+    /// Regular files with several names.
+    #[prost(uint64, tag = "1")]
+    pub hard_links: u64,
+    /// Entries with setuid, setgid or sticky bits.
+    #[prost(uint64, tag = "2")]
+    pub special_modes: u64,
+    /// Entries with another owner or group than the process.
+    #[prost(uint64, tag = "3")]
+    pub owners: u64,
+    /// Entries with extended attributes.
+    #[prost(uint64, tag = "4")]
+    pub extended: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
@@ -829,6 +875,10 @@ pub struct Ready {
     pub present_counts: ::prost::alloc::vec::Vec<u64>,
     #[prost(fixed64, repeated, tag = "54")]
     pub present_files: ::prost::alloc::vec::Vec<u64>,
+    /// Entries of the PE's messages some of whose attributes are not sent, as far as that shows without
+    /// a system call of its own.
+    #[prost(message, optional, tag = "55")]
+    pub unkept: ::core::option::Option<Unkept>,
 }
 /// Files that all destinations of a message have, as hashes in the Ready of each: for each
 /// message their number, and the hashes of all. The source sends no content for them.
@@ -1477,6 +1527,9 @@ pub struct Counts {
     /// Resident set of the process at present.
     #[prost(uint64, tag = "12")]
     pub resident_bytes: u64,
+    /// Latest round: entries of delivered messages some of whose attributes could not be set.
+    #[prost(message, optional, tag = "13")]
+    pub unkept: ::core::option::Option<Unkept>,
 }
 /// Counters of frames on an edge, without those that measure it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

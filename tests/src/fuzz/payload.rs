@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flitcast_node::payload::{self, Entry, Unpacker, remove};
-use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
+use flitcast_proto::wire::pb::{Archived, ExtendedAttribute, FileEntry, file_entry::Kind};
 use prost::Message as _;
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ pub(super) const UNPACKER: Target = Target {
     words: WORDS,
 };
 
-const WORDS: &str = "a|/|..|../|a/b|.|\0|link|\x10\x01|\x10\x02";
+const WORDS: &str = "a|/|..|../|a/b|.|\0|link|a/file|user.note|\x10\x01|\x10\x02";
 
 /// Checks that a valid entry is encoded and parsed to the same value, and that the error for any
 /// other is printable.
@@ -105,6 +105,7 @@ fn deliver(message: &[u8], piece: usize, destination: &Path) -> Result<(), Strin
             run: 7,
             job: 7,
             is_kept: false,
+            is_archive: true,
             ..payload::Target::default()
         };
         let mut unpacker = Unpacker::create(target, Arc::default())?;
@@ -127,6 +128,15 @@ fn made(kind: Kind, path: &str) -> FileEntry {
     }
 }
 
+fn hard_link(path: &str, target: &str) -> FileEntry {
+    FileEntry {
+        path: path.as_bytes().to_vec().into(),
+        kind: Kind::HardLink.into(),
+        target: target.as_bytes().to_vec().into(),
+        ..FileEntry::default()
+    }
+}
+
 fn entries() -> Vec<FileEntry> {
     let file = FileEntry {
         size: 7,
@@ -141,6 +151,17 @@ fn entries() -> Vec<FileEntry> {
         target: b"../b/file".to_vec().into(),
         ..made(Kind::Symlink, "a/link")
     };
+    let archived = FileEntry {
+        archived: Some(Archived {
+            uid: 1000,
+            gid: 1000,
+            extended: vec![ExtendedAttribute {
+                name: b"user.note".to_vec().into(),
+                value: b"value".to_vec().into(),
+            }],
+        }),
+        ..made(Kind::File, "b/third")
+    };
     vec![
         made(Kind::Directory, ""),
         made(Kind::Directory, "a"),
@@ -151,6 +172,8 @@ fn entries() -> Vec<FileEntry> {
         made(Kind::File, "a/deeper/empty"),
         made(Kind::Directory, "b"),
         made(Kind::File, "b/file"),
+        hard_link("b/second", "a/file"),
+        archived,
     ]
 }
 

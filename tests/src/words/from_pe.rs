@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::{
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId};
 
-use super::parts::{counts, packets, register, spans};
+use super::parts::{counts, packets, register, spans, unkept};
 
 /// Returns all messages of a PE.
 pub fn from_pe() -> Vec<FromPe> {
@@ -71,6 +71,7 @@ pub fn from_pe() -> Vec<FromPe> {
                 sent: vec![*b"fedcba9876543210"],
                 present: [(5, vec![7, 8]), (6, vec![])].map(listing).to_vec(),
             }),
+            unkept: Box::new(unkept()),
         }),
         FromPe::ProbeResult {
             child: PeId(2),

@@ -4,7 +4,7 @@ use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{Counts, EdgeCounts, FromPe, Register};
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::{MessageId, PeId, Unkept};
 
 /// Returns the registration of a PE.
 pub fn register() -> FromPe {
@@ -105,5 +105,15 @@ pub(super) fn counts() -> Counts {
         slips: 2,
         slip_ns: 3000,
         resident_bytes: 7 << 20,
+        unkept: unkept(),
+    }
+}
+
+pub(super) fn unkept() -> Unkept {
+    Unkept {
+        hard_links: 1,
+        special_modes: 2,
+        owners: 1 << 40,
+        extended: 3,
     }
 }

@@ -108,6 +108,7 @@ fn files() -> Payload {
         durability: Durability::File,
         update: Update::ByContent,
         compress: true,
+        archive: true,
     })
 }
 

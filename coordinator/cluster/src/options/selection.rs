@@ -1,10 +1,10 @@
-//! Options that choose among the files of the input.
+//! Options that choose among the files of the input, and among their attributes.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Options that choose among files, in the form of gitignore.
+/// Options that choose among files, in the form of gitignore, and among their attributes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SelectionArgs {
     /// Leave out what matches, like '*.tmp' or /cache/: by the rules of gitignore, from the top of each
@@ -17,10 +17,14 @@ pub struct SelectionArgs {
     /// Send only files that match, like '*.log', and all files below a folder that does, like logs/.
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub include: Vec<String>,
+    /// Keep owners (if the receiver is root), setuid, setgid and sticky bits, extended attributes, ACLs and
+    /// hard links within a message.
+    #[arg(long, hide_short_help = true)]
+    pub archive: bool,
 }
 
 impl SelectionArgs {
-    /// Returns the first option that is given.
+    /// Returns the first option that chooses among files and is given.
     pub fn first_option(&self) -> Option<&'static str> {
         [
             ("--exclude", self.exclude.is_empty()),

@@ -10,6 +10,7 @@ use flitcast_proto::wire::control::SkippedFiles;
 use flitcast_proto::{DeliveryName, PeId};
 use serde_json::{Value, json};
 
+use super::unkept::UnkeptAttributes;
 use crate::text::deliveries;
 use crate::text::units::Bytes;
 use crate::text::words::{counted, names, shell_word};
@@ -25,6 +26,8 @@ pub struct RetryReport {
     pub skipped: Vec<DeliveryName>,
     /// The files of other messages that were not sent because the output has them.
     pub unchanged: SkippedFiles,
+    /// The attributes that destinations do not have.
+    pub unkept: UnkeptAttributes,
     /// The messages that the last run continued.
     pub continued: Vec<Continued>,
     /// The record, if one was written.
@@ -266,6 +269,9 @@ impl RetryReport {
             let text = format!("{count} ({bytes}) of the messages sent are in the output already");
             add("unchanged", text);
         }
+        if let Some(text) = self.unkept.text() {
+            add("not kept", text);
+        }
         for (_, left) in self.left() {
             add("left out", left);
         }
@@ -337,6 +343,7 @@ impl RetryReport {
             "files": self.unchanged.files,
             "bytes": self.unchanged.file_bytes,
         });
+        result["not_kept"] = self.unkept.value();
         result["undelivered"] = self.undelivered.iter().map(undelivered).collect();
         let record = self.record.as_ref();
         result["record"] = json!(record.map(|path| path.display().to_string()));

@@ -5,6 +5,7 @@ use flitcast_proto::PeId;
 
 use super::resumable_job::ResumableJob;
 use super::retry_report::RetryReport;
+use super::unkept::UnkeptAttributes;
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
 use crate::rounds::outcome::{DeliverySummary, Failure, Outcome};
@@ -60,6 +61,7 @@ pub async fn run(
                 job.learn_done(outcome);
                 story.continued = job.continued(outcome);
                 story.unchanged = outcome.rounds.unsent.files;
+                story.unkept = UnkeptAttributes::of(&request, outcome.rounds.unsent.unkept);
                 if let Some(retry) = story.retries.last_mut() {
                     retry.learn_found(job.names(&outcome.rounds.found));
                 }

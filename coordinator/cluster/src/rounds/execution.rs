@@ -105,6 +105,10 @@ impl Driver<'_> {
             predicted_ns: prediction.round_ns() + prediction.commit_ns(),
         });
         let (reports, recorded) = self.reports(&measured.clocks).await?;
+        let mut unsent = found.unsent;
+        for report in reports.last().into_iter().flatten() {
+            unsent.unkept += report.counts.unkept;
+        }
         let age_ns = known.measured_at.elapsed().as_nanos() as u64;
         for clock in &mut measured.clocks {
             *clock = clock.aged(age_ns);
@@ -113,7 +117,7 @@ impl Driver<'_> {
             bytes: self.sent.clone(),
             whole: found.bytes,
             found: found.delivered,
-            unsent: found.unsent,
+            unsent,
             seen: self.known.seen.clone(),
             measured,
             costs: known.hosts,

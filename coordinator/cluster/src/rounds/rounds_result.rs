@@ -6,7 +6,7 @@ use flitcast_plan::predict::Prediction;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::spans::Span;
 use flitcast_proto::wire::control::{Report, SkippedFiles};
-use flitcast_proto::{DeliveryId, RoundId};
+use flitcast_proto::{DeliveryId, RoundId, Unkept};
 
 use crate::job::decisions::Decisions;
 use crate::job::host_costs::HostCosts;
@@ -14,7 +14,7 @@ use crate::job::host_costs::files::KnownFiles;
 use crate::job::model::Measurement;
 use crate::rounds::versions::SeenVersions;
 
-/// The messages and files that are not sent because the output has them.
+/// The messages and files that are not sent because the output has them, and attributes that are not.
 #[derive(Clone, Debug, Default)]
 pub struct Unsent {
     /// The lengths of the messages by delivery, with what is not sent.
@@ -23,6 +23,8 @@ pub struct Unsent {
     pub messages: Vec<DeliveryId>,
     /// Number and bytes of the files that are left out of other messages.
     pub files: SkippedFiles,
+    /// The entries some of whose attributes are not sent, or could not be set in the last round.
+    pub unkept: Unkept,
 }
 
 /// The plan and the measurements of rounds.
@@ -35,7 +37,7 @@ pub struct RoundsResult {
     pub whole: Vec<u64>,
     /// Deliveries that were not sent because they existed with a receipt.
     pub found: Vec<DeliveryId>,
-    /// In an update: what was not sent because the output has it.
+    /// The messages, files and attributes that were not sent.
     pub unsent: Unsent,
     /// The versions of messages made of files.
     pub seen: SeenVersions,

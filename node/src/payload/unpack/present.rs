@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use super::super::cursor::Cursor;
 use super::super::entry::{Entry, Mtime, Present};
 use super::super::error::PayloadError;
+use super::super::hard_links::names_of;
 use super::super::holes::NewFile;
 use super::super::present::digest_of;
 use super::super::scan::open_regular;
@@ -22,6 +24,7 @@ use super::replay::Existing;
 use super::staged_file::StagedFile;
 use super::{Root, Unpacker, open_file};
 use crate::limits::DISK_BLOCK_BYTES;
+use crate::system::process::is_root;
 
 impl Unpacker {
     /// Takes a file of a folder over from the entry that is replaced.
@@ -44,7 +47,7 @@ impl Unpacker {
             return Err(self.no_longer(&entry));
         };
         let here = open.cursor.here();
-        if has_attributes(&old, &entry)
+        if has_attributes(&old, &source, &entry)
             && self.is_same(&source, &entry, how)?
             && let Some(replaced) = &self.replaced
             && linkat(replaced.here(), name, here, name, AtFlags::empty()).is_ok()
@@ -164,7 +167,11 @@ fn is_like(found: &Stat, entry: &Entry, how: Present) -> bool {
         && (how != Present::ByTime || Mtime::of(found) == entry.mtime)
 }
 
-/// Returns whether a file has all attributes of an entry, and no special bits.
-fn has_attributes(found: &Stat, entry: &Entry) -> bool {
-    Mtime::of(found) == entry.mtime && found.st_mode & 0o7777 == entry.mode
+/// Returns whether a file has all attributes of an entry, and in an archive one name only: its other
+/// names may be of separate files now.
+fn has_attributes(found: &Stat, file: &File, entry: &Entry) -> bool {
+    let is_archived = entry.archived.as_ref().is_none_or(|archived| {
+        names_of(found) == 1 && archived.are_of(found, file.as_fd(), is_root())
+    });
+    Mtime::of(found) == entry.mtime && found.st_mode & 0o7777 == entry.mode && is_archived
 }

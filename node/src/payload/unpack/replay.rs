@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flitcast_proto::wire::flit::Digest;
-use rustix::fs::{Mode, OFlags, fchmod, openat, readlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, readlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::super::error::PayloadError;
@@ -44,11 +44,24 @@ impl Existing {
     pub fn is_replay(self) -> bool {
         matches!(self, Existing::Measured | Existing::Read)
     }
+
+    /// Removes an entry, other than a directory, that the run which left a prefix may have created behind
+    /// it.
+    pub fn make_way(self, here: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+        if self != Existing::Replaced {
+            return Ok(());
+        }
+        match unlinkat(here, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// Returns the length of the prefix that an earlier run of a job has left of a message for this
-/// destination, in bytes; 0 if there is none that can be continued. No content is read.
-pub fn prefix_bytes(destination: PathBuf, job: u64) -> u64 {
+/// destination, an `archive` or not, in bytes; 0 if there is none that can be continued. No content is
+/// read.
+pub fn prefix_bytes(destination: PathBuf, job: u64, archive: bool) -> u64 {
     if !has_heads(&destination, job) {
         return 0;
     }
@@ -57,6 +70,7 @@ pub fn prefix_bytes(destination: PathBuf, job: u64) -> u64 {
         replace: true,
         job,
         is_kept: true,
+        is_archive: archive,
         ..Target::default()
     };
     let measure = || {

@@ -1,8 +1,8 @@
 //! The counts of a PE, to and from protobuf.
 
-use crate::PeId;
 use crate::wire::codec::{Wire, ensure, record};
 use crate::wire::{MAX_COUNTED_EDGES, WireError, pb};
+use crate::{PeId, Unkept};
 
 /// Counts of a PE in the rounds of its assignment. They do not decrease, except for current values
 /// and those of the latest round.
@@ -33,6 +33,8 @@ pub struct Counts {
     pub slip_ns: u64,
     /// Current resident set of the process in bytes.
     pub resident_bytes: u64,
+    /// In the latest round: entries of delivered messages some of whose attributes could not be set.
+    pub unkept: Unkept,
 }
 
 /// Numbers of frames on an edge at one end, except for those that measure the edge.
@@ -70,6 +72,7 @@ impl Counts {
         self.slips += later.slips;
         self.slip_ns += later.slip_ns;
         self.resident_bytes = later.resident_bytes;
+        self.unkept = later.unkept;
     }
 }
 
@@ -86,17 +89,25 @@ record! {
     Counts = Counts {
         edges, rounds_begun, rounds_done, collisions, late_frames, repeated_frames, buffered_flits,
         peak_buffered_flits, moved_bytes, slips, slip_ns, resident_bytes,
-    },
+    }
+    put counts { unkept: put_unkept(counts.unkept) }
+    parse counts { unkept: Wire::parse(counts.unkept.unwrap_or_default())? },
     |counts: &Counts| {
         let edges = counts.edges.len();
         ensure(edges <= MAX_COUNTED_EDGES, format_args!("counts of {edges} edges"))
     }
 }
+record! { Unkept = Unkept { hard_links, special_modes, owners, extended } }
 record! { EdgeCounts = EdgeCounts { peer, received_bytes, sent_bytes, received_flits, sent_flits } }
 
 /// Encodes counts; `None` if all are 0.
 pub(super) fn put_counts(counts: &Counts) -> Option<pb::Counts> {
     (*counts != Counts::default()).then(|| counts.put())
+}
+
+/// Encodes numbers of entries; `None` if all are 0.
+pub(super) fn put_unkept(unkept: Unkept) -> Option<pb::Unkept> {
+    (unkept != Unkept::default()).then(|| unkept.put())
 }
 
 pub(super) fn parse_counts(counts: Option<pb::Counts>) -> Result<Counts, WireError> {

@@ -379,6 +379,8 @@ pub struct FilePayload {
     pub update: Update,
     /// Whether flits are compressed where that makes them shorter.
     pub compress: bool,
+    /// Whether owners, all mode bits, extended attributes and hard links are kept.
+    pub archive: bool,
 }
 
 impl FilePayload {

@@ -1,12 +1,13 @@
 //! The first messages of a PE, and the answer to one that joins, to and from protobuf.
 
+use super::counts::put_unkept;
 use super::timeouts::Timeouts;
 use super::version::{EntryListing, pairs, parse_present};
 use crate::cost::MadeOf;
 use crate::wire::Secret;
 use crate::wire::codec::{Wire, record, required};
 use crate::wire::flit::Digest;
-use crate::{DeliveryId, PeId};
+use crate::{DeliveryId, PeId, Unkept};
 
 /// First message of a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct Ready {
     pub prefixes: Vec<(DeliveryId, u64)>,
     /// The listings of an update. Boxed, since most rounds have none.
     pub update: Box<Listings>,
+    /// Entries of the messages sent by this PE some of whose attributes are not sent.
+    pub unkept: Box<Unkept>,
 }
 
 /// The listings of a PE's messages, and of the entries at its destinations.
@@ -94,6 +97,7 @@ record! {
         present_listings: ready.update.present.iter().flat_map(|it| it.digest).collect(),
         present_counts: ready.update.present.iter().map(|it| it.files.len() as u64).collect(),
         present_files: ready.update.present.iter().flat_map(|it| &it.files).copied().collect(),
+        unkept: put_unkept(*ready.unkept),
     }
     parse ready {
         prefixes: pairs(ready.prefixes, ready.prefix_bytes)?,
@@ -103,6 +107,7 @@ record! {
                 ready.present, ready.present_listings, &ready.present_counts, &ready.present_files,
             )?,
         }),
+        unkept: Box::new(Wire::parse(ready.unkept.unwrap_or_default())?),
     }
 }
 

@@ -61,6 +61,8 @@ pub struct FilesAt<'a> {
     pub update: Update,
     /// Whether flits are compressed where that makes them shorter.
     pub compress: bool,
+    /// Whether owners, all mode bits, extended attributes and hard links are kept.
+    pub archive: bool,
     /// Whether the files are on other hosts, and are not checked here.
     pub elsewhere: bool,
     /// Whether each PE has its own folder, without its name.
@@ -104,6 +106,12 @@ impl AskedMessages {
                 args.input.is_some(),
             ),
             ("--sync", args.sync.is_some(), input, args.input.is_some()),
+            (
+                "--archive",
+                args.selection.archive,
+                input,
+                args.input.is_some(),
+            ),
             (
                 "--compress",
                 args.transmission.compress,
@@ -222,6 +230,7 @@ impl AskedMessages {
                     durability: files.durability,
                     update: files.update,
                     compress: files.compress,
+                    archive: files.archive,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

@@ -341,6 +341,7 @@ impl Checks<'_> {
             replace: self.asked.round.replacing.replaces(),
             update: self.asked.round.replacing.comparison(),
             compress: self.asked.round.transmission.compress,
+            archive: self.asked.round.selection.archive,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)
                 && operation.collective().layout().can_be_apart(),

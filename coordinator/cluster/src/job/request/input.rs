@@ -68,7 +68,7 @@ pub fn measure_input(
     for message in operation.collective().messages(tree) {
         contents[message.id.index()].take_if(|_| owed(message).is_empty());
     }
-    let measured = payload::measure_all(&contents).map_err(all)?;
+    let measured = payload::measure_all(&contents, files.archive).map_err(all)?;
     let total = measured
         .iter()
         .try_fold(0u64, |sum, message| sum.checked_add(message.bytes));

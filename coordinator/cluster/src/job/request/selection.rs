@@ -79,6 +79,7 @@ mod tests {
     fn of(include: &[&str], exclude: &[&str]) -> SelectionArgs {
         let texts = |all: &[&str]| all.iter().map(|&text| text.to_owned()).collect();
         SelectionArgs {
+            archive: false,
             include: texts(include),
             exclude: texts(exclude),
             exclude_from: Vec::new(),

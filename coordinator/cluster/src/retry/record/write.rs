@@ -84,6 +84,7 @@ impl Record {
             optional_line("durable", durable, ""),
             flag("replace", files.replace),
             flag("compress", files.compress),
+            flag("archive", files.archive),
             optional_line("update", update_name(files.update).map(quoted), ""),
             flag("apart", files.apart),
         ];

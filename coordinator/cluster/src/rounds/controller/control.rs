@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use flitcast_proto::wire::WireError;
-use flitcast_proto::wire::control::{Assignment, FromPe, MessageFiles, Pong};
+use flitcast_proto::wire::control::{Assignment, Counts, FromPe, MessageFiles, Pong};
 use flitcast_proto::wire::control::{Prefix, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
@@ -270,8 +270,11 @@ impl RoundController {
         let reported = ControllerEvent::Reported(pe, report.counts.clone());
         self.updates.push_back(reported);
         self.last_reports[pe.index()] = Some(Report {
-            // Only the last of several rounds is used.
-            counts: Box::default(),
+            // The other counts are used as they arrive.
+            counts: Box::new(Counts {
+                unkept: report.counts.unkept,
+                ..Counts::default()
+            }),
             ..report.clone()
         });
     }

@@ -36,7 +36,7 @@ pub struct Found {
     /// replace.
     pub listings: BTreeMap<MessageId, Digest>,
     pub present: BTreeMap<DeliveryId, EntryListing>,
-    /// The messages and files that are not sent because the output has them.
+    /// The messages and files that are not sent because the output has them, and attributes that are not.
     pub unsent: Unsent,
 }
 
@@ -112,6 +112,7 @@ impl Inventory {
             return Err(Box::new(ready));
         }
         let found = &mut self.found;
+        found.unsent.unkept += *ready.unkept;
         found.file_systems[pe.index()] = ready.file_system;
         for (i, bytes) in lengths.iter().enumerate() {
             for delivery in &owed[i] {

@@ -10,8 +10,8 @@ use std::path::Path;
 use bytes::Bytes;
 use flitcast_proto::Unkept;
 use flitcast_proto::wire::pb;
-use rustix::fs::{AtFlags, Gid, Stat, Uid, XattrFlags};
-use rustix::fs::{chownat, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr};
+use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, XattrFlags};
+use rustix::fs::{chownat, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::{self, Errno};
 
 use super::refusal::Refusal;
@@ -187,11 +187,12 @@ fn is_acl(name: &[u8]) -> bool {
     [ACCESS_ACL, DEFAULT_ACL].contains(&name)
 }
 
-/// Removes the ACLs that a new entry has from the directory it is in, so that it gives none to the
-/// entries below.
-pub(super) fn forget_inherited(made: impl AsFd) {
+/// Removes the ACLs that an entry has from the directory it is in, or that a directory has for the entries
+/// below, and gives the entry this mode while it is written.
+pub(super) fn forget_inherited(made: impl AsFd, mode: Mode) -> std::io::Result<()> {
     for name in [ACCESS_ACL, DEFAULT_ACL] {
         // It has none, or its file system has none.
         let _ = fremovexattr(made.as_fd(), name);
     }
+    Ok(fchmod(made, mode)?)
 }

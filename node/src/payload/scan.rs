@@ -3,10 +3,12 @@
 //! Nothing here reads the content of a file ([`super::Packer`] does) or assigns files to messages
 //! ([`super::read_input_dir`] and [`super::deal`] do).
 
+mod attributes;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::Hasher as _;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -17,18 +19,17 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::fs::{fstat, openat, readlinkat, statat};
 use twox_hash::XxHash3_64;
 
-use super::archived::Archived;
 use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
 use super::entry::{Entry, EntryKind, Mtime};
 use super::error::PayloadError;
 use super::extents::Extents;
-use super::hard_links::{HardLinks, names_of};
+use super::hard_links::HardLinks;
 use super::hidden::HiddenName;
 use super::inode::Inode;
 use super::refusal::Refusal;
 use super::selection::{Choice, Selection};
-use crate::system::process::{group, user};
+use crate::system::process::user;
 
 /// An entry of a message to be sent.
 #[derive(Debug)]
@@ -163,52 +164,6 @@ impl Walk {
                 Some(self.entry(&file, inode))
             }
         }
-    }
-
-    /// Adds the attributes of an archive to an entry; a further name of a file becomes a hard link.
-    fn archived(&mut self, mut found: FoundEntry) -> Result<FoundEntry, PayloadError> {
-        let Some(stat) = found.stat else {
-            return Ok(found);
-        };
-        let is_file = found.entry.is_file();
-        let first = match &mut self.archive {
-            Some(links) if is_file => links.first_of(&stat, &found.entry.path),
-            _ => None,
-        };
-        if let Some(first) = first {
-            found.entry = Entry::hard_link(found.entry.path, first);
-            return Ok(found);
-        }
-        if is_file {
-            found.file = Some(self.open_file(&found)?);
-        }
-        let below = match (&self.state, &found.entry.kind) {
-            (WalkState::Below(cursor, _) | WalkState::Dealt(cursor, ..), EntryKind::Directory) => {
-                Some(cursor.here())
-            }
-            _ => None,
-        };
-        let file = found.file.as_ref().map(|file| file.as_fd()).or(below);
-        let archived = Archived::of(&stat, file);
-        let archived = archived.map_err(PayloadError::io("read", &found.source))?;
-        let checked = archived.check();
-        checked.map_err(|why| PayloadError::Refused(found.source.clone(), why))?;
-        found.entry.archived = Some(Box::new(archived));
-        found.entry.mode = stat.st_mode & 0o7777;
-        Ok(found)
-    }
-
-    /// Counts what is not sent of the attributes of an entry, as far as `stat` has them.
-    fn count_unkept(&mut self, found: &FoundEntry) {
-        static OWNER: LazyLock<(u32, u32)> = LazyLock::new(|| (user(), group()));
-        let Some(stat) = &found.stat else { return };
-        let is_link = matches!(found.entry.kind, EntryKind::Symlink { .. });
-        self.unkept += Unkept {
-            hard_links: u64::from(found.entry.is_file() && names_of(stat) > 1),
-            special_modes: u64::from(!is_link && stat.st_mode & 0o7000 != 0),
-            owners: u64::from((stat.st_uid, stat.st_gid) != *OWNER),
-            extended: 0,
-        };
     }
 
     pub fn of(content: &Content) -> Self {

@@ -291,8 +291,9 @@ impl Unpacker {
                 let file = open_file(CWD, &staged, self.existing).map_err(create())?;
                 let claimed = self.staging.claim(file.file().as_fd());
                 claimed.map_err(create())?;
-                if self.staging.is_archive() {
-                    forget_inherited(file.file());
+                if self.staging.is_archive() && self.existing != Existing::Measured {
+                    let writable = forget_inherited(file.file(), Mode::RUSR | Mode::WUSR);
+                    writable.map_err(create())?;
                 }
                 self.root = Root::File;
                 match entry.present {
@@ -309,10 +310,11 @@ impl Unpacker {
                 }
                 let cursor = Cursor::open(&staged).map_err(create())?;
                 self.staging.claim(cursor.here()).map_err(create())?;
-                if self.staging.is_archive() {
-                    forget_inherited(cursor.here());
-                }
                 if self.existing != Existing::Measured {
+                    if self.staging.is_archive() {
+                        let writable = forget_inherited(cursor.here(), Mode::RWXU);
+                        writable.map_err(create())?;
+                    }
                     self.unsynced.begin_folder(cursor.here());
                 }
                 self.root = Root::Directory(Unfinished {
@@ -365,6 +367,9 @@ impl Unpacker {
                 let entered = made.and_then(|()| open.cursor.enter(name));
                 // A complete directory may have a mode that keeps its owner from writing to it.
                 let writable = entered.and_then(|()| match existing {
+                    Existing::Read | Existing::Replaced if self.staging.is_archive() => {
+                        forget_inherited(open.cursor.here(), Mode::RWXU)
+                    }
                     Existing::Read | Existing::Replaced => {
                         Ok(fchmod(open.cursor.here(), Mode::RWXU)?)
                     }

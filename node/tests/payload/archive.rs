@@ -75,8 +75,9 @@ fn source() -> io::Result<Scratch> {
     set(&root.join("zoo/own"), "user.empty", b"")?;
     set(&root.join("zoo/own"), "system.posix_acl_access", &acl())?;
     set(&root.join("zoo"), "user.folder", &[7; 1000])?;
+    // It does not have what its folder gives to later files.
+    touch(&root.join("zoo/plain"), b"earlier", 0o644, 6, 6)?;
     set(&root.join("zoo"), "system.posix_acl_default", &acl())?;
-    // Behind the default ACL of its folder, which it does not have.
     touch(&root.join("zoo/program"), b"#!/bin/sh", 0o755, 5, 5)?;
     fs::set_permissions(root.join("zoo/program"), Permissions::from_mode(0o4751))?;
     fs::set_permissions(root.join("deep"), Permissions::from_mode(0o2755))?;

@@ -259,33 +259,29 @@ impl Model {
 /// Number of costs of a host.
 pub const COSTS: usize = 8;
 
-impl Host {
-    /// Returns the costs in the order of the fields.
-    pub fn costs(mut self) -> [f64; COSTS] {
-        self.fields().map(|cost| *cost)
-    }
+/// Implements the conversion of the costs to and from an array in the order of these fields.
+macro_rules! costs {
+    ($($name:ident),*) => {
+        impl Host {
+            /// Returns the costs in the order of the fields.
+            pub fn costs(self) -> [f64; COSTS] {
+                [$(self.$name),*]
+            }
 
-    /// Returns the same host with other costs, in the order of the fields.
-    pub fn with_costs(mut self, costs: [f64; COSTS]) -> Host {
-        for (field, cost) in self.fields().into_iter().zip(costs) {
-            *field = cost;
+            /// Returns the same host with other costs, in the order of the fields.
+            pub fn with_costs(self, costs: [f64; COSTS]) -> Host {
+                let [$($name),*] = costs;
+                Host { $($name,)* ..self }
+            }
         }
-        self
-    }
+    };
+}
+costs! {
+    wake_ns, control_ns, flit_ns, send_ns_per_byte, receive_ns_per_byte, end_ns_per_byte, message_ns,
+    first_ns
+}
 
-    fn fields(&mut self) -> [&mut f64; COSTS] {
-        [
-            &mut self.wake_ns,
-            &mut self.control_ns,
-            &mut self.flit_ns,
-            &mut self.send_ns_per_byte,
-            &mut self.receive_ns_per_byte,
-            &mut self.end_ns_per_byte,
-            &mut self.message_ns,
-            &mut self.first_ns,
-        ]
-    }
-
+impl Host {
     /// Returns the time between two checks of a process that waits without sleeping, if `processes`
     /// processes on its machine do so in turns.
     pub fn look_ns(&self, processes: usize) -> f64 {

@@ -198,7 +198,6 @@ fn all_well(faults: Vec<Unfit>) -> Result<(), Vec<Unfit>> {
 
 /// Returns k if a number is 3^k.
 fn power_of_3(number: usize) -> Option<usize> {
-    let powers = std::iter::successors(Some(1usize), |power| power.checked_mul(3));
-    let mut powers = powers.take_while(|power| *power <= number);
-    powers.position(|power| power == number)
+    let power = number.checked_ilog(3)?;
+    (3usize.pow(power) == number).then_some(power as usize)
 }

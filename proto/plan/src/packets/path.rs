@@ -17,19 +17,11 @@ const MOST_CAPS: usize = 1 << 18;
 
 /// Returns whether all these messages, farthest first, are on one path from P0.
 pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
-    let Some(farthest) = messages.first() else {
-        return true;
-    };
-    let mut at = farthest.pe;
-    messages.iter().all(|message| {
-        while tree.depth(at) > tree.depth(message.pe) {
-            match tree.parent(at) {
-                Some(parent) => at = parent,
-                None => return false,
-            }
-        }
-        at == message.pe
-    })
+    let farthest = messages.first().map(|message| message.pe);
+    let mut above = farthest.into_iter().flat_map(|pe| tree.up_from(pe));
+    messages
+        .iter()
+        .all(|message| above.any(|pe| pe == message.pe))
 }
 
 /// Returns the best schedule of messages on one path, farthest first. The bound is the time, unless there

@@ -778,6 +778,10 @@ pub struct FilePayload {
     /// Whether flits are compressed where that makes them shorter.
     #[prost(bool, tag = "14")]
     pub compress: bool,
+    /// Names of PEs, by index, which their entries in `output` have; empty for a PE whose entry has its
+    /// number, or of which the receiver writes no entry.
+    #[prost(string, repeated, tag = "16")]
+    pub output_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {

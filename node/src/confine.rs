@@ -28,9 +28,10 @@ pub fn confined(
     let sends = collective.messages(&tree).any(|it| it.source == pe);
     let takes = !collective.taken_by(&tree, pe).is_empty();
     let others = Others::of(&tree);
-    let named = others.named(&files.names);
-    files.input = reached(pe, named, &folders, &files.input, sends)?;
-    files.output = reached(pe, others, &folders, &files.output, takes)?;
+    let input = others.named(&files.names);
+    files.input = reached(pe, input, &folders, &files.input, sends)?;
+    let output = others.named(&files.output_names);
+    files.output = reached(pe, output, &folders, &files.output, takes)?;
     // A copy replaces an existing entry, which a lent folder must not be.
     let is_copy = files.apart && collective.layout() == Layout::Whole;
     if is_copy && takes && files.output.as_os_str().as_bytes().ends_with(b"/.") {
@@ -41,7 +42,7 @@ pub fn confined(
         ));
     }
     if let Some(later) = &mut assignment.job.later_output {
-        *later = reached(pe, others, &folders, later, true)?;
+        *later = reached(pe, output, &folders, later, true)?;
     }
     Ok(assignment)
 }

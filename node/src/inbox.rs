@@ -65,7 +65,7 @@ impl Inbox {
         let place = |output: &Path, message: MessageId, at| {
             let delivery = collective.delivery(tree, message, at);
             let name = collective.delivery_name(tree, delivery);
-            let destination = delivered_at(output, name, files.apart);
+            let destination = delivered_at(output, name, files);
             (delivery, Receipt::of(&destination, job))
         };
         let (mut receipts, mut awaited) = (Vec::new(), Vec::new());

@@ -106,7 +106,7 @@ impl<'a> Store<'a> {
         let delivery = collective.delivery(tree, message, self.config.pe);
         let name = collective.delivery_name(tree, delivery);
         Target {
-            destination: delivered_at(&files.output, name, files.apart),
+            destination: delivered_at(&files.output, name, files),
             replace: files.replace,
             run: self.config.cluster,
             job: job.id,

@@ -27,7 +27,7 @@ const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";
 fn a_round_of_files_and_everybody_leaves() {
     let cluster = Joining::new(&TREE, "60s");
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
-        fill(&cluster.path(&format!("in/p{pe}")), bytes);
+        fill(&cluster.path(&format!("in/h{pe}")), bytes);
     }
     let nodes = cluster.nodes("");
     let there = cluster.guarded("scatter --input DIR/in --output DIR/out");
@@ -45,16 +45,16 @@ fn a_round_of_files_and_everybody_leaves() {
 fn what_stands_in_an_output_is_found_before_anything_is_sent() {
     let cluster = Joining::new(&TREE, "60s");
     for pe in 1..4 {
-        fill(&cluster.path(&format!("in/p{pe}")), 200_000);
+        fill(&cluster.path(&format!("in/h{pe}")), 200_000);
     }
-    for older in ["out/p1", "out/p2", "back/p3"] {
+    for older in ["out/h1", "out/h2", "back/h3"] {
         fill(&cluster.path(older), 10);
     }
     let nodes = cluster.nodes("--stay");
-    let in_scatter = ["/out/p1 at P1 h1\n", "/out/p2 at P2 h2\n"];
+    let in_scatter = ["/out/h1 at P1 h1\n", "/out/h2 at P2 h2\n"];
     for (operation, output, stands) in [
         ("scatter", "out", &in_scatter[..]),
-        ("gather", "back", &["/back/p3 at P0 h0\n"]),
+        ("gather", "back", &["/back/h3 at P0 h0\n"]),
     ] {
         let outputs = || ["out", "back"].map(|output| snapshot(&cluster.path(output)));
         let before = outputs();
@@ -74,7 +74,7 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
 fn who_stays_joins_the_next_command_until_it_is_stopped() {
     let cluster = Joining::new(&TREE, "60s");
     for pe in 1..4 {
-        fill(&cluster.path(&format!("in/p{pe}")), 200_000);
+        fill(&cluster.path(&format!("in/h{pe}")), 200_000);
     }
     let nodes = cluster.nodes("--stay --health DIR/health{pe}");
     let there = cluster.guarded("scatter --input DIR/in --output DIR/out");

@@ -45,7 +45,7 @@ fn endless(cluster: &Kept, operation: &str) -> Running {
 fn it_is_used_by_one_command_after_the_other() {
     let mut cluster = Kept::tree();
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
-        fill(&cluster.path(&format!("in/p{pe}")), bytes);
+        fill(&cluster.path(&format!("in/h{pe}")), bytes);
     }
     cluster.up("up FILE").ends(0, &["kept is up, 4 PEs"]);
     let (processes, known) = (cluster.processes(), cluster.known());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
-use flitcast_node::payload::{Others, Pattern, destination};
+use flitcast_node::payload::{Others, Pattern, output_entry};
 use flitcast_proto::PeId;
 use flitcast_proto::items::Address;
 use flitcast_proto::wire::control::Payload;
@@ -125,8 +125,9 @@ fn warn_of_no_match(request: &Request, outcome: &Outcome, story: &RetryReport) {
 
 /// Writes the gathered messages to standard output, in the order of PEs.
 fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
+    let names = request.site.placement.names();
     for pe in request.site.tree.pes() {
-        let path = destination(output, pe);
+        let path = output_entry(output, pe, &names);
         match File::open(&path) {
             Ok(_) if path.is_dir() => bail!(
                 "the message of {pe} is a folder, which cannot be written to standard output; all messages are in {}",

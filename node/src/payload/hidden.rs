@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use flitcast_proto::PeId;
 
 /// The beginning of each hidden name.
-const PREFIX: &str = ".flitcast-";
+pub(super) const PREFIX: &str = ".flitcast-";
 /// The beginning of the name of a working folder of `flitcast map`. A PE touches no other.
 pub const WORK_PREFIX: &str = ".flitcast-map-";
 /// The beginning of the name of a working folder that stays when its run has ended.

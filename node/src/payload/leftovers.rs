@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::error::PayloadError;
-use super::hidden::{HiddenName, heads_name, partial_name, pe_of, record_name};
+use super::hidden::{HiddenName, heads_name, partial_name, record_name};
+use super::others::Others;
 use super::receipt::{DestinationState, Receipt};
 use super::refusal::shown;
 use super::removal::remove;
@@ -186,12 +187,16 @@ pub fn sweep(folder: &Path, sweep: &Sweep) -> Result<(), PayloadError> {
     Ok(())
 }
 
-/// Removes the dead hidden files of an output and, if it has a folder of messages for each PE, of
-/// those.
-pub fn sweep_output(output: &Path, has_rows: bool, how: &Sweep) -> Result<(), PayloadError> {
+/// Removes the dead hidden files of an output and, if there is a folder of messages for each of the PEs
+/// `with_rows`, of those.
+pub fn sweep_output(
+    output: &Path,
+    with_rows: Option<Others>,
+    how: &Sweep,
+) -> Result<(), PayloadError> {
     sweep(output, how)?;
     let names = names_in(output).unwrap_or_default().into_iter();
-    let rows = names.filter(|name| has_rows && pe_of(name).is_some());
+    let rows = names.filter(|name| with_rows.is_some_and(|pes| pes.is_output(name)));
     let mut rows = rows
         .map(|name| output.join(name))
         .filter(|row| row.is_dir());
@@ -199,12 +204,12 @@ pub fn sweep_output(output: &Path, has_rows: bool, how: &Sweep) -> Result<(), Pa
 }
 
 /// Returns an entry of an output that is in the way of a run, if there is one. Entries named after
-/// one of `pes` PEs, records with their files, and dead hidden files are not. An output that
+/// one of the PEs, records with their files, and dead hidden files are not. An output that
 /// `has_rows` has a folder of entries for each PE. The caller must have locked the output.
 pub fn in_the_way(
     output: &Path,
     has_rows: bool,
-    pes: usize,
+    pes: Others,
 ) -> Result<Option<PathBuf>, PayloadError> {
     let sweep = Sweep {
         run: 0,
@@ -214,7 +219,7 @@ pub fn in_the_way(
     };
     for name in names_in(output)? {
         let path = output.join(&name);
-        let is_entry = pe_of(&name).is_some_and(|pe| pe < pes);
+        let is_entry = pes.is_output(&name);
         match HiddenName::parse(&name) {
             Some(HiddenName::Record | HiddenName::Receipt(..)) => {}
             Some(HiddenName::Partial(job, _) | HiddenName::Heads(job, _))
@@ -328,7 +333,8 @@ mod tests {
         fs::write(at("p5"), "")?;
         let proof = Receipt::of(&at("p5"), 14).write(&at("p5"), 1, &[7; 16], true);
         proof.expect("it can be written");
-        sweep_output(dir.path(), true, &sweep_of(false, false)).expect("all is removable");
+        sweep_output(dir.path(), Some(Others::all(9)), &sweep_of(false, false))
+            .expect("all is removable");
         let records = [record_name(10), record_name(11)];
         let kept = [receipt(9, "p3"), receipt(10, "p3")];
         let others = ["p1".to_owned(), "p5".to_owned()];
@@ -336,7 +342,8 @@ mod tests {
         assert_eq!(names(dir.path()), with_proof);
         assert_eq!(names(&row), [receipt(11, "p4")]);
         // If the output is locked, there is no record elsewhere.
-        sweep_output(dir.path(), true, &sweep_of(false, true)).expect("all is removable");
+        sweep_output(dir.path(), Some(Others::all(9)), &sweep_of(false, true))
+            .expect("all is removable");
         assert_eq!(names(dir.path()), [&kept[..], &records, &others].concat());
         Ok(())
     }
@@ -364,7 +371,7 @@ mod tests {
         assert_eq!(names(dir.path()), [&own[..], &kept, &records].concat());
         sweep(dir.path(), &sweep_of(true, false)).expect("all is removable");
         assert_eq!(names(dir.path()), [&kept[..], &records].concat());
-        let way = in_the_way(dir.path(), false, 3).expect("it can be listed");
+        let way = in_the_way(dir.path(), false, Others::all(3)).expect("it can be listed");
         assert_eq!(way, None);
         discard(&at("p1"), 10)?;
         assert_eq!(names(dir.path()), records);
@@ -394,7 +401,8 @@ mod tests {
     fn what_a_run_may_have_delivered_is_not_in_its_way() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let at = |name: &str| dir.path().join(name);
-        let way = |has_rows| in_the_way(dir.path(), has_rows, 3).expect("it can be listed");
+        let way =
+            |has_rows| in_the_way(dir.path(), has_rows, Others::all(3)).expect("it can be listed");
         for name in [partial(8, "p1"), receipt(8, "p1"), record_name(8)] {
             fs::write(at(&name), "")?;
         }

@@ -68,7 +68,7 @@ pub use leftovers::{
     OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,
 };
 pub use measured::Measured;
-pub use others::{Others, destination};
+pub use others::{Others, destination, output_entry};
 pub use outgoing::Outgoing;
 pub use pack::Packer;
 pub use pattern::Pattern;

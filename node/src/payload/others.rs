@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::{PeId, Tree};
 
 use super::error::PayloadError;
-use super::hidden::pe_of;
+use super::hidden::{PREFIX, pe_of};
 use super::refusal::shown;
 
 /// Maximum number of names that a message lists; the rest are counted.
 const LISTED: usize = 6;
+
+/// Maximum length of a name that an entry in an output can have: that of its hidden files, which are
+/// longer, must not be longer than 255 bytes.
+const LONGEST_NAME: usize = 200;
 
 /// The PEs that have a message: all of them, or all but the root at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +60,7 @@ impl<'a> Others<'a> {
 
     /// Returns the possible entries of a PE in a folder: that of its number, and that of its name.
     pub fn entries(self, folder: &Path, pe: PeId) -> impl Iterator<Item = PathBuf> {
-        let name = self.names.get(pe.index()).map(OsStr::new);
-        // A name can look like a number, which takes precedence, or like a path.
-        let is_entry =
-            |name: &&OsStr| pe_of(name).is_none() && Path::new(name).file_name() == Some(name);
-        let named = name.filter(is_entry).map(|name| folder.join(name));
+        let named = name_of(pe, self.names).map(|name| folder.join(name));
         [destination(folder, pe)].into_iter().chain(named)
     }
 
@@ -78,6 +78,16 @@ impl<'a> Others<'a> {
         }
     }
 
+    /// Returns whether the entry of a PE in an output has this name.
+    pub fn is_output(self, entry: &OsStr) -> bool {
+        let numbered = |pe| pe < self.pes && name_of(PeId(pe as u32), self.names).is_none();
+        let is_named = || {
+            let mut pes = (0..self.names.len().min(self.pes) as u32).map(PeId);
+            pes.any(|pe| name_of(pe, self.names).is_some_and(|name| entry == name))
+        };
+        pe_of(entry).map_or_else(is_named, numbered)
+    }
+
     /// Returns the number of PEs that have a message.
     pub fn count(self) -> usize {
         self.iter().count()
@@ -90,7 +100,22 @@ impl<'a> Others<'a> {
     }
 }
 
-/// Returns the destination of a PE's message in an output.
+/// Returns the name of a PE if it can be that of an entry: a name can look like a number, which takes
+/// precedence, like a path, or like a hidden file of Flitcast.
+fn name_of(pe: PeId, names: &[String]) -> Option<&str> {
+    let name = names.get(pe.index())?;
+    let is_one_part = Path::new(name).file_name() == Some(OsStr::new(name));
+    let is_entry = is_one_part && pe_of(name.as_ref()).is_none() && !name.starts_with(PREFIX);
+    (is_entry && name.len() <= LONGEST_NAME).then_some(name)
+}
+
+/// Returns the entry of a PE in an output with these names.
+pub fn output_entry(output: &Path, pe: PeId, names: &[String]) -> PathBuf {
+    let named = name_of(pe, names).map(|name| output.join(name));
+    named.unwrap_or_else(|| destination(output, pe))
+}
+
+/// Returns the entry of a PE by its number.
 pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }

@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use flitcast_proto::DeliveryName;
+use flitcast_proto::wire::control::FilePayload;
 use flitcast_proto::wire::flit::Digest;
-use flitcast_proto::{DeliveryName, PeId};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::others::destination;
+use super::others::output_entry;
 use super::refusal::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
@@ -278,25 +279,25 @@ impl FileSink {
     }
 }
 
-/// Returns the destination of a delivery: `p3` in the output, or `p5/p2` for the message of P2 at
-/// P5. If PEs are `apart`, the output of P5 takes the place of `p5`.
-pub fn delivered_at(output: &Path, delivery: DeliveryName, apart: bool) -> PathBuf {
-    let entry = match apart {
+/// Returns the destination of a delivery in an output of these files: `p3`, or `p5/p2` for the message
+/// of P2 at P5, each by its name if it has one. If PEs are `apart`, the output of P5 takes the place
+/// of `p5`.
+pub fn delivered_at(output: &Path, delivery: DeliveryName, files: &FilePayload) -> PathBuf {
+    let entry = match files.apart {
         true => output.to_owned(),
-        false => destination(output, delivery.row),
+        false => output_entry(output, delivery.row, &files.output_names),
     };
     match delivery.source {
         None => entry,
-        Some(source) => destination(&entry, source),
+        Some(source) => output_entry(&entry, source, &files.output_names),
     }
 }
 
-/// Returns the reason why messages of PEs up to `last` cannot be staged in `output`, if its path is
-/// too long or has no name. Entries in a message are created relative to its folder and need no
-/// check.
-pub fn output_fault(output: &Path, last: PeId) -> Option<String> {
+/// Returns the reason why a message cannot be staged beside its destination, if that path is too long
+/// or has no name. Entries in a message are created relative to its folder and need no check.
+pub fn output_fault(destination: PathBuf) -> Option<String> {
     let target = Target {
-        destination: destination(output, last),
+        destination,
         is_kept: true,
         ..Target::default()
     };

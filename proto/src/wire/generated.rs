@@ -808,6 +808,10 @@ pub struct FilePayload {
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     #[prost(bool, tag = "15")]
     pub archive: bool,
+    /// Names of PEs, by index, which their entries in `output` have; empty for a PE whose entry has its
+    /// number, or of which the receiver writes no entry.
+    #[prost(string, repeated, tag = "16")]
+    pub output_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Numbers of entries some of whose attributes a destination does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

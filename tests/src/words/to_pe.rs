@@ -100,6 +100,7 @@ fn files() -> Payload {
         replace: true,
         apart: true,
         names: vec!["alpha".to_owned(), String::new(), "gamma".to_owned()],
+        output_names: vec![String::new(), "beta".to_owned()],
         shards: vec!["a shard".into(), OsString::from_vec(b"\xff".to_vec())],
         lines: true,
         block_bytes: 1 << 40,

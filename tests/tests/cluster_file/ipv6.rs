@@ -28,7 +28,7 @@ fn text(coordinator: &str, more: &str, of: impl Fn(usize) -> String) -> String {
 fn furnished(text: &str) -> ClusterFile {
     let cluster = ClusterFile::of(text);
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
-        fill(&cluster.path(&format!("in/p{pe}")), bytes);
+        fill(&cluster.path(&format!("in/h{pe}")), bytes);
     }
     cluster.0.run("ca init @/ca --pes 4").ok();
     cluster
@@ -52,7 +52,7 @@ fn all_operations(cluster: &ClusterFile, more: &str, begin: impl Fn(Vec<String>)
     }
     let map = "map --input @/in --output @/countedNUMBER --work @/workNUMBER";
     go(map, "-- wc -c");
-    let count = cluster.0.read(&format!("counted{number}/p2/stdout"));
+    let count = cluster.0.read(&format!("counted{number}/h2/stdout"));
     assert_eq!(count.trim(), "300000");
 }
 

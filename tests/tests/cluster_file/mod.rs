@@ -25,11 +25,11 @@ impl ClusterFile {
         self.0.join(name)
     }
 
-    /// Creates messages for three PEs.
+    /// Creates messages for the PEs with these names.
     #[track_caller]
-    fn fill_input(&self) {
-        for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536)] {
-            fill(&self.path(&format!("input/p{pe}/file")), bytes);
+    fn fill_input(&self, names: [&str; 3]) {
+        for (name, bytes) in names.into_iter().zip([1, 300_000, 65_536]) {
+            fill(&self.path(&format!("input/{name}/file")), bytes);
         }
     }
 
@@ -78,7 +78,7 @@ parent_address = "127.0.1.2"
 #[test]
 fn messages_go_to_where_the_file_says() {
     let cluster = ClusterFile::of(PER_EDGE);
-    cluster.fill_input();
+    cluster.fill_input(["relay", "leaf", "beside"]);
     for line in [
         "scatter --input @/input --output @/scattered",
         "gather --input @/scattered --output @/gathered",
@@ -144,7 +144,7 @@ fn network(text: &str) -> ClusterFile {
 #[test]
 fn a_network_is_spanned_from_any_root() {
     let cluster = network(&NETWORK.replace("credentials = \"keys\"", ""));
-    cluster.fill_input();
+    cluster.fill_input(["a", "b", "d"]);
     for line in [
         "scatter --input @/input --output @/scattered --root c",
         "gather --input @/scattered --output @/gathered --root c",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{ClusterFile, PER_EDGE};
 
 #[test]
-fn entries_of_inputs_have_names_or_numbers() {
+fn entries_have_names_or_numbers() {
     let cluster = ClusterFile::of(PER_EDGE);
     for (name, number) in [("relay", "p1"), ("p2", "p2"), ("beside", "p3")] {
         cluster.0.put(&format!("named/{name}"), number);
@@ -19,7 +19,7 @@ fn entries_of_inputs_have_names_or_numbers() {
     cluster
         .run("scatter --input @/named --output @/scattered")
         .ok();
-    assert_numbered(["scattered/p1", "scattered/p2", "scattered/p3"]);
+    assert_numbered(["scattered/relay", "scattered/leaf", "scattered/beside"]);
     cluster
         .run("gather --input @/named --output @/gathered")
         .ok();
@@ -27,7 +27,22 @@ fn entries_of_inputs_have_names_or_numbers() {
         .run("scatter --input @/gathered --output @/again")
         .ok();
     assert_same_below(&cluster.path("gathered"), &cluster.path("again"));
-    assert_numbered(["again/p1", "again/p2", "again/p3"]);
+    assert_same_below(&cluster.path("scattered"), &cluster.path("again"));
+    assert_eq!(names(&cluster.path("again")), ["beside", "leaf", "relay"]);
+    // A second run replaces what the first one has delivered, and nothing else is there.
+    cluster.0.put("named/p2", "new");
+    let line = "scatter --input @/named --output @/again --force";
+    cluster.run(line).ok();
+    assert_eq!(cluster.0.read("again/leaf"), "new");
+    assert_eq!(names(&cluster.path("again")), ["beside", "leaf", "relay"]);
+    cluster.0.put("named/p2", "p2");
+    cluster.run(&line.replace("--force", "--update")).ok();
+    assert_eq!(cluster.0.read("again/leaf"), "p2");
+    // What is called by its number was not delivered.
+    cluster.0.put("again/p1", "the user's");
+    cluster
+        .run("gather --input @/named --output @/again")
+        .fails(2, &["it holds files already", "again/p1"]);
     let mut words = cluster.words("map --work @/work --input @/named --output @/mapped");
     words.extend(["--", "cat"].map(str::to_owned));
     run(words).ok();
@@ -36,6 +51,10 @@ fn entries_of_inputs_have_names_or_numbers() {
         "mapped/p2/stdout",
         "mapped/beside/stdout",
     ]);
+    let mut words = cluster.words("map --spread --work @/work --input @/named --output @/spread");
+    words.extend(["--", "ls"].map(str::to_owned));
+    run(words).ok();
+    assert_eq!(names(&cluster.path("spread")), ["beside", "leaf", "relay"]);
 }
 
 #[test]
@@ -46,9 +65,9 @@ fn folders_of_an_exchange_and_their_entries_have_names() {
     }
     cluster.run("exchange --input @/in --output @/out").ok();
     for (arrived, sent) in [
-        ("p2/p0", "root/leaf"),
-        ("p3/p1", "p1/beside"),
-        ("p0/p2", "leaf/p0"),
+        ("leaf/root", "root/leaf"),
+        ("beside/relay", "p1/beside"),
+        ("root/leaf", "leaf/p0"),
     ] {
         let of = |path: &str| std::fs::read(cluster.path(path)).expect("it is there");
         assert_eq!(of(&format!("out/{arrived}")), of(&format!("in/{sent}")));
@@ -70,8 +89,8 @@ fn a_shard_of_a_gossip_has_a_name() {
     let cluster = ClusterFile::of(PER_EDGE);
     fill(&cluster.path("in/leaf"), 70_000);
     cluster.run("gossip --input @/in --output @/out").ok();
-    for pe in ["p0", "p1", "p3"] {
-        assert_eq!(names(&cluster.path(&format!("out/{pe}"))), ["p2"]);
+    for pe in ["root", "relay", "beside"] {
+        assert_eq!(names(&cluster.path(&format!("out/{pe}"))), ["leaf"]);
     }
 }
 
@@ -182,8 +201,21 @@ fn a_dead_pe_is_named_and_its_message_is_sent_later() {
     ];
     running.finish().fails(1, &told);
     resume(&record(&output), "--revive").ok();
-    for (name, number) in [("relay", "p1"), ("leaf", "p2"), ("beside", "p3")] {
-        let of = |path: String| std::fs::read(cluster.path(&path)).expect("it is there");
-        assert_eq!(of(format!("in/{name}")), of(format!("out/{number}")));
+    assert_same_below(&cluster.path("in"), &cluster.path("out"));
+}
+
+#[test]
+fn an_entry_whose_pe_is_called_like_another_entry_has_the_number() {
+    let cluster = ClusterFile::of(
+        "name = \"odd\"\n[network]\nkind = \"complete:4\"\n\
+         [[pe]]\nname = \"root\"\naddress = \"127.0.1.1\"\n\
+         [[pe]]\nname = \"p2\"\naddress = \"127.0.2.1\"\n\
+         [[pe]]\nname = \"a/b\"\naddress = \"127.0.3.1\"\n\
+         [[pe]]\nname = \".flitcast-map-x\"\naddress = \"127.0.4.1\"\n",
+    );
+    for name in ["p1", "p2", "p3"] {
+        cluster.0.put(&format!("in/{name}"), name);
     }
+    cluster.run("scatter --input @/in --output @/out").ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("out"));
 }

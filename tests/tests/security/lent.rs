@@ -23,7 +23,7 @@ fn cluster() -> Joining {
     std::fs::create_dir(cluster.path("lent")).expect("it can be made");
     cluster.dir.put("home/.bashrc", "the user's");
     for pe in 1..3 {
-        fill(&cluster.path(&format!("in/p{pe}")), 100_000);
+        fill(&cluster.path(&format!("in/h{pe}")), 100_000);
     }
     cluster
 }
@@ -70,18 +70,18 @@ fn a_pe_lends_the_folders_that_its_user_names() {
         ),
         ("lent/link/.bashrc", link, ""),
     ] {
-        let line = format!("broadcast --input DIR/in/p1 --output DIR/{name} --force");
+        let line = format!("broadcast --input DIR/in/h1 --output DIR/{name} --force");
         refuses(&cluster, &line, &[&told, help], &home);
     }
     let line = "gather --input DIR/home --output DIR/back --force";
     refuses(&cluster, line, &[&outside("home"), "--files DIR"], &home);
 
     // An error in a lent folder names it as its user did.
-    let gone = "gather --input DIR/lent/out --output DIR/back/p0/p1";
-    cluster.dir.put("back/p0", "no folder");
+    let gone = "gather --input DIR/lent/out --output DIR/back/h0/h1";
+    cluster.dir.put("back/h0", "no folder");
     let failed = cluster.guarded(gone).finish();
     assert_ne!(failed.code, Some(0));
-    failed.says(&["/back/p0"]);
+    failed.says(&["/back/h0"]);
     assert!(!failed.stderr.contains("/proc/"), "{}", failed.stderr);
     dismiss(nodes);
 }

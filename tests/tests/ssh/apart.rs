@@ -42,25 +42,25 @@ const GOSSIP: Operation = Operation {
     line: "gossip",
     input: "shard",
     output: "shards",
-    message: |(from, _)| Some([String::new(), format!("p{from}")]),
+    message: |(from, _)| Some([String::new(), format!("pe {from}")]),
 };
 const EXCHANGE: Operation = Operation {
     line: "exchange",
     input: "pieces",
     output: "pieces of others",
-    message: |(from, to)| Some([format!("p{to}"), format!("p{from}")]),
+    message: |(from, to)| Some([format!("pe {to}"), format!("pe {from}")]),
 };
 const SCATTER: Operation = Operation {
     line: "scatter --from P2",
     input: "parts",
     output: "part",
-    message: |(from, to)| (from == 2).then(|| [format!("p{to}"), format!("p{to}")]),
+    message: |(from, to)| (from == 2).then(|| [format!("pe {to}"), format!("pe {to}")]),
 };
 const GATHER: Operation = Operation {
     line: "gather --to P2",
     input: "result",
     output: "results",
-    message: |(from, to)| (to == 2).then(|| [format!("p{from}"), format!("p{from}")]),
+    message: |(from, to)| (to == 2).then(|| [format!("pe {from}"), format!("pe {from}")]),
 };
 
 impl Operation {

@@ -77,8 +77,8 @@ fn shards_reach_listed_hosts_and_come_back() {
     let scatter = format!("scatter {list} {input} --output /root/out");
     let done = run(&hosts, &scatter).ok();
     done.prints(&["P2 10.118.0.4", "security", "TLS 1.3"]);
-    assert_eq!(names(&hosts.home(0).join("out")), ["p1"]);
-    assert_eq!(names(&hosts.home(3).join("out")), ["p2"]);
+    assert_eq!(names(&hosts.home(0).join("out")), ["10.118.0.1"]);
+    assert_eq!(names(&hosts.home(3).join("out")), ["10.118.0.4"]);
     assert!(!hosts.home(1).join("out").exists());
 
     let gather = format!(
@@ -86,7 +86,7 @@ fn shards_reach_listed_hosts_and_come_back() {
         back.display()
     );
     run(&hosts, &gather).ok();
-    std::fs::rename(hosts.path("in/10.118.0.4"), hosts.path("in/p2")).expect("it was sent");
+    std::fs::rename(hosts.path("in/p1"), hosts.path("in/10.118.0.1")).expect("it was sent");
     assert_same_below(&hosts.path("in"), &back);
 
     let none = format!("scatter -w 10.118.0.1 -x 10.118.0.1 {input} --output /root/out");

@@ -52,7 +52,7 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
     let cluster = hosts.cluster(&[0, 1, 2, 3, 3], &launch);
     let input = hosts.home(0).join("in put's");
     for (pe, bytes) in [(1, 100 * 1024), (2, 1), (3, 0), (4, 300 * 1024)] {
-        fill(&input.join(format!("p{pe}/file")), bytes);
+        fill(&input.join(format!("pe {pe}/file")), bytes);
     }
     fill(&input.join("p4/folder/another one"), 11 * 1024);
 
@@ -70,7 +70,12 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
     };
     let was = programs();
     // Each message is on its own host only.
-    for (host, there) in [(0, &[][..]), (1, &["p1"]), (2, &["p2"]), (3, &["p3", "p4"])] {
+    for (host, there) in [
+        (0, &[][..]),
+        (1, &["pe 1"]),
+        (2, &["pe 2"]),
+        (3, &["pe 3", "pe 4"]),
+    ] {
         let found = names_if_any(&hosts.home(host).join("out"));
         assert_eq!(found, there, "on host {host}");
     }
@@ -123,12 +128,15 @@ fn files_go_from_one_host_and_to_another_one() {
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let pieces = hosts.home(2).join("pieces");
     for host in [0, 1, 3] {
-        fill(&pieces.join(format!("p{host}/file")), 100_000 * (host + 1));
+        fill(
+            &pieces.join(format!("pe {host}/file")),
+            100_000 * (host + 1),
+        );
     }
     let line = "scatter --from P2 --input /root/pieces --output /root/out";
     run(arguments(&cluster, line)).ok();
     for host in [0, 1, 3] {
-        let name = format!("p{host}");
+        let name = format!("pe {host}");
         let out = hosts.home(host).join("out");
         assert_eq!(names(&out), [name.as_str()]);
         assert_same_below(&pieces.join(&name), &out.join(&name));
@@ -152,7 +160,7 @@ fn everybody_sends_to_everybody() {
     };
     for (from, to) in pairs() {
         let home = hosts.home(from);
-        let piece = home.join(format!("pieces/p{to}"));
+        let piece = home.join(format!("pieces/pe {to}"));
         fill(&piece, 40_000 * (from + 1) + to);
         fill(&home.join("shard"), 50_000 * (from + 1));
     }
@@ -167,9 +175,9 @@ fn everybody_sends_to_everybody() {
         for (from, to) in pairs() {
             let sent = match operation {
                 "gossip" => "shard".to_owned(),
-                _ => format!("pieces/p{to}"),
+                _ => format!("pieces/pe {to}"),
             };
-            let arrived = hosts.home(to).join(format!("{operation}/p{from}"));
+            let arrived = hosts.home(to).join(format!("{operation}/pe {from}"));
             let sent = fs::read(hosts.home(from).join(sent)).expect("it was filled");
             let is_alike = fs::read(&arrived).is_ok_and(|bytes| bytes == sent);
             assert!(is_alike, "{arrived:?}");
@@ -185,15 +193,15 @@ fn pes_that_share_a_host_have_their_messages_side_by_side() {
     let hosts = Hosts::up(2);
     let cluster = hosts.cluster(&[0, 1, 1], "");
     for (pe, host) in [(0, 0), (1, 1), (2, 1)] {
-        fill(&hosts.home(host).join(format!("shards/p{pe}")), 1000 + pe);
+        fill(&hosts.home(host).join(format!("shards/pe {pe}")), 1000 + pe);
     }
     let line = "gossip --input /root/shards --output /root/out";
     run(arguments(&cluster, line)).ok();
-    assert_eq!(names(&hosts.home(0).join("out")), ["p0"]);
+    assert_eq!(names(&hosts.home(0).join("out")), ["pe 0"]);
     for pe in [1, 2] {
-        let mut others = vec!["p0", "p1", "p2"];
+        let mut others = vec!["pe 0", "pe 1", "pe 2"];
         others.remove(pe);
-        assert_eq!(names(&hosts.home(1).join(format!("out/p{pe}"))), others);
+        assert_eq!(names(&hosts.home(1).join(format!("out/pe {pe}"))), others);
     }
     hosts.are_quiet();
 }
@@ -329,9 +337,9 @@ fn a_failed_round_is_resumed_over_ssh() {
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let (input, output) = (hosts.path("input"), hosts.path("output"));
     for (pe, bytes) in [(1, 100 * 1024), (2, 70)] {
-        fill(&input.join(format!("p{pe}/file")), bytes);
+        fill(&input.join(format!("pe {pe}/file")), bytes);
     }
-    long(&input.join("p3"), 512 << 20);
+    long(&input.join("pe 3"), 512 << 20);
     let (from, to) = (input.display(), output.display());
     let line = format!("scatter --input {from} --output {to} -v");
     let mut running = start(arguments(&cluster, &line));
@@ -344,7 +352,7 @@ fn a_failed_round_is_resumed_over_ssh() {
     let record = record.expect("it says how to go on");
     run(record.split(' ').chain(["--revive"])).ok();
     // P3's hidden partial files at its death may be left beside the messages.
-    for message in ["p1", "p2", "p3"] {
+    for message in ["pe 1", "pe 2", "pe 3"] {
         assert_same_below(&input.join(message), &output.join(message));
     }
     hosts.are_quiet();

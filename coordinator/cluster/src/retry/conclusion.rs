@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flitcast_node::payload::{Others, destination};
+use flitcast_node::payload::{Others, destination, output_entry};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{FilePayload, Payload};
 use flitcast_proto::{DeliveryId, PeId};
@@ -121,12 +121,12 @@ impl ResumableJob {
     /// removed, such as mount points, stay.
     fn remove_empty_folders(&self) {
         let (operation, site) = (self.whole.way.operation, &self.whole.site);
-        if let Some(output) = self.output()
+        if let Some(files) = self.whole.messages.payload.files()
             && operation.collective().is_of_pairs()
             && !site.placement.is_elsewhere()
         {
             for pe in site.tree.pes() {
-                let _ = std::fs::remove_dir(destination(output, pe));
+                let _ = std::fs::remove_dir(output_entry(&files.output, pe, &files.output_names));
             }
         }
     }

@@ -134,8 +134,8 @@ impl ResumableJob {
 
     /// Returns the path of a delivered message that consists of files.
     pub(super) fn destination_of(&self, delivery: DeliveryId) -> Option<PathBuf> {
-        let is_apart = self.whole.messages.payload.is_apart();
-        Some(delivered_at(self.output()?, self.name(delivery), is_apart))
+        let files = self.whole.messages.payload.files()?;
+        Some(delivered_at(&files.output, self.name(delivery), files))
     }
 
     /// Returns the receipt of a delivery on this host; `None` if each PE has separate files, since

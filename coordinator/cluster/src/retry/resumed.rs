@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use flitcast_node::payload::delivered_at;
+use flitcast_node::payload::{Others, delivered_at};
 use flitcast_plan::network::Network;
 use flitcast_proto::wire::control::{FilePayload, Payload};
 use flitcast_proto::{DeliveryId, PeId};
@@ -66,7 +66,8 @@ pub fn request(
         true => Ok(record.bytes.clone()),
         false => {
             let (operation, files) = (record.way.operation, &record.files);
-            let entries = (operation.collective().is_of_pairs(), tree.len());
+            let others = Others::all(tree.len()).named(&files.output_names);
+            let entries = (operation.collective().is_of_pairs(), others);
             let fault = output_fault(&output, entries, Some(&files.input), true);
             faults.extend(fault);
             let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
@@ -185,9 +186,13 @@ fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<Path
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let (operation, tree) = (record.way.operation, &record.tree);
+    let files = FilePayload {
+        apart: false,
+        ..record.files.clone()
+    };
     let is_there = |it: &DeliveryId| {
         let name = operation.collective().delivery_name(tree, *it);
-        let place = delivered_at(&folder, name, false);
+        let place = delivered_at(&folder, name, &files);
         place.symlink_metadata().is_ok()
     };
     let recorded = &record.files.output;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use flitcast_node::payload::{self, Sweep};
+use flitcast_node::payload::{self, Others, Sweep};
 use flitcast_proto::PeId;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -281,7 +281,7 @@ async fn launch<T>(
 /// with this id left, unless the output is on other hosts. Nothing else may use an exclusive output.
 pub fn sweep(request: &Request, run: u64, is_exclusive: bool) -> anyhow::Result<()> {
     let payload = &request.messages.payload;
-    let Some(output) = payload.output() else {
+    let Some(files) = payload.files() else {
         return Ok(());
     };
     let is_elsewhere = request.site.placement.is_elsewhere() || payload.is_apart();
@@ -295,7 +295,9 @@ pub fn sweep(request: &Request, run: u64, is_exclusive: bool) -> anyhow::Result<
         is_exclusive,
     };
     let is_of_pairs = request.way.operation.collective().is_of_pairs();
-    Ok(payload::sweep_output(output, is_of_pairs, &how)?)
+    let pes = Others::all(request.site.tree.len()).named(&files.output_names);
+    let with_rows = is_of_pairs.then_some(pes);
+    Ok(payload::sweep_output(&files.output, with_rows, &how)?)
 }
 
 /// Waits for the result of `done`. At the first signal it asks `done` to end, and waits a little

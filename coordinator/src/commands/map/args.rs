@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use flitcast_node::payload;
+use flitcast_node::payload::{self, Others};
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::MAX_JOBS;
+use flitcast_proto::wire::control::Payload;
 
 use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
@@ -26,6 +27,7 @@ use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::replacing::ReplacingArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
+use flitcast_cluster::site::placement::Placement;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::units::parse_time;
 
@@ -158,9 +160,10 @@ impl Map {
         let elsewhere = placement
             .as_ref()
             .is_some_and(|places| places.is_elsewhere());
-        let shards = shards(&mut args, elsewhere).unwrap_or_else(|all| {
+        let names = placement.as_ref().map(Placement::names).unwrap_or_default();
+        let shards = shards(&mut args, &names, elsewhere).unwrap_or_else(|all| {
             faults.extend(all);
-            Shards::dealt()
+            Shards::dealt(&[])
         });
         match &args.work {
             Some(work) if work.is_relative() => {
@@ -184,8 +187,12 @@ impl Map {
                 if let Ok(gathered) = &gathered {
                     clear_dead(gathered);
                 }
-                let fault =
-                    output_fault(&args.output, (false, 0), Some(&args.input), args.replaces());
+                let fault = output_fault(
+                    &args.output,
+                    (false, Others::all(0)),
+                    Some(&args.input),
+                    args.replaces(),
+                );
                 faults.extend(fault.map(anyhow::Error::from));
             }
         }
@@ -225,6 +232,7 @@ impl Map {
             (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
                 let is_direct = shards.are_of_pes();
                 scatter.messages.later_output = later_output(&args).filter(|_| is_direct);
+                number_outputs(&mut scatter);
                 scatter.again = true;
                 scatter.commands = true;
                 Ok(Map {
@@ -248,10 +256,11 @@ impl Map {
             &self.gathered
         };
         let round = args.round(self.work.join("out"), output.clone(), args.force);
-        let gather = Request::gather(GatherArgs {
+        let mut gather = Request::gather(GatherArgs {
             round,
             ..GatherArgs::default()
         })?;
+        number_outputs(&mut gather);
         Ok(Request {
             again: true,
             commands: true,
@@ -293,11 +302,23 @@ impl Map {
     }
 }
 
+/// Has the messages of PEs arrive at entries with their numbers, whatever the PEs' names: commands run in
+/// such folders, and results are called like their shards.
+fn number_outputs(request: &mut Request) {
+    if let Payload::Files(files) = &mut request.messages.payload {
+        files.output_names.clear();
+    }
+}
+
 /// Returns the kind of shards, and sets the number of PEs where no option gives it. The input of PEs on
 /// other hosts is listed later.
-fn shards(args: &mut MapArgs, is_elsewhere: bool) -> Result<Shards, Vec<anyhow::Error>> {
+fn shards(
+    args: &mut MapArgs,
+    names: &[String],
+    is_elsewhere: bool,
+) -> Result<Shards, Vec<anyhow::Error>> {
     if args.spread || is_elsewhere {
-        return Ok(Shards::dealt());
+        return Ok(Shards::dealt(names));
     }
     let has_result = |shard: &OsStr| args.output.join(shard).symlink_metadata().is_ok();
     let done = args.done(has_result).map_err(|fault| vec![fault])?;

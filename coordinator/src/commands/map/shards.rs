@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 255 - ".failed".len();
 pub enum Shards {
     /// Each PE has its own: the entry with its number or name, or its part of the files.
     OfPes {
-        /// The names of the entries; empty if files are dealt.
+        /// The names of the entries; if files are dealt, of the PEs that have names.
         entries: BTreeMap<PeId, OsString>,
     },
     /// Entries that are dealt to the PEs.
@@ -36,10 +36,13 @@ pub enum Shards {
 }
 
 impl Shards {
-    /// Returns the shards of PEs among which files are dealt, or whose entries are not known.
-    pub fn dealt() -> Shards {
+    /// Returns the shards of PEs with these names, among which files are dealt or whose entries are not
+    /// known.
+    pub fn dealt(names: &[String]) -> Shards {
+        let entry = |pe| payload::output_entry(Path::new(""), pe, names).into_os_string();
+        let pes = (0..names.len() as u32).map(PeId);
         Shards::OfPes {
-            entries: BTreeMap::new(),
+            entries: pes.map(|pe| (pe, entry(pe))).collect(),
         }
     }
 

@@ -73,6 +73,7 @@ const CONTROL: &[Field] = &[
                     many::<Text>(6, &[]),
                     many::<Octets>(7, &[]),
                     many::<Text>(11, &[]),
+                    many::<Text>(16, &[]),
                 ],
             ),
             many::<pb::ShapedEdge>(9, &[]),

@@ -381,6 +381,9 @@ pub struct FilePayload {
     pub compress: bool,
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     pub archive: bool,
+    /// Names of the entries in `output`: by PE, empty for a PE whose entry is called by its number,
+    /// `p3`, or of which the receiver writes no entry.
+    pub output_names: Vec<String>,
 }
 
 impl FilePayload {
@@ -396,12 +399,17 @@ impl Payload {
         matches!(self, Payload::Files(files) if files.compress)
     }
 
-    /// Returns the output of messages made of files.
-    pub fn output(&self) -> Option<&Path> {
+    /// Returns the files that messages are made of.
+    pub fn files(&self) -> Option<&FilePayload> {
         match self {
-            Payload::Files(files) => Some(&files.output),
+            Payload::Files(files) => Some(files),
             Payload::Synthetic { .. } => None,
         }
+    }
+
+    /// Returns the output of messages made of files.
+    pub fn output(&self) -> Option<&Path> {
+        self.files().map(|files| &*files.output)
     }
 
     /// Returns whether PEs have separate files, whose paths do not contain their names.

@@ -9,7 +9,7 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::{FilePayload, Payload};
-use flitcast_proto::{Durability, PeId, Tree, Update};
+use flitcast_proto::{Durability, Tree, Update};
 
 use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
@@ -206,13 +206,17 @@ impl AskedMessages {
         }
         let lengths = match self {
             AskedMessages::Files { input, output } => {
-                // The longest name.
-                let last = PeId(tree.len().saturating_sub(1) as u32);
+                let output_names = files.names.to_vec();
+                let entries = tree
+                    .ids()
+                    .map(|pe| payload::output_entry(Path::new(""), pe, &output_names));
+                let longest = entries.max_by_key(|entry| entry.as_os_str().len());
+                let longest = longest.unwrap_or_default();
                 let folder = match operation.collective().is_of_pairs() {
-                    true => payload::destination(&output, last),
+                    true => output.join(&longest),
                     false => output.clone(),
                 };
-                if let Some(why) = payload::output_fault(&folder, last) {
+                if let Some(why) = payload::output_fault(folder.join(longest)) {
                     return one(RequestError::Output { path: output, why });
                 }
                 let payload = FilePayload {
@@ -231,6 +235,7 @@ impl AskedMessages {
                     update: files.update,
                     compress: files.compress,
                     archive: files.archive,
+                    output_names,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

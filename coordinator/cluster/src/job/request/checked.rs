@@ -1,6 +1,6 @@
 //! A checked request: all that a run or a plan needs from a command line or a record.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
@@ -88,11 +88,11 @@ impl Request {
             true => self.messages.payload.output(),
             false => self.messages.later_output.as_deref(),
         };
-        let path = delivered_at(
-            output.unwrap_or(Path::new("")),
-            operation.collective().delivery_name(tree, of),
-            self.messages.payload.is_apart(),
-        );
+        let name = operation.collective().delivery_name(tree, of);
+        let files = self.messages.payload.files().zip(output);
+        let path = files.map_or_else(PathBuf::new, |(files, output)| {
+            delivered_at(output, name, files)
+        });
         format!("{} at {}", path.display(), self.site.placement.called(at))
     }
 

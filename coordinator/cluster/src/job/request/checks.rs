@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use flitcast_node::limits::Timeouts;
+use flitcast_node::payload::Others;
 use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
 use flitcast_proto::wire::control::Payload;
@@ -298,7 +299,10 @@ impl Checks<'_> {
             Some(output) => {
                 let topology = self.topology.as_ref();
                 let pes = topology.map_or(usize::MAX, |it| it.tree.len());
-                let entries = (self.operation_or_like().collective().is_of_pairs(), pes);
+                let names = topology.map(|it| it.places().names());
+                let names = names.unwrap_or_default();
+                let others = Others::all(pes).named(&names);
+                let entries = (self.operation_or_like().collective().is_of_pairs(), others);
                 let input = args.input.as_deref();
                 let fault = output_fault(output, entries, input, args.replacing.replaces());
                 self.faults.extend(fault);

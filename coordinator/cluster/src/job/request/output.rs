@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{anyhow, bail, ensure};
-use flitcast_node::payload::{self, OutputLock};
+use flitcast_node::payload::{self, Others, OutputLock};
 
 use crate::job::fault::RequestError;
 use crate::options::args::RoundArgs;
@@ -18,10 +18,10 @@ pub fn create_output(args: &RoundArgs) -> Option<RequestError> {
 }
 
 /// Returns the error in an output directory, without writing to it; with `has_rows` it has a folder of
-/// messages for each PE. Entries named after `pes` PEs may exist: PEs compare them later.
+/// messages for each PE. Entries named after the PEs may exist: PEs compare them later.
 pub fn output_fault(
     output: &Path,
-    entries: (bool, usize),
+    entries: (bool, Others),
     input: Option<&Path>,
     force: bool,
 ) -> Option<RequestError> {
@@ -32,7 +32,7 @@ pub fn output_fault(
 
 fn check(
     output: &Path,
-    (has_rows, pes): (bool, usize),
+    (has_rows, pes): (bool, Others),
     input: Option<&Path>,
     force: bool,
 ) -> anyhow::Result<()> {

@@ -114,8 +114,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the payload, with the names by which a PE may find entries of its input: those of all
-    /// PEs if it has a message for each, else its own.
+    /// Returns the payload, with the names of the entries that a PE may read and write: those of all
+    /// PEs if it has a message for each, or one from each, else its own.
     fn payload_for(&self, pe: PeId) -> Payload {
         let mut payload = self.request.messages.payload.clone();
         let site = &self.request.site;
@@ -124,10 +124,19 @@ impl Driver<'_> {
                 Layout::ByDestination => pe == site.tree.root(),
                 layout => layout == Layout::Pieces,
             };
+            let writes_all = match self.request.way.operation.collective().layout() {
+                Layout::BySource => pe == site.tree.root(),
+                layout => [Layout::Pieces, Layout::Shards].contains(&layout),
+            };
             files.names = site.placement.names();
-            let named = files.names.iter_mut().zip(site.tree.ids());
-            let unread = named.filter(|(_, of)| !reads_all && *of != pe);
-            unread.for_each(|(name, _)| name.clear());
+            for (names, needs_all) in [
+                (&mut files.names, reads_all),
+                (&mut files.output_names, writes_all),
+            ] {
+                let named = names.iter_mut().zip(site.tree.ids());
+                let unused = named.filter(|(_, of)| !needs_all && *of != pe);
+                unused.for_each(|(name, _)| name.clear());
+            }
             if pe != site.tree.root() {
                 files.shards.clear();
             }

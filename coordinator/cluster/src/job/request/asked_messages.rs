@@ -227,6 +227,7 @@ impl AskedMessages {
                     update: files.update,
                     compress: files.compress,
                     output_names,
+                    chooses_entries: false,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

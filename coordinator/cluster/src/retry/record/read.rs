@@ -88,6 +88,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         durability: top.find("durable", read_durability).unwrap_or_default(),
         compress: top.flag("compress"),
         output_names: site.pes.clone(),
+        chooses_entries: false,
         update: top
             .find("update", |field| field.parse_keyed(update_named))
             .unwrap_or_default(),

@@ -51,7 +51,8 @@ struct Awaited {
 /// Returns whether messages are files without the metadata of a folder above them.
 fn is_dealt(files: &FilePayload) -> bool {
     let is_spread = files.spread && !files.is_divided();
-    is_spread || Pattern::of(&files.input).is_some_and(|pattern| pattern.is_dealt())
+    is_spread
+        || Pattern::of(&files.input).is_some_and(|pattern| pattern.is_dealt(files.chooses_entries))
 }
 
 impl Inbox {

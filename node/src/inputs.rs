@@ -53,8 +53,9 @@ impl Inputs {
             }
             Layout::BySource | Layout::Shards => vec![match Pattern::of(&input) {
                 Some(pattern) => {
-                    let own = pattern.of_pe(self.others(), self.pe);
-                    own.and_then(|own| own.content()).map_err(one)?
+                    let own = pattern.of_pe(self.others(), self.pe, self.files.chooses_entries);
+                    let own = own.and_then(|own| own.map_or(Ok(None), |own| own.content()));
+                    own.map_err(one)?
                 }
                 None => payload::own_input(own()?).map_err(one)?,
             }],

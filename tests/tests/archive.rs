@@ -240,7 +240,7 @@ fn a_lent_folder_gets_no_program_with_more_rights() {
     let finished = cluster.guarded(scatter).finish().ok();
     let lost = "special mode bits of 2 entries; receivers did not set them";
     finished.prints(&[&format!("\n  not kept     {lost}\n")]);
-    let found = |name: &str| fs::metadata(cluster.path("out/p1").join(name)).expect("it is there");
+    let found = |name: &str| fs::metadata(cluster.path("out/h1").join(name)).expect("it is there");
     assert_eq!(found("b/program").mode() & 0o7777, 0o711);
     assert_eq!(found("a/first").ino(), found("b/second").ino());
     for node in nodes {

@@ -40,10 +40,7 @@ fn a_gather_takes_what_matches() {
     dir.run(broadcast).ok();
     assert!(dir.join("copies/p2/2.log").exists());
     for (line, why) in [
-        (
-            line("@/host/*/var/*.log", "none"),
-            "write p* for the entry of each PE",
-        ),
+        (line("@/host/p[2x]/var/*.log", "none"), "nothing matches"),
         (line("@/host/p*/nothing/*", "none"), "nothing matches"),
         (
             line("@/ho*/p*", "none"),
@@ -56,6 +53,47 @@ fn a_gather_takes_what_matches() {
     dir.run(scatter)
         .fails(2, &["has wildcards, which a gather"]);
     assert!(!dir.join("none").exists());
+}
+
+/// Sets of characters and `*` choose among the entries of PEs, by their numbers or names.
+#[test]
+fn wildcards_choose_entries() {
+    let dir = scratch();
+    for pe in ["p1", "p2", "p3", "a[1]", "other"] {
+        dir.put(&format!("host/{pe}/app.log"), pe);
+        dir.put(&format!("single/{pe}"), pe);
+    }
+    dir.run("gather --input @/host/p[13]/*.log --output @/sets")
+        .ok();
+    assert_eq!(names(&dir.join("sets")), ["p1", "p3"]);
+    assert_eq!(dir.read("sets/p3/app.log"), "p3");
+    dir.run("gather --input @/host/*/*.log --output @/all").ok();
+    assert_eq!(names(&dir.join("all")), ["p1", "p2", "p3"]);
+    // An entry that is a file stays one.
+    dir.run("gather --input @/single/p[!1] --output @/files")
+        .ok();
+    assert_eq!(dir.read("files/p2"), "p2");
+    // A folder that is called like a pattern is meant itself.
+    dir.put("b[d]/p1", "literal");
+    dir.put("bd/p1", "matched");
+    dir.run("gather --input @/b[d] --output @/literal").ok();
+    assert_eq!(dir.read("literal/p1"), "literal");
+    dir.put(
+        "c.toml",
+        "name = 'named'\n[network]\nkind = 'complete:4'\n\
+         [[pe]]\nname = 'root'\naddress = '127.0.1.1'\n[[pe]]\nname = 'b'\naddress = '127.0.2.1'\n\
+         [[pe]]\nname = 'c'\naddress = '127.0.3.1'\n[[pe]]\nname = 'd'\naddress = '127.0.4.1'\n",
+    );
+    for name in ["b", "c", "d"] {
+        dir.put(&format!("nb/{name}"), name);
+    }
+    let named = "gather --cluster @/c.toml --input @/nb/[bd] --output @/named";
+    dir.run(named).ok();
+    assert_eq!(names(&dir.join("named")), ["b", "d"]);
+    dir.run("gather --cluster @/c.toml --input @/nb/[xy] --output @/none")
+        .fails(2, &["nothing matches", "(b, c, d)"]);
+    dir.run("gather --input @/nb/[bd] --output @/none")
+        .fails(2, &["none of 3 entries is named like a PE"]);
 }
 
 /// On other hosts only a PE itself finds that nothing matches.
@@ -77,7 +115,7 @@ fn pes_elsewhere_without_a_match_are_named() {
             "/in/p*/*.log`: nothing matches at P2 h2, P3 h3\n",
         ]);
     }
-    assert_eq!(names(&cluster.path("logs")), ["p1"]);
+    assert_eq!(names(&cluster.path("logs")), ["h1"]);
     let all = gather("p*/?.*", "all");
     assert!(!all.stderr.contains("warning"), "{}", all.stderr);
     dismiss(nodes);

@@ -71,7 +71,11 @@ pub fn printable(request: Request) -> Result<Request, Vec<RequestError>> {
         return Ok(request);
     }
     let (site, pattern) = (&request.site, Pattern::of(&files.input));
-    if pattern.as_ref().is_some_and(Pattern::is_dealt) {
+    let chooses_entries = !site.placement.is_elsewhere();
+    if pattern
+        .as_ref()
+        .is_some_and(|it| it.is_dealt(chooses_entries))
+    {
         return one(anyhow!(
             "--output -: what matches a pattern arrives as a folder; give a folder for the output"
         ));

@@ -48,31 +48,32 @@ pub fn own_input(own: PathBuf) -> Result<Option<Content>, PayloadError> {
     }
 }
 
-/// Returns the messages of all PEs that send the files which match a pattern.
+/// Returns the messages of all PEs on one host that send the files which match a pattern.
 ///
 /// # Errors
 ///
-/// Returns an error if nothing matches, or if each PE would send the same files.
+/// Returns an error if nothing matches in an entry of a PE.
 pub fn pattern_input(
     pattern: &Pattern,
     others: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    if !pattern.is_by_pe() {
-        let why = "matches the same files for each PE, as all are on this host; \
-                   write p* for the entry of each PE, as in `DIR/p*/*.log`";
-        return Err(vec![PayloadError::Unusable(format!("{pattern} {why}"))]);
-    }
     let mut contents = vec![None; others.pes];
     for pe in others.iter() {
-        let own = pattern.clone().of_pe(others, PeId(pe as u32));
-        contents[pe] = own.and_then(|own| own.content()).map_err(|it| vec![it])?;
+        let own = pattern.clone().of_pe(others, PeId(pe as u32), true);
+        let content = own.and_then(|own| own.map_or(Ok(None), |own| own.content()));
+        contents[pe] = content.map_err(|it| vec![it])?;
     }
-    match contents.iter().all(Option::is_none) {
-        true => Err(vec![PayloadError::Unusable(format!(
-            "nothing matches {pattern}; {others}"
-        ))]),
-        false => Ok(contents),
+    if contents.iter().any(Option::is_some) {
+        return Ok(contents);
     }
+    let why = match pattern.content().map_err(|it| vec![it])? {
+        None => format!("nothing matches {pattern}; {others}"),
+        Some(_) => format!(
+            "what matches {pattern} is in no entry of a PE, and all PEs are on this host; write p* \
+             for the entry of each PE, as in `DIR/p*/*.log`; {others}"
+        ),
+    };
+    Err(vec![PayloadError::Unusable(why)])
 }
 
 /// Returns the input, a file or a directory, as the message of the root to all others; with wildcards, all

@@ -3,6 +3,9 @@
 //! `*` matches any part of a name, `?` one character, `[a-z]` one of those characters, `[!a-z]` one of all
 //! others, and a backslash takes the meaning of the character behind it; as in a shell, a dot at the beginning of a name is matched by a dot alone. Symlinks are not
 //! followed behind the first wildcard.
+//!
+//! Where all PEs are on one host, the first name with a wildcard chooses among the entries of PEs, and each
+//! PE sends from its own: `host/p[1-3]/*.log`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -21,7 +24,8 @@ use super::refusal::shown;
 use super::selection::Selection;
 use super::wildcards::fits;
 
-/// The name that stands for the entry of the sending PE, where it is the first one with a wildcard.
+/// The name that stands for the entry of the sending PE on any host, where it is the first one with a
+/// wildcard.
 const OF_PE: &str = "p*";
 
 /// A path with wildcards.
@@ -45,27 +49,33 @@ impl Pattern {
         })
     }
 
-    /// Returns whether it has a name that stands for the entry of each PE.
-    pub fn is_by_pe(&self) -> bool {
-        self.names[0] == OF_PE
-    }
-
     /// Returns whether a message has files without the metadata of a folder above them.
-    pub fn is_dealt(&self) -> bool {
-        self.names.len() > 1 || !self.is_by_pe()
+    /// `chooses_entries` says whether the first wildcard is for the entries of PEs.
+    pub fn is_dealt(&self, chooses_entries: bool) -> bool {
+        self.names.len() > 1 || !(chooses_entries || self.names[0] == OF_PE)
     }
 
-    /// Returns the pattern of one PE: its entry is in the place of `p*`.
+    /// Returns the pattern of one PE, with its entry in the place of the first wildcard if that chooses
+    /// among entries; `None` if it does not choose this one.
     ///
     /// # Errors
     ///
     /// Returns an error if the PE has two entries.
-    pub fn of_pe(mut self, others: Others, pe: PeId) -> Result<Pattern, PayloadError> {
-        if self.is_by_pe() {
+    pub fn of_pe(
+        mut self,
+        others: Others,
+        pe: PeId,
+        chooses_entries: bool,
+    ) -> Result<Option<Pattern>, PayloadError> {
+        if chooses_entries || self.names[0] == OF_PE {
             let entry = others.entry(&self.folder, pe)?;
-            self.names[0] = entry.file_name().unwrap_or_default().to_owned();
+            let name = entry.file_name().unwrap_or_default();
+            if self.names[0] != OF_PE && !is_match(self.names[0].as_bytes(), name.as_bytes()) {
+                return Ok(None);
+            }
+            self.names[0] = name.to_owned();
         }
-        Ok(self)
+        Ok(Some(self))
     }
 
     /// Returns the matching files, and all those below matching folders, as one message; `None` if
@@ -251,7 +261,7 @@ mod tests {
         let names = ["alpha", "beta"].map(str::to_owned);
         let others = Others::all(2).named(&names);
         let pattern = Pattern::of(&dir.join(pattern)).expect("it has wildcards");
-        let pattern = pattern.of_pe(others, PeId(1)).expect("one entry");
+        let pattern = pattern.of_pe(others, PeId(1), true).expect("one entry")?;
         match pattern.content().expect("all can be read")? {
             Content::Dealt { base, files, .. } => {
                 let base = base.strip_prefix(dir).expect("it is below").to_owned();
@@ -293,12 +303,19 @@ mod tests {
         assert_eq!(found("p*/lin?/*"), None);
         assert_eq!(found("p*/nothing/*"), None);
         assert_eq!(found("nowhere/*"), None);
-        let all = some("", &["p0/var/a.log", "p1/var/b.log", "p1/var/c.log"]);
-        assert_eq!(found("?[0-9]/var/*.log"), all);
+        assert_eq!(
+            found("?[0-9]/var/*.log"),
+            some("p1/var", &["b.log", "c.log"])
+        );
+        assert_eq!(found("*/var/c.*"), some("p1/var", &["c.txt"]));
+        assert_eq!(found("p[1-2]"), some("p1", &[]));
+        assert_eq!(found("p[!1]/var/*"), None);
 
         fs::rename(dir.path().join("p1"), dir.path().join("beta"))?;
         let named = some("beta/var", &["b.log", "c.log"]);
         assert_eq!(found("p*/var/*.log"), named);
+        assert_eq!(found("[bc]*/var/*.log"), named);
+        assert_eq!(found("p?/var/*.log"), None);
         // A name that exists as it is written stands for itself.
         fs::write(dir.path().join("[x]"), "")?;
         assert_eq!(Pattern::of(&dir.path().join("[x]")), None);

@@ -812,6 +812,10 @@ pub struct FilePayload {
     /// number, or of which the receiver writes no entry.
     #[prost(string, repeated, tag = "16")]
     pub output_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether the first name with wildcards in `input` chooses among the entries of PEs, as all PEs are
+    /// on one host.
+    #[prost(bool, tag = "17")]
+    pub chooses_entries: bool,
 }
 /// Numbers of entries some of whose attributes a destination does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

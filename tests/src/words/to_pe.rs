@@ -101,6 +101,7 @@ fn files() -> Payload {
         apart: true,
         names: vec!["alpha".to_owned(), String::new(), "gamma".to_owned()],
         output_names: vec![String::new(), "beta".to_owned()],
+        chooses_entries: true,
         shards: vec!["a shard".into(), OsString::from_vec(b"\xff".to_vec())],
         lines: true,
         block_bytes: 1 << 40,

@@ -12,7 +12,7 @@ use flitcast_proto::tree::TreeSpec;
 
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::slurm::Slurm;
-use typed::{of_job, span, tree_of, value};
+use typed::{of_job, plainly_named, span, tree_of, value};
 
 pub use found::{Topology, tree_of_shape};
 pub use typed::{build_network, of_option};
@@ -97,7 +97,11 @@ impl TreeArgs {
                 let root = self.root.as_deref();
                 let root = root.map_or(Ok(0), |root| value("--root", root));
                 match (value("--network", network), root) {
-                    (Ok(spec), Ok(root)) => span(&spec, root, kinds).map_err(|fault| vec![fault]),
+                    (Ok(spec), Ok(root)) => {
+                        let spanned = span(&spec, root, kinds).map_err(|fault| vec![fault]);
+                        let is_chosen = self.workers.is_some();
+                        spanned.map(|all| if is_chosen { plainly_named(all) } else { all })
+                    }
                     (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
                 }
             }
@@ -180,7 +184,12 @@ mod tests {
         let mut workers = args(None, None);
         workers.workers = Some(8);
         let name = workers.topology(SpanningArg::Bfs).unwrap().name;
-        assert_eq!(name, "complete:9 root 0 bfs");
+        assert_eq!(name, "star:9");
+        workers.spanning = Some(SpanningArg::Broadcast);
+        workers.workers = Some(7);
+        let name = workers.topology(SpanningArg::Bfs).unwrap().name;
+        assert_eq!(name, "broadcast tree of 8 PEs");
+        workers.spanning = None;
         workers.network = Some("ring:3".to_owned());
         let expected = ["-n and --network: use one of them"];
         assert_eq!(messages(&workers), expected);

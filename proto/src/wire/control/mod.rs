@@ -384,6 +384,9 @@ pub struct FilePayload {
     /// Names of the entries in `output`: by PE, empty for a PE whose entry is called by its number,
     /// `p3`, or of which the receiver writes no entry.
     pub output_names: Vec<String>,
+    /// Whether the first name with wildcards in `input` chooses among the entries of PEs, as all PEs are
+    /// on one host.
+    pub chooses_entries: bool,
 }
 
 impl FilePayload {

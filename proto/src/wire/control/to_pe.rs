@@ -134,7 +134,7 @@ impl Wire for Payload {
     }
 }
 
-record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compress, archive, output_names } }
+record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compress, archive, output_names, chooses_entries } }
 
 codes! {
     Durability { Message, File, Never },

@@ -236,6 +236,7 @@ impl AskedMessages {
                     compress: files.compress,
                     archive: files.archive,
                     output_names,
+                    chooses_entries: false,
                 };
                 let bytes = match files.elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],

@@ -97,7 +97,7 @@ fn entries(folder: &Path) -> (Vec<PathBuf>, Option<u32>) {
 
 /// Returns the folder with an entry for each PE.
 fn folder_of(input: &Path) -> PathBuf {
-    let pattern = Pattern::of(input).filter(Pattern::is_by_pe);
+    let pattern = Pattern::of(input);
     pattern.map_or_else(|| input.to_owned(), |pattern| pattern.folder)
 }
 

@@ -89,6 +89,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         compress: top.flag("compress"),
         archive: top.flag("archive"),
         output_names: site.pes.clone(),
+        chooses_entries: false,
         update: top
             .find("update", |field| field.parse_keyed(update_named))
             .unwrap_or_default(),

@@ -120,15 +120,18 @@ impl Driver<'_> {
         let mut payload = self.request.messages.payload.clone();
         let site = &self.request.site;
         if let Payload::Files(files) = &mut payload {
-            let reads_all = match self.request.way.operation.collective().layout() {
+            let layout = self.request.way.operation.collective().layout();
+            let reads_all = match layout {
                 Layout::ByDestination => pe == site.tree.root(),
                 layout => layout == Layout::Pieces,
             };
-            let writes_all = match self.request.way.operation.collective().layout() {
+            let writes_all = match layout {
                 Layout::BySource => pe == site.tree.root(),
                 layout => [Layout::Pieces, Layout::Shards].contains(&layout),
             };
             files.names = site.placement.names();
+            files.chooses_entries = !site.placement.is_elsewhere()
+                && [Layout::BySource, Layout::Shards].contains(&layout);
             for (names, needs_all) in [
                 (&mut files.names, reads_all),
                 (&mut files.output_names, writes_all),

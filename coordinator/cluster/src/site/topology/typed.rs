@@ -71,6 +71,18 @@ pub fn span(spec: &NetworkSpec, root: u32, kinds: &[SpanningArg]) -> anyhow::Res
     spanning(&name, &spanned, root, kinds).map_err(|fault| anyhow!("--network {spec}: {fault}"))
 }
 
+/// Names trees that were chosen for a number of PEs by what they are.
+pub fn plainly_named(mut trees: Vec<Topology>) -> Vec<Topology> {
+    for topology in &mut trees {
+        let (tree, pes) = (&topology.tree, topology.tree.len());
+        topology.name = match tree.children(tree.root()).len() + 1 == pes {
+            true => format!("star:{pes}"),
+            false => format!("broadcast tree of {pes} PEs"),
+        };
+    }
+    trees
+}
+
 /// Returns the trees of these kinds that span a network from one of its nodes, without links and
 /// places.
 pub fn spanning(

@@ -75,7 +75,7 @@ pub fn span(spec: &NetworkSpec, root: u32, kinds: &[SpanningArg]) -> anyhow::Res
 pub fn plainly_named(mut trees: Vec<Topology>) -> Vec<Topology> {
     for topology in &mut trees {
         let (tree, pes) = (&topology.tree, topology.tree.len());
-        topology.name = match tree.children(tree.root()).count() + 1 == pes {
+        topology.name = match tree.children(tree.root()).len() + 1 == pes {
             true => format!("star:{pes}"),
             false => format!("broadcast tree of {pes} PEs"),
         };

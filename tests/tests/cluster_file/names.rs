@@ -38,7 +38,7 @@ fn entries_have_names_or_numbers() {
     cluster.0.put("named/p2", "p2");
     cluster.run(&line.replace("--force", "--update")).ok();
     assert_eq!(cluster.0.read("again/leaf"), "p2");
-    // The run before has not delivered an entry with a number.
+    // An entry with the number of a PE that has a name is the user's own.
     cluster.0.put("again/p1", "the user's");
     cluster
         .run("gather --input @/named --output @/again")

@@ -299,13 +299,12 @@ impl Checks<'_> {
             Some(output) => {
                 let topology = self.topology.as_ref();
                 let pes = topology.map_or(usize::MAX, |it| it.tree.len());
-                let names = topology.map(|it| it.places().names());
-                let names = names.unwrap_or_default();
-                let others = Others::all(pes).named(&names);
-                let entries = (self.operation_or_like().collective().is_of_pairs(), others);
-                let input = args.input.as_deref();
-                let fault = output_fault(output, entries, input, args.replacing.replaces());
-                self.faults.extend(fault);
+                let names = topology.map(|it| it.places().names()).unwrap_or_default();
+                let has_rows = self.operation_or_like().collective().is_of_pairs();
+                let entries = (has_rows, Others::all(pes).named(&names));
+                let (input, force) = (args.input.as_deref(), args.replacing.replaces());
+                self.faults
+                    .extend(output_fault(output, entries, input, force));
             }
             None => {}
         }

@@ -5,16 +5,21 @@
 use std::fs;
 use std::path::Path;
 
-use flitcast_tests::files::{assert_same_below, fill, names, record};
+use flitcast_tests::files::{self, assert_same_below, fill, record};
 use flitcast_tests::processes::until;
 use flitcast_tests::report::Report;
 use flitcast_tests::{Folder, Running, resume, run, scratch};
 use rustix::process::Signal;
 
+/// Names of PEs, which the entries of outputs have.
+const RAILS: [&str; 5] = ["a", "b", "c", "d", "e"];
+const TORUS: [&str; 9] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"];
+const NUMBERS: [&str; 9] = ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"];
+
 /// Describes five PEs in a path of two branches, each with two addresses.
 fn rails() -> String {
     let parents = [None, Some("a"), Some("b"), Some("a"), Some("d")];
-    let pes = ["a", "b", "c", "d", "e"].iter().zip(parents).zip(1..);
+    let pes = RAILS.iter().zip(parents).zip(1..);
     let pes = pes.map(|((name, parent), at)| {
         let parent = parent.map_or(String::new(), |parent| format!("parent = '{parent}'\n"));
         format!("[[pe]]\nname = '{name}'\naddresses = ['127.0.1.{at}', '127.0.2.{at}']\n{parent}")
@@ -78,30 +83,34 @@ fn assert_several(report: &Report, trees: u64, line: &str) {
 
 /// Checks what a scatter to `there`, a gather of it and a broadcast of the input have delivered.
 #[track_caller]
-fn assert_delivered(dir: &Path, pes: usize) {
-    let copies = (1..pes).map(|pe| format!("copies/p{pe}"));
+fn assert_delivered(dir: &Path, names: &[&str]) {
+    let copies = names[1..].iter().map(|name| format!("copies/{name}"));
     for output in copies.chain(["back".to_owned()]) {
         assert_same_below(&dir.join("input"), &dir.join(output));
     }
 }
 
 /// Creates messages of all kinds for PEs: a long file, a folder, a byte, an empty file, nothing.
-fn fill_input(input: &Path, pes: usize) {
-    fill(&input.join("p1"), 700_001);
-    fill(&input.join("p2/folder/file"), 260_000);
-    fill(&input.join("p2/another"), 1);
-    fill(&input.join("p3"), 0);
-    if pes > 5 {
-        fill(&input.join("p7"), 333_333);
-        fill(&input.join("p8/file"), 90_000);
+fn fill_input(input: &Path, names: &[&str]) {
+    let of = |pe: usize| input.join(names[pe]);
+    fill(&of(1), 700_001);
+    fill(&of(2).join("folder/file"), 260_000);
+    fill(&of(2).join("another"), 1);
+    fill(&of(3), 0);
+    if names.len() > 5 {
+        fill(&of(7), 333_333);
+        fill(&of(8).join("file"), 90_000);
     }
 }
 
 #[test]
 fn files_go_there_and_back_on_several_trees() {
-    for (cluster, option, pes, trees) in [(rails(), "", 5, 2), (torus(), "--cover", 9, 4)] {
+    for (cluster, option, names, trees) in [
+        (rails(), "", &RAILS[..], 2),
+        (torus(), "--cover", &TORUS, 4),
+    ] {
         let dir = place(&cluster);
-        fill_input(&dir.join("input"), pes);
+        fill_input(&dir.join("input"), names);
         let line = format!("broadcast --input @/input --output @/copies {option}");
         assert_eq!(report(&dir, &line).number("/trees/count"), trees);
         for flits in ["", "--flit-size 4000"] {
@@ -112,7 +121,7 @@ fn files_go_there_and_back_on_several_trees() {
                 let line = format!("{line} {option} {flits} --force");
                 assert_several(&report(&dir, &line), trees, &line);
             }
-            assert_delivered(&dir, pes);
+            assert_delivered(&dir, names);
         }
     }
 }
@@ -136,26 +145,30 @@ fn every_byte_of_messages_that_are_no_files_arrives_in_every_round() {
 }
 
 /// Starts an operation on files that take long, and waits until a message arrives.
-fn under_way(dir: &Folder, more: &str) -> Running {
-    for (pe, bytes) in (1..).zip([20_000_000, 15_000_000, 17_000_000, 15_000_001]) {
-        fill(&dir.join(format!("input/p{pe}")), bytes);
+fn under_way(dir: &Folder, names: &[&str], more: &str) -> Running {
+    for (name, bytes) in names[1..]
+        .iter()
+        .zip([20_000_000, 15_000_000, 17_000_000, 15_000_001])
+    {
+        fill(&dir.join("input").join(name), bytes);
     }
     let line = format!("scatter --input @/input --output @/out {more}");
     let running = start(dir, &line);
     let output = dir.join("out");
     let arrives = |name: &String| name.starts_with('.') && !name.contains("-round-");
     until("a message arrives", || {
-        output.is_dir() && names(&output).iter().any(arrives)
+        output.is_dir() && files::names(&output).iter().any(arrives)
     });
     running
 }
 
-/// Checks that messages have arrived whole.
+/// Checks that the messages of these PEs have arrived whole, named like the PEs.
 #[track_caller]
-fn assert_there(dir: &Folder, messages: &[&str]) {
-    for name in messages {
-        let [from, to] = ["input", "out"].map(|of| dir.join(format!("{of}/{name}")));
-        assert!(fs::read(from).unwrap() == fs::read(to).unwrap(), "{name}");
+fn assert_there(dir: &Folder, names: &[&str], pes: &[usize]) {
+    for &pe in pes {
+        let [from, to] = ["input", "out"].map(|of| dir.join(format!("{of}/{}", names[pe])));
+        let is_same = fs::read(from).unwrap() == fs::read(to).unwrap();
+        assert!(is_same, "{}", names[pe]);
     }
 }
 
@@ -165,27 +178,27 @@ const ONE_CARD: &str = "trees        one: a PE has one network card";
 /// Only the messages for the dead PE are missing; the retry uses one tree.
 #[test]
 fn who_dies_on_several_trees_is_left_out() {
-    for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
+    for (cluster, option, names) in [(rails(), "", &RAILS[..]), (torus(), "--cover", &TORUS)] {
         let dir = place(&cluster);
-        let running = under_way(&dir, &format!("{option} --retry 1"));
+        let running = under_way(&dir, names, &format!("{option} --retry 1"));
         running.pe(3).signal(Signal::KILL);
         running.finish().with_code(1);
-        assert_there(&dir, &["p1", "p2", "p4"]);
-        assert!(!dir.join("out/p3").exists());
+        assert_there(&dir, names, &[1, 2, 4]);
+        assert!(!dir.join("out").join(names[3]).exists());
     }
 }
 
 /// Delivered messages stay, and the rest can be delivered later, over several trees again.
 #[test]
 fn what_a_dead_pe_would_have_got_can_be_had_later() {
-    for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
+    for (cluster, option, names) in [(rails(), "", &RAILS[..]), (torus(), "--cover", &TORUS)] {
         let dir = place(&cluster);
-        let running = under_way(&dir, option);
+        let running = under_way(&dir, names, option);
         running.pe(0).signal(Signal::KILL);
         running.finish().with_code(1);
         let resumed = resume(&record(&dir.join("out")), "--revive --format json");
         assert!(resumed.ok().report().number("/trees/count") > 1);
-        assert_there(&dir, &["p1", "p2", "p3", "p4"]);
+        assert_there(&dir, names, &[1, 2, 3, 4]);
     }
 }
 
@@ -193,7 +206,7 @@ fn what_a_dead_pe_would_have_got_can_be_had_later() {
 #[test]
 fn a_cover_of_emulated_links_needs_no_cluster_file() {
     let dir = scratch();
-    fill_input(&dir.join("input"), 9);
+    fill_input(&dir.join("input"), &NUMBERS);
     for line in [
         "scatter --input @/input --output @/there",
         "gather --input @/there --output @/back",
@@ -202,7 +215,7 @@ fn a_cover_of_emulated_links_needs_no_cluster_file() {
         let site = "--network torus:3x3 --cover --link rate=12mbit,latency=1ms";
         assert_several(&dir.report(&format!("{line} {site}")), 4, line);
     }
-    assert_delivered(&dir, 9);
+    assert_delivered(&dir, &NUMBERS);
     // A network card for all neighbours is still one port.
     let line =
         "gather --network mesh:3x3 --cover --size 50KiB --link rate=12mbit --ports single -v";

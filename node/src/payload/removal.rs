@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode, chmodat, fchmod, unlinkat};
 use rustix::io::Errno;
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, DirectoryNames};
 
 /// Removes a file or a whole tree, read-only directories included, if it is there.
 pub fn remove(path: &Path) -> io::Result<()> {
@@ -33,14 +33,14 @@ pub fn remove(path: &Path) -> io::Result<()> {
 
 /// Removes everything below the cursor's directory.
 fn clear(cursor: &mut Cursor) -> io::Result<()> {
-    let mut listings = vec![cursor.list()?];
+    let mut listings = vec![list(cursor)?];
     while let Some(listing) = listings.last_mut() {
         if let Some(name) = listing.next() {
             match unlink(cursor, &name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(Errno::ISDIR) => {
                     enter(cursor, &name)?;
-                    listings.push(cursor.list()?);
+                    listings.push(list(cursor)?);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -77,23 +77,37 @@ fn enter(cursor: &mut Cursor, name: &OsStr) -> io::Result<()> {
     }
 }
 
+/// Lists the cursor's directory, whose permissions may be for reading alone.
+fn list(cursor: &Cursor) -> io::Result<DirectoryNames> {
+    match cursor.list() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            fchmod(cursor.here(), Mode::RWXU)?;
+            cursor.list()
+        }
+        listed => listed,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
+    /// Whichever permissions its directories have.
     #[test]
     fn a_tree_without_permissions_is_removed() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let tree = dir.path().join("tree");
-        fs::create_dir_all(tree.join("a/b"))?;
-        fs::write(tree.join("a/b/file"), "")?;
-        fs::create_dir_all(tree.join("c"))?;
-        for (locked, mode) in [("a/b", 0o500), ("a", 0o000), ("c", 0o100), ("", 0o000)] {
-            fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(mode))?;
+        for mode in (0..0o1000).step_by(0o100) {
+            fs::create_dir_all(tree.join("a/b"))?;
+            fs::write(tree.join("a/b/file"), "")?;
+            fs::create_dir_all(tree.join("c"))?;
+            for locked in ["a/b", "a", "c", ""] {
+                fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(mode))?;
+            }
+            remove(&tree)?;
+            assert!(fs::symlink_metadata(&tree).is_err(), "{mode:o}");
         }
-        remove(&tree)?;
-        assert!(fs::symlink_metadata(&tree).is_err());
         remove(&tree)
     }
 

@@ -26,9 +26,9 @@ fn report(lab: &Lab, line: &str) -> Report {
 /// Creates an input for six PEs, one of which has no message.
 fn fill_input(input: &Path) {
     for (pe, bytes) in [(1, 100 * KIB), (2, 1), (4, 0), (5, 70 * KIB), (6, 3 * KIB)] {
-        fill(&input.join(format!("p{pe}/file")), bytes);
+        fill(&input.join(format!("fc{pe}/file")), bytes);
     }
-    fill(&input.join("p6/folder/another"), 11 * KIB);
+    fill(&input.join("fc6/folder/another"), 11 * KIB);
 }
 
 /// Checks a scatter and a gather, of files and of synthetic messages.
@@ -228,12 +228,12 @@ impl Endless {
     fn start() -> Endless {
         let lab = Lab::up("--tree path:4 --rate 100mbit");
         let dir = scratch();
-        fill(&dir.join("input/p2/short"), KIB);
-        long(&dir.join("input/p1"), 10 << 30);
+        fill(&dir.join("input/fc2/short"), KIB);
+        long(&dir.join("input/fc1"), 10 << 30);
         let line = dir.words("scatter --input @/input --output @/output -vv");
         let mut running = start(lab.arguments(&line.join(" ")));
         running.wait_for(&["P1| ", "of=P1 ", "take message"]);
-        until("P2 has its message", || dir.join("output/p2").is_dir());
+        until("P2 has its message", || dir.join("output/fc2").is_dir());
         Endless { lab, dir, running }
     }
 }
@@ -256,7 +256,7 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
     ];
     endless.running.finish().fails(1, &told);
     let whole = messages(&endless.dir.join("output"));
-    assert_eq!(whole, ["p2"], "whole messages, and nothing else");
+    assert_eq!(whole, ["fc2"], "whole messages, and nothing else");
     assert_eq!(processes(4), "");
     assert_eq!(endless.lab.down().stderr, "", "nothing was running in it");
 }
@@ -271,7 +271,7 @@ fn nothing_outlives_its_coordinator() {
 
     let endless = Endless::start();
     endless.running.interrupt();
-    assert_eq!(messages(&endless.dir.join("output")), ["p2"]);
+    assert_eq!(messages(&endless.dir.join("output")), ["fc2"]);
     assert_eq!(processes(4), "");
 }
 

@@ -218,7 +218,7 @@ fn a_record_that_can_be_resumed_stays_with_what_it_needs() {
 fn what_a_killed_pe_has_left_on_its_host_the_next_run_removes() {
     let cluster = Joining::new(&[0, 0], "60s");
     for pe in [1, 2] {
-        fill(&cluster.path(&format!("in/p{pe}/file")), LONG);
+        fill(&cluster.path(&format!("in/h{pe}/file")), LONG);
     }
     let out = |pe: u32| cluster.path(&format!("host{pe}/out"));
 
@@ -236,7 +236,7 @@ fn what_a_killed_pe_has_left_on_its_host_the_next_run_removes() {
     cluster.guarded(&format!("{scatter} --force")).finish().ok();
     for pe in [1, 2] {
         assert_nothing_hidden(&out(pe));
-        let name = format!("p{pe}");
+        let name = format!("h{pe}");
         assert_same_below(&cluster.path("in").join(&name), &out(pe).join(&name));
     }
     dismiss(first);

@@ -293,8 +293,9 @@ fn over(mut running: Running) -> Finished {
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_cluster_file_has_slurm_start_the_pes() {
     let slurm = Slurm::up(4);
-    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 0)] {
-        fill(&slurm.path(&format!("shards/p{pe}")), bytes);
+    // Of P1, P2 and P3.
+    for (name, bytes) in [("n2", 1), ("n3", 300_000), ("n1", 0)] {
+        fill(&slurm.path(&format!("shards/{name}")), bytes);
     }
     let cluster = cluster(&slurm, &line_of_nodes());
     let dir = slurm.path("").display().to_string();
@@ -308,9 +309,9 @@ fn a_cluster_file_has_slurm_start_the_pes() {
     let map =
         format!("map {cluster} --input {dir}shards --work {dir}work --output {dir}sizes -- wc -c");
     over(command(&slurm, &map)).ok();
-    for (pe, bytes) in [(1, "1"), (2, "300000"), (3, "0")] {
-        let said = slurm.dir.read(&format!("sizes/p{pe}/stdout"));
-        assert_eq!(said.trim(), bytes, "P{pe}");
+    for (name, bytes) in [("n2", "1"), ("n3", "300000"), ("n1", "0")] {
+        let said = slurm.dir.read(&format!("sizes/{name}/stdout"));
+        assert_eq!(said.trim(), bytes, "{name}");
     }
     slurm.down();
 }

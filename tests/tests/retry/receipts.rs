@@ -85,7 +85,7 @@ fn a_resume_whose_coordinator_is_killed_is_resumed() {
 fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     let cluster = Joining::new(&[0, 0, 1], "60s");
     for (pe, bytes) in [(1, 50_000), (2, 6 << 20), (3, 50_000)] {
-        fill(&cluster.path(&format!("in/p{pe}/file")), bytes);
+        fill(&cluster.path(&format!("in/h{pe}/file")), bytes);
     }
     let out = |pe: u32| cluster.path(&format!("host{pe}/out"));
     let mut nodes: Vec<_> = (0..4)
@@ -93,7 +93,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
         .collect();
     let scatter = "scatter --input DIR/in --output DIR/out --link rate=20mbit,latency=20ms";
     let running = cluster.guarded(scatter);
-    let arrived = out(3).join("p3");
+    let arrived = out(3).join("h3");
     eventually("P3 has its message, and P2's arrives", || {
         let arrives = names(&out(2)).iter().any(|name| name.ends_with(".partial"));
         (arrives && arrived.exists()).then_some(())
@@ -111,7 +111,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     fs::rename(&arrived, &away).expect("it is there");
     fill(&arrived.join("file"), 50_000);
     let other = identity(&arrived);
-    resume(&record, "--revive").fails(2, &["/out/p3 at P3 h3\n"]);
+    resume(&record, "--revive").fails(2, &["/out/h3 at P3 h3\n"]);
     assert_eq!(identity(&arrived), other);
 
     fs::remove_dir_all(&arrived).expect("it is there");
@@ -121,7 +121,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     resumed.prints(&["P3 h3 had it already"]);
     assert_eq!(identity(&arrived), before);
     for pe in 1..4 {
-        let name = format!("p{pe}");
+        let name = format!("h{pe}");
         assert_same_below(&cluster.path("in").join(&name), &out(pe).join(&name));
         assert_eq!(names(&out(pe)), [name], "nothing hidden is left");
     }

@@ -54,7 +54,7 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
     for (pe, bytes) in [(1, 100 * 1024), (2, 1), (3, 0), (4, 300 * 1024)] {
         fill(&input.join(format!("pe {pe}/file")), bytes);
     }
-    fill(&input.join("p4/folder/another one"), 11 * 1024);
+    fill(&input.join("pe 4/folder/another one"), 11 * 1024);
 
     let mut scatter = arguments(&cluster, "scatter --format json --output /root/out");
     scatter.push("--input=/root/in put's".to_owned());

@@ -293,7 +293,7 @@ fn over(mut running: Running) -> Finished {
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_cluster_file_has_slurm_start_the_pes() {
     let slurm = Slurm::up(4);
-    // Of P1, P2 and P3.
+    // The messages of P1, P2 and P3.
     for (name, bytes) in [("n2", 1), ("n3", 300_000), ("n1", 0)] {
         fill(&slurm.path(&format!("shards/{name}")), bytes);
     }

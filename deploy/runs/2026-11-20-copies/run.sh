@@ -45,7 +45,7 @@ for ((host = 1; host <= HOSTS; host++)); do
         -o "AuthorizedKeysFile=$work/user.pub" -o StrictModes=no -o UsePAM=no -o UseDNS=no \
         -o PermitRootLogin=prohibit-password -o "Subsystem=sftp internal-sftp"
     printf 'Host fc%s\n  HostName %s\n' "$host" "$(address "$host")" >>"$work/ssh_config"
-    head -c "$size" /dev/urandom >"$work/in/p$host"
+    head -c "$size" /dev/urandom >"$work/in/fc$host"
 done
 cat >>"$work/ssh_config" <<CONFIG
 Host *
@@ -55,7 +55,7 @@ Host *
   StrictHostKeyChecking accept-new
   LogLevel ERROR
 CONFIG
-(cd "$work/in" && sha256sum p* >"$work/sums")
+(cd "$work/in" && sha256sum fc* >"$work/sums")
 for ((host = 1; host <= HOSTS; host++)); do
     "${source_host[@]}" ssh -F "$work/ssh_config" "fc$host" true
 done
@@ -74,7 +74,7 @@ done
 with_scp_one_by_one() {
     local host
     for ((host = 1; host <= HOSTS; host++)); do
-        "${source_host[@]}" scp -q -F "$work/ssh_config" "$work/in/p$host" "fc$host:$work/out/p$host"
+        "${source_host[@]}" scp -q -F "$work/ssh_config" "$work/in/fc$host" "fc$host:$work/out/fc$host"
     done
 }
 # at_once COMMAND..: with each host's number, all at the same time.
@@ -86,10 +86,10 @@ at_once() {
     done
     for pid in "${pids[@]}"; do wait "$pid"; done
 }
-scp_to() { "${source_host[@]}" scp -q -F "$work/ssh_config" "$work/in/p$1" "fc$1:$work/out/p$1"; }
+scp_to() { "${source_host[@]}" scp -q -F "$work/ssh_config" "$work/in/fc$1" "fc$1:$work/out/fc$1"; }
 # clush copies the same files to all its nodes: different ones are so many calls.
 clush_to() {
-    "${source_host[@]}" clush --quiet --options="-F $work/ssh_config" -w "fc$1" --copy "$work/in/p$1" --dest "$work/out/p$1"
+    "${source_host[@]}" clush --quiet --options="-F $work/ssh_config" -w "fc$1" --copy "$work/in/fc$1" --dest "$work/out/fc$1"
 }
 with_scp_at_once() { at_once scp_to; }
 with_clush() { at_once clush_to; }

@@ -67,9 +67,9 @@ def command(way, source, hosts, out):
 
 
 def placed(host, out):
-    """Where the entry of a host is; parallel chooses the hosts."""
-    places = [*glob.glob(f"{work}/home*/{out}/p{host}"), f"{work}/home{host - 1}/{out}"]
-    return places[0]
+    """Where the entry of a host is. Flitcast names it like the host; parallel chooses the hosts."""
+    own = f"{work}/home{host - 1}/{out}"
+    return [*glob.glob(f"{work}/home*/{out}/p{host}"), *glob.glob(f"{own}/10.119.0.{host}"), own][0]
 
 
 def processor_seconds():

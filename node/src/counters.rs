@@ -68,9 +68,7 @@ pub struct Counters {
     moved_bytes: AtomicU64,
     slips: AtomicU64,
     slip_ns: AtomicU64,
-    unkept_owners: AtomicU64,
-    unkept_special_modes: AtomicU64,
-    unkept_extended: AtomicU64,
+    unkept: Mutex<Unkept>,
 }
 
 impl Counters {
@@ -96,10 +94,7 @@ impl Counters {
 
     /// Adds entries of a delivered message some of whose attributes could not be set.
     pub fn left_unkept(&self, entries: Unkept) {
-        self.unkept_owners.fetch_add(entries.owners, Relaxed);
-        self.unkept_special_modes
-            .fetch_add(entries.special_modes, Relaxed);
-        self.unkept_extended.fetch_add(entries.extended, Relaxed);
+        *unpoisoned(&self.unkept) += entries;
     }
 
     /// Returns all counters, and the memory of the process.
@@ -120,12 +115,7 @@ impl Counters {
             slips: self.slips.load(Relaxed),
             slip_ns: self.slip_ns.load(Relaxed),
             resident_bytes: resident_bytes(),
-            unkept: Unkept {
-                owners: self.unkept_owners.load(Relaxed),
-                special_modes: self.unkept_special_modes.load(Relaxed),
-                extended: self.unkept_extended.load(Relaxed),
-                ..Unkept::default()
-            },
+            unkept: *unpoisoned(&self.unkept),
         }
     }
 }
@@ -141,9 +131,7 @@ impl Observer for CounterObserver<'_> {
     fn begun(&self) {
         if self.is_first {
             self.counters.moved_bytes.store(0, Relaxed);
-            self.counters.unkept_owners.store(0, Relaxed);
-            self.counters.unkept_special_modes.store(0, Relaxed);
-            self.counters.unkept_extended.store(0, Relaxed);
+            *unpoisoned(&self.counters.unkept) = Unkept::default();
             self.counters.rounds_begun.fetch_add(1, Relaxed);
         }
     }

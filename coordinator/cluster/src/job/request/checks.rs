@@ -290,23 +290,19 @@ impl Checks<'_> {
     fn paths(&mut self) {
         let args = &self.asked.round;
         let is_elsewhere = self.is_elsewhere();
-        match &args.output {
-            _ if is_elsewhere => {
-                self.faults.extend(relative("--input", args.input.as_ref()));
-                let output = relative("--output", args.output.as_ref());
-                self.faults.extend(output);
-            }
-            Some(output) => {
-                let topology = self.topology.as_ref();
-                let pes = topology.map_or(usize::MAX, |it| it.tree.len());
-                let names = topology.map(|it| it.places().names()).unwrap_or_default();
-                let has_rows = self.operation_or_like().collective().is_of_pairs();
-                let entries = (has_rows, Others::all(pes).named(&names));
-                let (input, force) = (args.input.as_deref(), args.replacing.replaces());
-                self.faults
-                    .extend(output_fault(output, entries, input, force));
-            }
-            None => {}
+        if is_elsewhere {
+            self.faults.extend(relative("--input", args.input.as_ref()));
+            let output = relative("--output", args.output.as_ref());
+            self.faults.extend(output);
+        } else if let Some(output) = &args.output {
+            let topology = self.topology.as_ref();
+            let pes = topology.map_or(usize::MAX, |it| it.tree.len());
+            let names = topology.map(|it| it.places().names()).unwrap_or_default();
+            let has_rows = self.operation_or_like().collective().is_of_pairs();
+            let entries = (has_rows, Others::all(pes).named(&names));
+            let (input, force) = (args.input.as_deref(), args.replacing.replaces());
+            let fault = output_fault(output, entries, input, force);
+            self.faults.extend(fault);
         }
         if is_elsewhere && self.ways.is_some() && args.input.is_some() {
             self.add(anyhow!(

@@ -266,15 +266,24 @@ impl Running {
     /// Kills the coordinator with SIGKILL, and waits until its processes have ended as well.
     #[track_caller]
     pub fn kill(mut self) -> Finished {
+        let all = self.processes();
         self.signal(Signal::KILL);
         let finished = self.coordinator_ends();
-        until("the PEs of a killed coordinator are gone", || {
-            self.processes().is_empty()
-        });
+        self.all_end(&all);
         finished
     }
 
-    /// Kills all processes at once, so that none can remove anything.
+    /// Waits for the end of all processes. Those that were `known` are looked at by their numbers: a
+    /// process that ends loses its mark before its files and their locks.
+    #[track_caller]
+    fn all_end(&self, known: &[Process]) {
+        until("the processes of a killed coordinator are gone", || {
+            let lives = |process: &Process| Process::lives(process.pid);
+            self.processes().is_empty() && !known.iter().any(lives)
+        });
+    }
+
+    /// Kills all processes at once, so that none can remove anything, and waits until they have ended.
     pub fn kill_all(mut self) {
         let all = self.processes();
         all.iter().for_each(|process| process.signal(Signal::STOP));
@@ -285,6 +294,7 @@ impl Running {
         let in_order = others.into_iter().chain(last);
         in_order.for_each(|process| process.signal(Signal::KILL));
         self.coordinator_ends();
+        self.all_end(&all);
     }
 
     /// Interrupts the coordinator as Ctrl-C does, and waits for its end.

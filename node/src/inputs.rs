@@ -142,6 +142,9 @@ impl Inputs {
             let digest = known.digest.filter(|_| self.files.update == Update::Never);
             payload::check_version(&outgoing, &Version { digest, ..*known }, tell)?;
         }
+        if self.files.compress {
+            outgoing.sample_compression();
+        }
         // Several neighbours may receive it, each at another time.
         if self.sent.len() == 1 {
             outgoing.hold_open()?;

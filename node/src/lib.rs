@@ -62,6 +62,7 @@ mod link;
 mod listen;
 mod neighbours;
 mod pacer;
+mod packing;
 pub mod parts;
 pub mod payload;
 pub mod permissions;

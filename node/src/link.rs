@@ -7,7 +7,6 @@
 //! is not returned, and a frame is only returned after its arrival time.
 
 mod error;
-mod packing;
 mod sending;
 
 use std::io::{self};
@@ -28,13 +27,13 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 use crate::activity_monitor::ActivityMonitor;
 use crate::counters::{Counters, EdgeCounter};
 use crate::pacer::Pacer;
+use crate::packing::FlitPacking;
 use crate::readiness::Readiness;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
 use crate::system::sockets;
 pub use error::{LinkError, Neighbour};
-use packing::FlitPacking;
 pub use sending::Outgoing;
 use sending::PendingWrite;
 

@@ -289,7 +289,7 @@ async fn play_rounds(
         for link in neighbours.all_mut() {
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
-            if assignment.payload.is_compressed() {
+            if schedule.compresses {
                 link.compress();
             }
         }

@@ -52,6 +52,14 @@ pub mod probe {
     pub const SMALL_FOR_CLOCKS: u32 = 10;
 }
 
+/// The sample of a message whose flits are compressed.
+pub mod compression {
+    /// Number of blocks: compressing them takes some milliseconds.
+    pub const SAMPLES: u64 = 64;
+    /// Bytes of a block: those of a usual flit.
+    pub const SAMPLE_BYTES: usize = 64 * 1024;
+}
+
 /// Measurement of the costs of files.
 pub mod gauge {
     /// Bytes of the long message, two copies of which are in memory at once.

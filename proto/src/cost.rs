@@ -128,4 +128,11 @@ pub struct MadeOf {
     pub entries: u64,
     /// Number of bytes that are not in memory.
     pub cold_bytes: u64,
+    /// Number of bytes of a MiB of its flits after compression, estimated from a sample; 0 if they are not
+    /// compressed.
+    pub packed_bytes: u64,
+    /// Processor time for compressing this MiB, in nanoseconds.
+    pub pack_ns: u64,
+    /// Processor time for decompressing it, in nanoseconds.
+    pub unpack_ns: u64,
 }

@@ -40,6 +40,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "choice": decisions.choice.as_deref(),
         "flit_bytes": decisions.flit_bytes,
         "flit_choice": decisions.flit_size,
+        "compression": decisions.compression,
         "packets": decisions.packets,
         "order": decisions.order,
         "trees": decisions.trees,

@@ -205,9 +205,11 @@ fn summary(request: &Request, outcome: &Outcome, is_repeated: bool, is_full: boo
         return vec![line("round", nothing_to_send(is_repeated))];
     }
     let mut out = times(request, outcome, is_full);
+    // Compression was requested, and may not be worthwhile.
+    let reasons = outcome.rounds.decisions.reasons().into_iter();
+    let reasons = reasons.filter(|(label, _)| is_full || *label == "compression");
+    out.extend(reasons.map(|(label, reason)| line(label, reason)));
     if is_full {
-        let reasons = outcome.rounds.decisions.reasons().into_iter();
-        out.extend(reasons.map(|(label, reason)| line(label, reason)));
         if !request.is_dry_run() {
             out.extend(waiting(request, outcome));
         }
@@ -297,10 +299,7 @@ fn whole_round(request: &Request, outcome: &Outcome) -> String {
             let (min, max) = (Nanos(took.min), Nanos(took.max));
             out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
         }
-        let payload = &request.messages.payload;
-        if matches!(payload, Payload::Files(files) if files.compress) {
-            out.push_str("; the prediction is for flits that are not compressed");
-        } else if took.median > 0 {
+        if took.median > 0 {
             let error = error_pct(round.predicted_ns, took.median);
             out.push_str(&match error.abs().round() {
                 0.0 => "; the prediction is right within 1 %".to_owned(),

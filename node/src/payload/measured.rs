@@ -65,6 +65,7 @@ impl Content {
             made_of: MadeOf {
                 entries,
                 cold_bytes: looked_at.cold_bytes(),
+                ..MadeOf::default()
             },
             left_out: walk.left_out,
             unkept: walk.unkept,

@@ -14,6 +14,7 @@
 
 mod archived;
 mod cold;
+mod compression_sample;
 mod content;
 mod cursor;
 mod deal;

@@ -1,6 +1,7 @@
 //! Files and folders as messages: packed, cut off anywhere, continued, and unpacked.
 
 mod archive;
+mod compression;
 mod files;
 mod holes;
 mod hostile;

@@ -210,6 +210,21 @@ pub struct Files {
 }
 
 impl Model {
+    /// Returns whether flits are compressed.
+    pub fn compresses(&self) -> bool {
+        let files = self.files.iter().flat_map(|files| &files.made_of);
+        files.into_iter().any(|made_of| made_of.packed_bytes > 0)
+    }
+
+    /// Returns the same model without compression.
+    pub fn uncompressed(&self) -> Model {
+        let mut model = self.clone();
+        for made_of in model.files.iter_mut().flat_map(|files| &mut files.made_of) {
+            made_of.packed_bytes = 0;
+        }
+        model
+    }
+
     /// Returns the link from a PE to one that it is connected with.
     pub fn link(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
         match (tree.parent(to) == Some(from), tree.parent(from) == Some(to)) {

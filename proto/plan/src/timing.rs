@@ -23,6 +23,8 @@ pub struct Timing {
     /// Whether PEs poll for short messages before they sleep. A first round is too rare to be worth the
     /// time of a core.
     pub polls: bool,
+    /// Whether flits are compressed.
+    pub compresses: bool,
     /// The longest set-up time of a packet, as a number of flits that take as long, at most
     /// [`MOST_SETUP_FLITS`]. If links have one, static schedules send packets of several flits.
     pub setup_flits: u64,
@@ -57,6 +59,7 @@ impl Timing {
         all_ports: false,
         shares_no_port: false,
         polls: false,
+        compresses: false,
         setup_flits: 0,
     };
 
@@ -84,6 +87,7 @@ impl Timing {
             polls: model.ports == Ports::PerEdge
                 && !model.own_links
                 && !model.hosts.are_in_first_round(),
+            compresses: model.compresses(),
             setup_flits: setup_flits(model, flit_bytes),
         }
     }

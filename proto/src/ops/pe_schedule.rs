@@ -53,6 +53,8 @@ pub struct PeSchedule {
     pub in_any_order: bool,
     /// Whether the PE polls up to [`POLL_ATTEMPTS`](super::POLL_ATTEMPTS) times before it sleeps.
     pub polls_before_sleep: bool,
+    /// Whether flits are compressed where that makes them shorter.
+    pub compresses: bool,
 }
 
 impl PeSchedule {

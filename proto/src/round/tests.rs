@@ -54,6 +54,7 @@ fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
         in_turns: false,
         in_any_order: false,
         polls_before_sleep: false,
+        compresses: false,
     }
 }
 

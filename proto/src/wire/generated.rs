@@ -935,6 +935,14 @@ pub struct MadeOf {
     /// Approximate number of bytes that are not in the page cache.
     #[prost(uint64, tag = "2")]
     pub cold_bytes: u64,
+    /// If flits are compressed, estimates from a sample: the bytes of a MiB of flits afterwards, and the
+    /// nanoseconds of a processor for compressing and decompressing it.
+    #[prost(uint64, tag = "3")]
+    pub packed_bytes: u64,
+    #[prost(uint64, tag = "4")]
+    pub pack_ns: u64,
+    #[prost(uint64, tag = "5")]
+    pub unpack_ns: u64,
 }
 /// Request for the costs of files on the PE's file system.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1084,6 +1092,9 @@ pub struct PeSchedule {
     /// Whether the PE polls its connections for a while before it sleeps.
     #[prost(bool, tag = "17")]
     pub polls_before_sleep: bool,
+    /// Whether flits are compressed where that makes them shorter.
+    #[prost(bool, tag = "18")]
+    pub compresses: bool,
 }
 /// A crossing: consecutive flits of a message go over one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -46,7 +46,19 @@ pub fn encoded(plain_bytes: usize, block: Vec<u8>) -> Vec<u8> {
 ///
 /// Returns an error if the frame or its block is malformed, or if it is longer.
 pub fn unpack(body: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
-    let malformed = || WireError::malformed("a compressed frame that is not a flit");
+    unpack_any(body, limit, out)?;
+    match is_flit(out) {
+        true => Ok(()),
+        false => Err(malformed()),
+    }
+}
+
+fn malformed() -> WireError {
+    WireError::malformed("a compressed frame that is not a flit")
+}
+
+/// Decompresses as [`unpack`] does, whatever the content is.
+pub fn unpack_any(body: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Some(pb::frame::Kind::Packed(packed)) = pb::Frame::decode(body)?.kind else {
         return Err(malformed());
     };
@@ -59,7 +71,7 @@ pub fn unpack(body: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), WireEr
     }
     out.resize(plain_bytes, 0);
     match block::decompress_into(&packed.block, out) {
-        Ok(bytes) if bytes == plain_bytes && is_flit(out) => Ok(()),
+        Ok(bytes) if bytes == plain_bytes => Ok(()),
         _ => Err(malformed()),
     }
 }

@@ -60,6 +60,9 @@ pub fn from_pe() -> Vec<FromPe> {
             made_of: vec![MadeOf {
                 entries: 3,
                 cold_bytes: 4096,
+                packed_bytes: 300_000,
+                pack_ns: 900_000,
+                unpack_ns: 400_000,
             }],
             file_system: 65_024,
             states: vec![7, 0, u64::MAX],

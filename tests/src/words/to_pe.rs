@@ -150,6 +150,7 @@ pub fn to_pe() -> Vec<ToPe> {
         in_turns: true,
         in_any_order: true,
         polls_before_sleep: true,
+        compresses: true,
     };
     let lanes = vec![PeSchedule {
         sends: vec![message(3, 3)],

@@ -37,6 +37,8 @@ pub struct Decisions {
     pub order: Option<OrderChoice>,
     /// The choice of the number of trees, if several were possible.
     pub trees: Option<LaneChoice>,
+    /// The choice whether flits are compressed, if that was requested and possible.
+    pub compression: Option<CompressionChoice>,
 }
 
 impl Decisions {
@@ -57,6 +59,7 @@ impl Decisions {
             packets: None,
             order: None,
             trees: None,
+            compression: None,
         }
     }
 
@@ -72,6 +75,7 @@ impl Decisions {
             ("packets", self.packets.map(|it| it.to_string())),
             ("order", self.order.map(|it| it.to_string())),
             ("trees", self.trees.as_ref().map(LaneChoice::to_string)),
+            ("compression", self.compression.map(|it| it.to_string())),
         ];
         let given = reasons.into_iter();
         let given = given.filter_map(|(label, reason)| Some((label, reason?)));
@@ -158,6 +162,43 @@ impl fmt::Display for PacketChoice {
             Nanos(self.usual_ns),
             Bytes(USUAL_FLIT_BYTES.into())
         )
+    }
+}
+
+/// The predicted effect of compressing flits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CompressionChoice {
+    /// The bytes of compressed flits, as a share of those before.
+    pub share: f64,
+    /// The predicted duration of a round with compressed flits, in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// The predicted duration without compression.
+    #[serde(rename = "plain_us", serialize_with = "as_micros")]
+    pub plain_ns: u64,
+}
+
+impl CompressionChoice {
+    /// Returns whether flits are compressed.
+    pub fn compresses(&self) -> bool {
+        self.predicted_ns < self.plain_ns
+    }
+}
+
+impl fmt::Display for CompressionChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = (self.share * 100.0).ceil();
+        let [compressed, plain] = [self.predicted_ns, self.plain_ns].map(Nanos);
+        match self.compresses() {
+            true => write!(
+                f,
+                "to {percent} % of the bytes: {compressed} instead of {plain}"
+            ),
+            false => write!(
+                f,
+                "none: {plain}, and {compressed} if flits were compressed to {percent} % of the bytes"
+            ),
+        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use flitcast_plan::cost::Model;
+use flitcast_plan::predict::compressed_share;
 use flitcast_proto::Tree;
 use flitcast_proto::round::ProtocolError;
 
-use crate::job::decisions::Decisions;
+use crate::job::decisions::{CompressionChoice, Decisions};
 use crate::job::flit_size::plan_with_best_flit_size;
 use crate::job::order::ordered;
 use crate::job::packets::foresee_in_packets;
@@ -30,13 +31,33 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Makes the remaining decisions for the round and predicts it.
+    /// Makes the remaining decisions for the round and predicts it. If flits can be compressed, they are
+    /// where that is predicted to be quicker.
     pub fn plan_and_predict(&self, given_up: &AtomicBool) -> Result<PlannedRound, ProtocolError> {
+        let plain = self.plan(&self.model.uncompressed(), given_up)?;
+        if !self.model.compresses() {
+            return Ok(plain);
+        }
+        let compressed = self.plan(&self.model, given_up)?;
+        let choice = CompressionChoice {
+            share: compressed_share(&self.tree, &compressed.schedules, &self.model),
+            predicted_ns: compressed.ns(),
+            plain_ns: plain.ns(),
+        };
+        let mut quicker = match choice.compresses() {
+            true => compressed,
+            false => plain,
+        };
+        quicker.decisions.compression = Some(choice);
+        Ok(quicker)
+    }
+
+    fn plan(&self, model: &Model, given_up: &AtomicBool) -> Result<PlannedRound, ProtocolError> {
         let planner = &Planner {
             tree: &self.tree,
             decisions: &self.decisions,
             bytes: &self.bytes,
-            model: &self.model,
+            model,
             given_up,
         };
         let way = &self.decisions.way;

@@ -9,7 +9,7 @@ pub struct TransmissionArgs {
     /// gbit), from 64kbit on.
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub bwlimit: Option<String>,
-    /// Compress flits (LZ4) as long as that makes them shorter by an eighth: for links below 1 Gbit/s.
+    /// Compress flits (LZ4) if that is predicted to be quicker.
     #[arg(long, hide_short_help = true)]
     pub compress: bool,
 }

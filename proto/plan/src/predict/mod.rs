@@ -4,6 +4,7 @@
 //! Each action of a [`Round`] costs what [`Model`] defines, and frames have sizes but no bytes. The
 //! prediction does not depend on the algorithm.
 
+mod compression;
 mod cores;
 mod file_tasks;
 mod files;
@@ -25,6 +26,7 @@ use prediction_state::PredictionState;
 
 use crate::cost::Model;
 
+pub use compression::compressed_share;
 pub use prediction::Prediction;
 
 /// Minimum number of pieces of the longest messages, each a whole number of flits, if they have as

@@ -163,7 +163,8 @@ impl PredictionState<'_> {
 
     /// Returns the bytes of the frames with this payload of a message.
     pub(super) fn flit_frames_bytes(&self, message: Message, payload_bytes: u64) -> u64 {
-        payload_bytes + self.flits(message, payload_bytes) * self.model.prefix_bytes
+        let prefixes = self.flits(message, payload_bytes) * self.model.prefix_bytes;
+        self.compression.wire_bytes(message.id, payload_bytes) + prefixes
     }
 
     /// Adds a frame to a wire, with which this number of packets begin.

@@ -41,7 +41,8 @@ impl PredictionState<'_> {
         let (message, bytes) = (piece.message, piece.bytes);
         let flits = self.flits(message, bytes) as f64;
         let calls = if along { COALESCED_FRAME_COST } else { 1.0 };
-        let mut bytes_ns = per_byte * bytes as f64;
+        let mut bytes_ns = per_byte * self.compression.wire_bytes(message.id, bytes) as f64;
+        bytes_ns += self.compression.core_ns(work, message.id, bytes);
         let (ends, first_or_last) = match work {
             // The bytes were prepared for the first neighbour.
             Work::Out(Action::SendAgain { .. }) => (false, false),

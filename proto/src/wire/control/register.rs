@@ -82,7 +82,7 @@ record! {
         cluster, pe, min_version, max_version, listen, pid, clock, processor, cores, secret,
     }
 }
-record! { MadeOf = MadeOf { entries, cold_bytes } }
+record! { MadeOf = MadeOf { entries, cold_bytes, packed_bytes, pack_ns, unpack_ns } }
 
 record! {
     Ready = Ready {

@@ -131,6 +131,7 @@ impl Inventory {
             found.made_of[sent[i].id.index()] = MadeOf {
                 entries: made_of.entries.min(*bytes),
                 cold_bytes: made_of.cold_bytes.min(*bytes),
+                ..made_of
             };
         }
         let listings = sent.iter().map(|message| message.id).zip(ready.update.sent);
@@ -246,6 +247,7 @@ mod tests {
         let made_of = MadeOf {
             entries: 9,
             cold_bytes: 9,
+            ..MadeOf::default()
         };
         let root = Ready {
             standing: vec![DeliveryId(3), DeliveryId(2)],

@@ -56,7 +56,7 @@ fn predicted(spec: &str, lengths: &[u64], files: Option<Files>) -> Prediction {
 fn entries(entries: u64) -> MadeOf {
     MadeOf {
         entries,
-        cold_bytes: 0,
+        ..MadeOf::default()
     }
 }
 
@@ -118,6 +118,7 @@ fn what_is_not_in_memory_is_waited_for_at_its_source() {
     let cold = MadeOf {
         entries: 1,
         cold_bytes: bytes,
+        ..MadeOf::default()
     };
     let disk = FileCosts {
         fetch_ns_per_byte: 5.0,
@@ -201,4 +202,40 @@ fn files_without_number_that_take_for_ever_are_predicted_all_the_same() {
     let got = scatter("star:3", bytes, entries(1 << 60), worst);
     assert!(got.round_ns() >= bytes, "{}", got.round_ns());
     assert!(got.visible_ns.iter().skip(1).all(Option::is_some));
+}
+
+/// A quarter of the bytes cross each edge; the root compresses, and each PE decompresses what it receives.
+#[test]
+fn compressed_flits_take_fewer_bytes_and_more_work() {
+    const MIB: u64 = 1 << 20;
+    let made_of = MadeOf {
+        entries: 1,
+        packed_bytes: MIB / 4,
+        pack_ns: 3 * MIB,
+        unpack_ns: MIB,
+        ..MadeOf::default()
+    };
+    let sent = |spec: &str, made_of| {
+        let pes = tests::tree(spec).len();
+        let files = files(vec![free()], made_of, pes);
+        // Only the last PE has a message.
+        let lengths: Vec<u64> = (1..=pes)
+            .map(|pe| if pe == pes { 1000 * FLIT } else { 0 })
+            .collect();
+        predicted(spec, &lengths, Some(files)).round_ns()
+    };
+    let plain = MadeOf {
+        packed_bytes: 0,
+        ..made_of
+    };
+    assert_eq!(sent("star:2", plain), 1000 * FLIT);
+    // Each flit is compressed in three times what it took on the wire, then sent, and the last one
+    // decompressed.
+    let [sends, receives] = [3 * FLIT + FLIT / 4, FLIT];
+    assert_eq!(sent("star:2", made_of), 1000 * sends + receives);
+    // A relay does not compress again.
+    assert_eq!(
+        sent("path:3", made_of),
+        1000 * sends + receives + FLIT / 4 + receives
+    );
 }

@@ -1,4 +1,4 @@
-//! Compression of the flits on a link.
+//! Compression of flits by one end of a connection.
 //!
 //! A flit that does not become shorter by an eighth is sent as it is, and so are the next ones: first
 //! one, then twice as many each time. So data that cannot be compressed costs little.
@@ -12,21 +12,21 @@ const SAVED_PART: usize = 8;
 /// Maximum number of flits that are sent as they are before the next sample.
 const MOST_SKIPPED: u32 = 63;
 
-/// The state of a link's compression, in both directions.
+/// The state of a connection's compression, in both directions.
 #[derive(Debug, Default)]
-pub(super) struct FlitPacking {
+pub struct FlitPacking {
     plain: Vec<u8>,
     /// Number of flits that are sent as they are before the next sample, and after the next failure.
     skipped: u32,
     skips_next: u32,
     /// The received flit, if it was compressed.
-    pub(super) unpacked: Vec<u8>,
-    pub(super) is_unpacked: bool,
+    pub unpacked: Vec<u8>,
+    pub is_unpacked: bool,
 }
 
 impl FlitPacking {
     /// Compresses a flit; returns `None` if it is sent as it is.
-    pub(super) fn pack(&mut self, pieces: [&[u8]; 2]) -> Option<Vec<u8>> {
+    pub fn pack(&mut self, pieces: [&[u8]; 2]) -> Option<Vec<u8>> {
         let bytes = pieces[0].len() + pieces[1].len();
         if bytes < LEAST_BYTES || packed::is_packed(pieces[0]) {
             return None;

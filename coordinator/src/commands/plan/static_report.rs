@@ -20,6 +20,7 @@ use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
 use flitcast_cluster::text::figures::{Table, table};
 use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::screen;
+use flitcast_cluster::text::title::title;
 use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {
@@ -57,15 +58,22 @@ impl StaticPlan {
         })
     }
 
+    pub fn title(&self) -> String {
+        let trees = counted(self.trees.len() as u64, "tree", "trees");
+        let name = match self.trees.is_empty() {
+            true => self.name.clone(),
+            false => format!("{} over {trees}", self.name),
+        };
+        title(self.operation, &name, &self.algorithm)
+    }
+
     fn heading(&self) -> String {
         let flits = self.messages.iter().map(|message| message.flits).sum();
         let source = self.source().map(|source| format!(" from {source}"));
         format!(
-            "{} {}: {}, {}, {} ports; {} in {}{}",
-            self.operation,
-            self.name,
+            "{}: {}, {} ports; {} in {}{}",
+            self.title(),
             counted(self.pes as u64, "PE", "PEs"),
-            self.algorithm,
             self.ports,
             counted(flits, "flit", "flits"),
             counted(self.messages.len() as u64, "message", "messages"),

@@ -65,7 +65,9 @@ impl Decisions {
     /// Returns the title of the run or the plan: `gather on path:6 by certification, serial, turns`.
     pub fn title(&self) -> String {
         let way = &self.way;
-        let pacing = pacing_name(self.pacing_of_orders());
+        // A static schedule sends as planned unless a pacing holds it back.
+        let paces = |pacing: &Pacing| !way.operation.is_static() || *pacing != Pacing::Eager;
+        let pacing = pacing_name(self.pacing_of_orders().filter(paces));
         let parts = [Some(way.algorithm()), way.sync(), pacing];
         let algorithm = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         title(way.operation.collective().name(), &self.tree, &algorithm)

@@ -1,7 +1,7 @@
 //! Titles of runs and plans, the same in all outputs.
 
 /// Returns the title of an operation on a tree, a network or a cluster by an algorithm: `exchange on
-/// complete:8 by rounds`. A map has no algorithm.
+/// complete:8 by rounds`. An empty algorithm is left out.
 pub fn title(operation: &str, name: &str, algorithm: &str) -> String {
     let by = if algorithm.is_empty() { "" } else { " by " };
     format!("{operation} on {}{by}{algorithm}", in_words(name))
@@ -17,18 +17,23 @@ const ROOT: &str = " root ";
 
 /// Returns the name of a tree in plain words: `mesh:4x4 over a bfs tree from 5`.
 fn in_words(name: &str) -> String {
-    let parts = name.split_once(ROOT);
-    let parts = parts.and_then(|(network, tree)| Some((network, tree.split_once(' ')?)));
-    let Some((network, (root, tree))) = parts else {
+    let Some((network, tree)) = name.split_once(ROOT) else {
         return name.to_owned();
     };
-    // Behind the kind of the tree, its changes.
-    let (kind, more) = tree.split_at(tree.find(' ').unwrap_or(tree.len()));
+    let (root, more) = tree.split_once(' ').unwrap_or((tree, ""));
+    // The kind of the tree, if it has one, and its changes.
+    let (kind, changes) = more.split_once(' ').unwrap_or((more, ""));
+    let (over, changes) = match kind {
+        "bfs" | "broadcast" => (format!("over a {kind} tree"), changes),
+        _ => (String::new(), more),
+    };
     let from = match root {
         "0" | "P0" => String::new(),
-        root => format!(" from {root}"),
+        root => format!("from {root}"),
     };
-    format!("{network} over a {kind} tree{from}{more}")
+    let words = [network, &over, &from, changes];
+    let words = words.into_iter().filter(|words| !words.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -40,6 +45,10 @@ mod tests {
         for (name, expected) in [
             ("kary:2:8", "gather on kary:2:8 by linear"),
             ("star:3 in Slurm", "gather on star:3 in Slurm by linear"),
+            (
+                "ring:4 root 2 over 2 trees",
+                "gather on ring:4 from 2 over 2 trees by linear",
+            ),
             (
                 "complete:8 root 0 bfs",
                 "gather on complete:8 over a bfs tree by linear",

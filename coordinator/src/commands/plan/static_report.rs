@@ -60,11 +60,14 @@ impl StaticPlan {
 
     pub fn title(&self) -> String {
         let trees = counted(self.trees.len() as u64, "tree", "trees");
-        let name = match self.trees.is_empty() {
-            true => self.name.clone(),
-            false => format!("{} over {trees}", self.name),
+        let over = format!("{} over {trees}", self.name);
+        let (name, by) = match self.operation {
+            _ if self.trees.is_empty() => (&self.name, &*self.algorithm),
+            // There is one algorithm for several trees.
+            "broadcast" => (&over, ""),
+            _ => (&over, &*self.algorithm),
         };
-        title(self.operation, &name, &self.algorithm)
+        title(self.operation, name, by)
     }
 
     fn heading(&self) -> String {

@@ -25,7 +25,7 @@ pub fn name(picture: &Snapshot) -> String {
         algorithm,
         ..
     } = picture;
-    printable(&title(operation, cluster, algorithm))
+    printable(title(operation, cluster, algorithm))
 }
 
 /// Formats the snapshot in at most `most` lines of at most `width` characters. If not all PEs fit, the

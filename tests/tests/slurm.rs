@@ -63,11 +63,13 @@ fn inside_a_job_its_tasks_are_the_pes() {
     }
     let done = in_job(&dir, "scatter --input @/shards --output @/there").ok();
     done.prints(&[
-        "scatter star:3 in Slurm: 3 PEs",
+        "scatter on star:3 in Slurm by fdf: 3 PEs",
         "certificates made for this run",
     ]);
     let line = "gather --input @/there --output @/back --retry 1 --tree path:3 --cluster srun";
-    in_job(&dir, line).ok().prints(&["gather path:3 in Slurm"]);
+    in_job(&dir, line)
+        .ok()
+        .prints(&["gather on path:3 in Slurm"]);
     assert_same_below(&dir.join("shards"), &dir.join("back"));
     // An option has priority.
     let here = in_job(&dir, "scatter -n 2 --input @/shards --output @/here").ok();
@@ -98,7 +100,7 @@ fn a_job_needs_neither_tasks_nor_keys_of_its_own() {
     let (code, output) = slurm.submit("--nodes=4 job").finish();
     assert_eq!(code, Some(0), "{output}");
     assert!(
-        output.contains("scatter star:4 in Slurm: 4 PEs"),
+        output.contains("scatter on star:4 in Slurm by fdf: 4 PEs"),
         "{output}"
     );
     assert!(output.contains("TLS 1.3 both ways"), "{output}");
@@ -129,7 +131,7 @@ fn a_job_scatters_runs_a_command_and_gathers() {
             let read = |folder: &str| fs::read(slurm.path(&format!("{folder}/p{pe}"))).unwrap();
             assert!(read("shards") == read(round), "P{pe}");
         }
-        let told = "scatter star:5 in Slurm: 5 PEs, ";
+        let told = "scatter on star:5 in Slurm by fdf: 5 PEs, ";
         assert!(output.contains(told), "{output}");
         assert!(output.contains("TLS 1.3 both ways"), "{output}");
     }

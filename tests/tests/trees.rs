@@ -85,7 +85,7 @@ fn runs_go_over_the_tree_that_spans_the_network() {
         assert_eq!(run["tree"], shown["name"]);
     }
     let table = printed("gather --network ring:4 --root 2 --spanning broadcast --size 1KiB");
-    let heading = "gather ring:4 root 2 broadcast: 4 PEs";
+    let heading = "gather on ring:4 over a broadcast tree from 2 by ";
     assert!(table.starts_with(heading), "{table}");
     assert!(table.contains("PE  node  parent"), "{table}");
 }

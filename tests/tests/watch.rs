@@ -84,7 +84,7 @@ fn a_round_is_shown_while_it_runs() {
     assert_eq!(mode(&place.directory()), 0o700);
 
     let table = place.run("watch --once").ok().stdout;
-    let title = "gather path:4: 4 PEs, shoulder-tap, process ";
+    let title = "gather on path:4 by shoulder-tap: 4 PEs, process ";
     assert!(table.starts_with(title), "{table}");
     for part in ["round 1 of 1", " of 15 MiB", "predicted ", "└─ P3", "MB/s"] {
         assert!(table.contains(part), "no `{part}` in\n{table}");
@@ -127,7 +127,10 @@ fn a_map_is_shown_with_its_shards() {
     let shards = serde_json::json!({ "waiting": 1, "running": 2, "done": 0, "failed": 1 });
     assert_eq!(now["shards"], shards);
     let table = place.run("watch --once").ok().stdout;
-    assert!(table.starts_with("map star:3: 3 PEs, process "), "{table}");
+    assert!(
+        table.starts_with("map on star:3: 3 PEs, process "),
+        "{table}"
+    );
     for part in [
         "\n0 of 4 shards done, 2 running, 1 waiting, 1 failed\n",
         "  PE     host       state         memory\n",
@@ -211,7 +214,7 @@ fn of_several_commands_one_is_chosen() {
     });
     for run in [&one, &other] {
         let pid = run.pid();
-        refused.fails(2, &[&format!("{pid}  gather path:4")]);
+        refused.fails(2, &[&format!("{pid}  gather on path:4")]);
         let shown = place.run(&format!("watch --once --pid {pid}")).ok();
         shown.prints(&[&format!("process {pid}\n")]);
     }

@@ -31,7 +31,7 @@ OPERATIONS = {
 }
 PES = [8, 32, 64]
 # The widths of the window, and the scales of its pictures on a sheet.
-SCALES = {1400: 0.33, 400: 0.28}
+SCALES = {1400: 0.45, 400: 0.4}
 HEIGHT = 900
 MARGIN = 8
 # Colours of a sheet: more of them make its file larger.

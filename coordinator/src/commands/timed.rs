@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::faults::Faults;
 use crate::render::json::pe_json;
-use crate::render::report::{self, way_as_text};
+use crate::render::report;
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
 use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
@@ -255,13 +255,7 @@ impl TimedPlan {
 
     fn text(&self) -> String {
         let request = &self.request;
-        let what = format!(
-            "{} on {} by {}",
-            request.way.operation.collective().name(),
-            request.site.name,
-            way_as_text(&request.way, self.pacing())
-        );
-        let mut out = heading(request, &what) + "\n\n";
+        let mut out = heading(request, &self.foreseen.decisions.title()) + "\n\n";
         if let Some(choice) = &request.choice {
             out.push_str(&beside("chosen", 13, &choice.to_string(), columns()));
             out.push('\n');
@@ -292,7 +286,7 @@ impl TimedPlan {
             "algorithm": request.way.algorithm(),
             "sync": request.way.sync(),
             "pacing": self.pacing(),
-            "tree": request.site.name,
+            "tree": request.place(),
             "links": request.site.links_name(),
             "choice": self.foreseen.decisions.choice.as_deref(),
             "flit_bytes": self.foreseen.decisions.flit_bytes,

@@ -9,10 +9,8 @@ use flitcast_proto::wire::control::Payload;
 
 use crate::render::lateness::lateness;
 use crate::render::rows::notable;
-use flitcast_cluster::algorithms::method::Method;
 use flitcast_cluster::job::host_costs::CostSource;
 use flitcast_cluster::job::request::Request;
-use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
@@ -131,27 +129,19 @@ fn columns(request: &Request) -> Vec<Column<'_>> {
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
     let decisions = &outcome.rounds.decisions;
-    let way = way_as_text(&decisions.way, pacing_name(decisions.pacing_of_orders()));
     let links = request.site.links_name();
     let mut links = links.map(|links| format!("; {links}")).unwrap_or_default();
     if uses_all_ports(request) {
         links.push_str("; over all links of a PE at once");
     }
     format!(
-        "{} {}: {}, {way}; {}, {} in flits of {}{links}",
-        decisions.way.operation.collective().name(),
-        decisions.tree,
+        "{}: {}, {}, {} in flits of {}{links}",
+        decisions.title(),
         counted(request.site.tree.count() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
         Bytes(decisions.flit_bytes.into()),
     )
-}
-
-/// Returns an algorithm with its synchronisation and its pacing, if it has any.
-pub fn way_as_text(way: &Method, pacing: Option<&str>) -> String {
-    let parts = [Some(way.algorithm()), way.sync(), pacing];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether PEs send to all their neighbours at once.

@@ -63,9 +63,15 @@ fn assert_drawn(dir: &Path, data: &Value) {
             let bars = of_body(&dom, &format!("data-{run}-bars"));
             assert_eq!(bars, spans(data, run).len().to_string(), "{run}, {size:?}");
         }
+        let title = data["title"].as_str().expect("a text");
         let of = |key: &str| data["run"][key].as_str().expect("a text");
-        let title = format!("<title>{} {}", of("operation"), of("tree"));
-        assert!(dom.contains(&title), "{title}");
+        assert!(title.starts_with(&format!("{} on {} by ", of("operation"), of("tree"))));
+        for whole in [
+            format!("<title>{title} –"),
+            format!("<h1 id=\"title\">{title}</h1>"),
+        ] {
+            assert!(dom.contains(&whole), "{whole}");
+        }
     }
 }
 

@@ -16,7 +16,7 @@ const OPERATIONS: [[&str; 2]; 5] = [
         "scatter --tree kary:2:N --lengths equal:2",
     ],
     [
-        "gather --tree star:N --lengths ramp:64KiB",
+        "gather --cluster @/N.toml --lengths ramp:64KiB",
         "gather --tree star:N --lengths equal:2",
     ],
     [
@@ -32,6 +32,15 @@ const OPERATIONS: [[&str; 2]; 5] = [
         "exchange --network complete:N --lengths each:1",
     ],
 ];
+
+/// Returns a cluster file of PEs with names, in a star.
+fn named(pes: u32) -> String {
+    let entry = |pe| {
+        let parent = if pe > 0 { "parent = 'node00'\n" } else { "" };
+        format!("[[pe]]\nname = 'node{pe:02}'\naddress = '127.0.0.1'\n{parent}")
+    };
+    (0..pes).map(entry).collect()
+}
 
 fn of_size(line: &str, pes: u32) -> String {
     line.replace('N', &pes.to_string())
@@ -51,8 +60,9 @@ fn told(dir: &Folder, html: &str, what: &str) -> Value {
 fn no_text_of_a_page_covers_another() {
     let dir = scratch();
     let mut pages = Vec::new();
-    for [line, _] in OPERATIONS {
-        for pes in SIZES {
+    for pes in SIZES {
+        dir.put(&format!("{pes}.toml"), named(pes));
+        for [line, _] in OPERATIONS {
             let line = of_size(line, pes);
             dir.run(&format!("{line} -q --report @/out.html")).ok();
             let head = format!("<head><script>{TEXTS}</script>");
@@ -72,8 +82,12 @@ fn no_text_of_a_page_covers_another() {
             frame.style = `width:${{width}}px;height:1200px`;
             frame.srcdoc = page;
             frame.onload = () => requestAnimationFrame(() => {{
-                const {{ document: inner, textFaults, textCount }} = frame.contentWindow;
-                told.push([`${{name}} ${{width}}`, inner.body.dataset.state, textCount(), textFaults()]);
+                const page = frame.contentWindow;
+                const inner = page.document;
+                const {{ state }} = inner.body.dataset;
+                const {{ theme }} = inner.documentElement.dataset;
+                const named = page.textsOfCanvas().some((text) => /node0/.test(text));
+                told.push([`${{name}} ${{width}}`, page.textCount(), state, theme, named, page.textFaults()]);
                 left -= 1;
                 if (left === 0) document.body.dataset.told = JSON.stringify(told);
             }});
@@ -81,16 +95,22 @@ fn no_text_of_a_page_covers_another() {
         }}
         </script></body>"
     );
-    let told = told(&dir, &html, "--dump-dom");
-    let told = told.as_array().expect("a list");
-    assert_eq!(told.len(), 2 * OPERATIONS.len() * SIZES.len());
-    for page in told {
-        assert_eq!(
-            (&page[1], &page[3]),
-            (&json!("drawn"), &json!([])),
-            "{page}"
-        );
-        assert!(page[2].as_u64() > Some(20), "{page}");
+    for (dark, theme) in [(1, "light"), (0, "dark")] {
+        let what = format!("--dump-dom --blink-settings=preferredColorScheme={dark}");
+        let told = told(&dir, &html, &what);
+        let told = told.as_array().expect("a list");
+        assert_eq!(told.len(), 2 * OPERATIONS.len() * SIZES.len());
+        for page in told {
+            let line = page[0].as_str().expect("a text");
+            let has_names = line.contains("--cluster");
+            let expected = json!(["drawn", theme, has_names, []]);
+            assert_eq!(
+                page.as_array().expect("a list")[2..],
+                *expected.as_array().expect("a list"),
+                "{line}"
+            );
+            assert!(page[1].as_u64() > Some(20), "{page}");
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-// Reports texts that cover each other: those that a canvas drew last, and those of SVG pictures.
+// Reports texts that cover each other or are cut off: those that a canvas drew last, and those of SVG pictures.
 {
   let drawing = [];
   let drawn = [];
@@ -7,6 +7,7 @@
     const size = this.measureText(text);
     drawing.push({
       text,
+      width: this.canvas.width / this.getTransform().a,
       left: x - size.actualBoundingBoxLeft,
       right: x + size.actualBoundingBoxRight,
       top: y - size.actualBoundingBoxAscent,
@@ -29,7 +30,7 @@
       const [xs, ys] = [0, 1].map((i) => corners.map((corner) => corner[i]).sort((a, b) => a - b));
       // Above and below the letters is room for accents.
       const inset = (ys[1] - ys[0]) * 0.2;
-      return { text: element.textContent, left: xs[0], right: xs[1], top: ys[0] + inset, bottom: ys[1] - inset };
+      return { text: element.textContent, width: picture.width.baseVal.value, left: xs[0], right: xs[1], top: ys[0] + inset, bottom: ys[1] - inset };
     });
   const covers = (texts) =>
     texts.flatMap((one, i) =>
@@ -37,11 +38,14 @@
         .filter((other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom)
         .map((other) => `${one.text} on ${other.text}`),
     );
+  const isCut = ({ left, right, width }) => left < 0 || right > width;
 
   /// What is wrong with the texts of a document.
   window.textFaults = () => {
     const pictures = [...document.querySelectorAll("svg")].map(ofPicture);
-    return [drawn, ...pictures].flatMap(covers);
+    const cut = [drawn, ...pictures].flat().filter(isCut).map(({ text }) => `${text} is cut`);
+    return [...cut, ...[drawn, ...pictures].flatMap(covers)];
   };
+  window.textsOfCanvas = () => drawn.map(({ text }) => text);
   window.textCount = () => drawn.length + document.querySelectorAll("svg text").length;
 }

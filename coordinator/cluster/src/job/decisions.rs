@@ -10,8 +10,10 @@ use serde::Serialize;
 use crate::algorithms::method::Method;
 use crate::job::choice::Choice;
 use crate::job::order_choice::OrderChoice;
+use crate::options::names::pacing_name;
 use crate::options::packets::Packets;
 use crate::text::figures::as_micros;
+use crate::text::title::title;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 use crate::tuning::USUAL_FLIT_BYTES;
@@ -61,6 +63,17 @@ impl Decisions {
             trees: None,
             compression: None,
         }
+    }
+
+    /// Returns the title of the run or the plan: `gather on path:6 by certification, serial, turns`.
+    pub fn title(&self) -> String {
+        let way = &self.way;
+        // A static schedule sends as planned unless a pacing holds it back.
+        let paces = |pacing: &Pacing| !way.operation.is_static() || *pacing != Pacing::Eager;
+        let pacing = pacing_name(self.pacing_of_orders().filter(paces));
+        let parts = [Some(way.algorithm()), way.sync(), pacing];
+        let algorithm = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        title(way.operation.collective().name(), &self.tree, &algorithm)
     }
 
     /// Returns the pacing of orders; `None` if the algorithm gives no orders.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::{PeId, Tree};
 
@@ -13,6 +12,7 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::reachability::Reachability;
 use crate::site::topology::Topology;
+use crate::text::title::network_of;
 use crate::text::units::BitRate;
 
 /// The PEs of a request and their tree.
@@ -63,10 +63,12 @@ impl Site {
     /// Returns the name of the tree, or of the network alone if data does not go over the tree.
     pub fn name_of(&self, over_tree: bool) -> String {
         match &self.reach {
-            Reachability::Network(spanned) if !over_tree => spanned.spec.as_ref(),
-            _ => None,
+            Reachability::Network(spanned) if !over_tree => match &spanned.spec {
+                Some(spec) => spec.to_string(),
+                None => network_of(&self.name).to_owned(),
+            },
+            _ => self.name.clone(),
         }
-        .map_or_else(|| self.name.clone(), NetworkSpec::to_string)
     }
 
     /// Returns the same PEs in another tree, over their existing links.

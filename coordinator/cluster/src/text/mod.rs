@@ -9,6 +9,7 @@ pub mod printable;
 pub mod screen;
 pub mod stderr;
 pub mod stdout;
+pub mod title;
 pub mod units;
 pub mod whole_file;
 pub mod words;

@@ -12,6 +12,7 @@ use super::report::{Numbers, PlanReport, each};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::text::figures::{Table, decimal, exact, table};
+use flitcast_cluster::text::title::title;
 use flitcast_cluster::text::words::counted;
 
 /// Limit of rows of steps that a user would still read.
@@ -45,6 +46,10 @@ struct Row {
 }
 
 impl GossipPlan<'_> {
+    pub fn title(&self) -> String {
+        title("gossip", self.network, &self.algorithm)
+    }
+
     /// Prints the plan in the requested format.
     pub fn write(
         &self,
@@ -56,10 +61,9 @@ impl GossipPlan<'_> {
         let (gossip, lengths) = (self.gossip, self.gossip.blocks.lengths());
         let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
         let heading = format!(
-            "gossip {}: {}, {}; {} in {}",
-            self.network,
+            "{}: {}; {} in {}",
+            self.title(),
             counted(lengths.len() as u64, "PE", "PEs"),
-            self.algorithm,
             counted(lengths.iter().sum(), "flit", "flits"),
             counted(nonnull as u64, "block", "blocks"),
         );

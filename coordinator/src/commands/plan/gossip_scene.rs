@@ -71,7 +71,7 @@ impl GossipPlan<'_> {
         let flits = gossip.blocks.lengths().iter().sum();
         Ok(Scene {
             sheet: Sheet {
-                title: format!("gossip on {} by {}", self.network, self.algorithm),
+                title: self.title(),
                 summary: format!(
                     "{}, {}, {}, {}",
                     counted(pes as u64, "PE", "PEs"),

@@ -20,6 +20,7 @@ use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
 use flitcast_cluster::text::figures::{Table, table};
 use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::screen;
+use flitcast_cluster::text::title::title;
 use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {
@@ -57,15 +58,25 @@ impl StaticPlan {
         })
     }
 
+    pub fn title(&self) -> String {
+        let trees = counted(self.trees.len() as u64, "tree", "trees");
+        let over = format!("{} over {trees}", self.name);
+        let (name, by) = match self.operation {
+            _ if self.trees.is_empty() => (&self.name, &*self.algorithm),
+            // There is one algorithm for several trees.
+            "broadcast" => (&over, ""),
+            _ => (&over, &*self.algorithm),
+        };
+        title(self.operation, name, by)
+    }
+
     fn heading(&self) -> String {
         let flits = self.messages.iter().map(|message| message.flits).sum();
         let source = self.source().map(|source| format!(" from {source}"));
         format!(
-            "{} {}: {}, {}, {} ports; {} in {}{}",
-            self.operation,
-            self.name,
+            "{}: {}, {} ports; {} in {}{}",
+            self.title(),
             counted(self.pes as u64, "PE", "PEs"),
-            self.algorithm,
             self.ports,
             counted(flits, "flit", "flits"),
             counted(self.messages.len() as u64, "message", "messages"),

@@ -54,15 +54,9 @@ impl StaticPlan {
             name: name.to_owned(),
         };
         crossings.phases = phases.into_iter().map(moment).collect();
-        let trees = counted(self.trees.len() as u64, "tree", "trees");
-        let by = match self.operation {
-            _ if self.trees.is_empty() => format!("by {}", self.algorithm),
-            "broadcast" => format!("over {trees}"),
-            _ => format!("over {trees}, {}", self.algorithm),
-        };
         Ok(Scene {
             sheet: Sheet {
-                title: format!("{} on {} {by}", self.operation, self.name),
+                title: self.title(),
                 summary: format!(
                     "{}, {} ports, {}, {}",
                     counted(self.pes as u64, "PE", "PEs"),

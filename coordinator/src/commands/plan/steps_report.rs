@@ -16,6 +16,7 @@ use crate::render::tree::parents;
 use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::pe_names::{self, called};
 use flitcast_cluster::text::screen::{self, Detail, columns};
+use flitcast_cluster::text::title::title;
 use flitcast_cluster::text::words::names as names_of;
 
 /// Limit of cells of a table that a user could still read, or page through.
@@ -81,10 +82,12 @@ impl Planned {
         let is_given =
             operation.collective().direction() == Direction::Up && !self.order.is_empty();
         format!(
-            "{} on {} by {}{}{}",
-            operation.collective().name(),
-            self.tree_name,
-            self.algorithm,
+            "{}{}{}",
+            title(
+                operation.collective().name(),
+                &self.tree_name,
+                self.algorithm
+            ),
             sync.unwrap_or_default(),
             if is_given { ", in a given order" } else { "" }
         )

@@ -9,6 +9,7 @@ use crate::render::tree::branches;
 use flitcast_cluster::observe::live::snapshot::{PePicture, Snapshot};
 use flitcast_cluster::text::figures;
 use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::title::title;
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 
 /// Number of lines above the PEs: operation, progress, an empty line and headings.
@@ -19,9 +20,12 @@ const BAR: u64 = 30;
 /// Returns the operation and the cluster in a few words.
 pub fn name(picture: &Snapshot) -> String {
     let Snapshot {
-        operation, cluster, ..
+        operation,
+        cluster,
+        algorithm,
+        ..
     } = picture;
-    format!("{} {}", printable(operation), printable(cluster))
+    printable(title(operation, cluster, algorithm))
 }
 
 /// Formats the snapshot in at most `most` lines of at most `width` characters. If not all PEs fit, the
@@ -67,7 +71,6 @@ fn line_of(parts: &[String], between: &str, width: Option<usize>) -> String {
 
 fn head(picture: &Snapshot, width: Option<usize>) -> Vec<String> {
     let Snapshot {
-        algorithm,
         pid,
         round,
         rounds,
@@ -77,11 +80,9 @@ fn head(picture: &Snapshot, width: Option<usize>) -> Vec<String> {
     } = picture;
     let title = [
         format!("{}: {} PEs", name(picture), picture.pes.len()),
-        printable(algorithm),
         format!("process {pid}"),
     ];
-    let parts: Vec<String> = title.into_iter().filter(|part| !part.is_empty()).collect();
-    let title = line_of(&parts, ", ", width);
+    let title = line_of(&title, ", ", width);
     let (Some(elapsed), Some(predicted)) = (picture.elapsed_ns, picture.predicted_ns) else {
         return vec![title, printable(&picture.doing), String::new()];
     };
@@ -272,7 +273,7 @@ mod tests {
     fn a_round_is_shown_with_its_tree() {
         let lines = lines(&picture(3), None, None);
         let expected = [
-            "scatter path: 3 PEs, fdf, process 77",
+            "scatter on path by fdf: 3 PEs, process 77",
             "round 2 of 3   33 %  1 MiB of 3 MiB  699 kB/s  [==========                    ]",
             "1.50 s so far, 4.50 s expected in all; predicted 4.00 s",
             "",

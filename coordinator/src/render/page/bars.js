@@ -51,6 +51,12 @@ function drawBar({ pen }, span) {
   const [fill] = colours(span.item);
   const edge = ink(span.item);
   const dim = isDim(span);
+  const room = left - toX(span.since);
+  if (room >= 1) {
+    pen.globalAlpha = (dim ? 0.06 : 0.35) * (span.measured ? 1 : 0.5);
+    pen.fillStyle = fill;
+    pen.fillRect(left - room, top + height * 0.15, room, Math.max(1, height * 0.7));
+  }
   if (width < 3) {
     // Too thin for more than one colour: the one that stands out more.
     pen.globalAlpha = dim ? 0.12 : span.measured ? 0.82 : 0.6;
@@ -88,7 +94,9 @@ function nameBars({ pen, font, back }, spans) {
   pen.lineJoin = "round";
   pen.lineWidth = 3;
   for (const span of visible(spans)) {
-    const [left, right] = [toX(span.begin), toX(span.end)];
+    const right = toX(span.end);
+    const isSolid = span.measured && right - toX(span.begin) >= 24;
+    const left = toX(isSolid ? span.begin : span.since);
     const { top, height } = barPlace(span);
     if (span.control || right - left < 24 || height < 9) continue;
     const shown = Math.max(left, diagram.gutter) + 4;
@@ -98,9 +106,9 @@ function nameBars({ pen, font, back }, spans) {
     if (end + 4 > right || !claim({ left: shown, right: end, top, bottom: top + height })) continue;
     pen.globalAlpha = isDim(span) ? 0.3 : 1;
     // Hatches of the prediction may lie below.
-    pen.strokeStyle = span.measured ? colours(span.item)[0] : back;
+    pen.strokeStyle = isSolid ? colours(span.item)[0] : back;
     pen.strokeText(label, shown, top + height / 2 + 0.5);
-    pen.fillStyle = span.measured ? (isBright(colours(span.item)[0]) ? "#101318" : "#ffffff") : ink(span.item);
+    pen.fillStyle = isSolid ? (isBright(colours(span.item)[0]) ? "#101318" : "#ffffff") : ink(span.item);
     pen.fillText(label, shown, top + height / 2 + 0.5);
   }
   pen.globalAlpha = 1;
@@ -230,7 +238,7 @@ function spanAt(x, y) {
     for (const span of visible(runs[name], [row, row + 1])) {
       const { top, height } = barPlace(span);
       if (y < top - 1 || y > top + height + 1) continue;
-      const [left, right] = [toX(span.begin), toX(span.end)];
+      const [left, right] = [toX(span.since), toX(span.end)];
       const reach = span.control ? 5 : 2;
       if (x < left - reach || x > right + reach) continue;
       const off = Math.max(left - x, x - right, 0) + (span.control ? 0 : 6) + (span.measured ? 0 : 0.5);

@@ -61,7 +61,10 @@ function drawArrivals() {
   // A round that was far slower than the others must not press these together.
   const most = Math.max(farthest, Math.min(slowest, farthest * 1.25)) * 1.06;
   const unit = timeUnit(most);
-  const axis = (name) => ({ from: 0, to: most, name: `${name}, ${unit}` });
+  const earliest = Math.min(...shown.flatMap((pe) => [pe.predicted, pe.measured]));
+  // Arrivals that are close to each other would be one dot on an axis from 0.
+  const low = earliest > most * 0.5 ? earliest * 0.88 : 0;
+  const axis = (name) => ({ from: low, to: most, name: `${name}, ${unit}` });
   const { root, atX, atY, inner } = frame(parent, {
     width, height: Math.min(width, 460), x: axis("predicted"), y: axis("measured"),
     label: "Predicted against measured arrival of each message",
@@ -69,9 +72,9 @@ function drawArrivals() {
   const cut = most / 1.1;
   put(root, "path", {
     class: "band",
-    d: `M${atX(0)},${atY(0)}L${atX(cut)},${atY(most)}H${atX(most)}V${atY(most * 0.9)}Z`,
+    d: `M${atX(low)},${atY(low)}V${atY(low * 1.1)}L${atX(cut)},${atY(most)}H${atX(most)}V${atY(most * 0.9)}L${atX(low / 0.9)},${atY(low)}Z`,
   });
-  put(root, "path", { class: "ideal", d: `M${atX(0)},${atY(0)}L${atX(most)},${atY(most)}` });
+  put(root, "path", { class: "ideal", d: `M${atX(low)},${atY(low)}L${atX(most)},${atY(most)}` });
   const centre = (pe) => [atX(pe.predicted), atY(pe.measured)];
   const taken = shown.map(centre).map(([x, y]) => ({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 }));
   for (const pe of shown) {
@@ -81,7 +84,7 @@ function drawArrivals() {
     const group = put(root, "g", { class: dim ? "point dim" : "point" });
     put(group, "title", {}, `${arrivalName(pe.pe)}: predicted ${time(pe.predicted)}, measured ${time(pe.measured)}`);
     if (pe.most > pe.least) {
-      const ends = [pe.least, Math.min(pe.most, most)].map(atY);
+      const ends = [Math.max(pe.least, low), Math.min(pe.most, most)].map(atY);
       put(group, "path", { d: `M${x},${ends[0]}V${ends[1]}`, stroke: ink(own), "stroke-width": 1.25 });
     }
     const r = chosen !== null && chosen === own ? 7 : shown.length > 60 ? 4 : 5;

@@ -17,6 +17,8 @@ const diagram = {
   width: 0,
   height: 0,
   gutter: 90,
+  /// Width of the names of parents in it.
+  parents: 38,
   /// Height of all rows.
   rows: 0,
   /// How far the rows are scrolled: asking the scroller for each bar would take long.
@@ -88,7 +90,7 @@ function rowsInView() {
 /// The spans of some rows that can be seen.
 function visible(spans, [first, last] = rowsInView()) {
   const { from, to, shows } = diagram;
-  const isSeen = (span) => span.begin <= to && span.end >= from && (shows.control || !span.control);
+  const isSeen = (span) => span.since <= to && span.end >= from && (shows.control || !span.control);
   const isHidden = (row) => spans === runs.predicted && shows.measured && !showsBoth(row);
   const list = [];
   for (let row = first; row < last; row += 1) {
@@ -103,9 +105,15 @@ function resizeDiagram() {
   diagram.height = Math.round(Math.min(whole, Math.max(300, window.innerHeight * 0.82)));
   scroller.style.height = `${diagram.height + 2}px`;
   diagram.width = scroller.clientWidth;
+  const isNarrow = diagram.width < 560;
   const longest = Math.max(...data.names.map((name) => name.length));
-  const [usual, most] = diagram.width < 560 ? [88, 160] : [132, 260];
-  diagram.gutter = Math.min(most, usual + Math.max(0, 7.6 * longest - 16));
+  const parents = isNarrow ? 26 : 38;
+  // Names of parents have no room in narrow windows, where the tree alone shows them.
+  const named = isNarrow ? 0 : 20 + 7 * Math.min(LONGEST_NAME, longest - 3);
+  diagram.parents = !data.is_over_tree ? 0 : hasNames ? named : parents;
+  const [usual, most] = isNarrow ? [88, 150] : [132, 320];
+  const more = data.is_over_tree ? diagram.parents - parents : 0;
+  diagram.gutter = Math.min(most, usual + Math.max(0, 7.6 * longest - 16) + more);
   const ratio = window.devicePixelRatio || 1;
   for (const sheet of [canvas, diagram.base]) {
     sheet.width = Math.round(diagram.width * ratio);
@@ -371,7 +379,7 @@ function drawGutter(paper) {
   if (data.is_over_tree) {
     const deepest = Math.max(1, ...run.pes.map((pe) => pe.depth));
     pen.font = `600 12px ${font}`;
-    const names = groups.filter((group) => !group.open).map((group) => pen.measureText(groupName(group)).width);
+    const names = groups.filter((group) => !group.open).flatMap(groupName).map((line) => pen.measureText(line).width);
     const indent = Math.min(9, (gutter - Math.max(74, ...names.map((width) => width + 19))) / deepest);
     left = 16 + deepest * indent;
     if (indent >= 1) drawTree(paper, (pe) => 7 + peOf.get(pe).depth * indent);
@@ -383,11 +391,15 @@ function drawGutter(paper) {
       if (!areGrouped()) continue;
     }
     const row = group.open ? group.first : group.last - 1;
-    const y = (rowTop(group.first) + rowTop(row) + heights[row]) / 2;
-    pen.textAlign = group.open ? "left" : "right";
-    pen.font = `600 12px ${font}`;
-    pen.fillStyle = group.open ? muted : text;
-    if (y > AXIS + 6) pen.fillText(group.open ? "▾" : groupName(group), group.open ? 2 : gutter - 8, y);
+    const tall = rowTop(row) + heights[row] - rowTop(group.first);
+    const lines = group.open ? ["▾"] : groupName(group).slice(0, tall < 28 ? 1 : 2);
+    lines.forEach((line, i) => {
+      const y = rowTop(group.first) + tall / 2 + (i - (lines.length - 1) / 2) * 14;
+      pen.textAlign = group.open ? "left" : "right";
+      pen.font = `${i ? "" : "600 "}12px ${font}`;
+      pen.fillStyle = group.open || i ? muted : text;
+      if (y > AXIS + 6) pen.fillText(line, group.open ? 2 : gutter - 8, y);
+    });
   }
   pen.fillStyle = line;
   pen.fillRect(gutter - 1, AXIS, 1, height - AXIS);
@@ -402,18 +414,19 @@ function nameRow({ pen, text, muted, font }, row, left) {
   const size = Math.min(13, Math.max(9, height * 0.62));
   let right = diagram.gutter - 8;
   const { parent } = peOf.get(pe);
-  const narrow = diagram.gutter < 100;
+  const isNarrow = diagram.parents < 30;
   pen.textAlign = "right";
-  if (data.is_over_tree && parent !== null) {
+  if (diagram.parents && parent !== null) {
     pen.fillStyle = muted;
-    pen.font = `${Math.min(size, narrow ? 10 : 12)}px ${font}`;
-    pen.fillText(`‹${narrow ? "" : " "}P${parent}`, narrow ? right + 4 : right, y);
+    pen.font = `${Math.min(size, isNarrow ? 10 : 12)}px ${font}`;
+    const name = shortened(shortName(parent), LONGEST_NAME);
+    pen.fillText(`‹${isNarrow ? "" : " "}${name}`, isNarrow ? right + 4 : right, y);
   }
-  if (data.is_over_tree) right -= narrow ? 26 : 38;
+  right -= diagram.parents;
   pen.fillStyle = text;
   pen.font = `600 ${size}px ${font}`;
-  const whole = data.names[pe];
-  const names = [whole, ...[6, 4, 3].map((most) => `${whole.slice(0, `P${pe}`.length + most)}…`), `P${pe}`];
+  const short = shortName(pe);
+  const names = [data.names[pe], ...[short.length, 8, 6, 4].map((most) => shortened(short, most))];
   const fits = (name) => left + pen.measureText(name).width <= right;
   pen.fillText(names.find(fits) ?? `P${pe}`, right, y);
 }

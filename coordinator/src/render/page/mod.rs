@@ -28,6 +28,8 @@ const SCRIPTS: [&str; 9] = [
 
 /// The content of a page.
 pub struct Page<'a> {
+    /// The title of the run.
+    pub title: String,
     /// The command line that made the page.
     pub command: String,
     /// The value that `--format json` prints.
@@ -79,6 +81,7 @@ impl Page<'_> {
         let pes = |pes: Vec<PeId>| pes.iter().map(|pe| pe.0).collect::<Vec<_>>();
         json!({
             "flitcast": env!("CARGO_PKG_VERSION"),
+            "title": self.title,
             "command": self.command,
             "run": self.run,
             "rounds_us": self.rounds_ns.iter().map(micros).collect::<Vec<_>>(),

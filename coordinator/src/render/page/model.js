@@ -31,6 +31,13 @@ const isExchange = run.operation === "exchange";
 const isOfPairs = run.operation === "gossip" || isExchange;
 /// A PE as the user calls it.
 const peName = (pe) => data.names[pe] ?? `P${pe}`;
+/// Its name alone, or its number where it has none.
+function shortName(pe) {
+  const number = `P${pe}`;
+  return peName(pe) === number ? number : peName(pe).slice(number.length + 1);
+}
+const hasNames = run.pes.some(({ pe }) => peName(pe) !== `P${pe}`);
+const shortened = (name, most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 const arrivalName = (pe) => (isForAll || isOfPairs ? peName(pe) : `M${pe}`);
 /// Why a chart is empty, as a sentence.
 const nothing = `${data.nothing[0].toUpperCase()}${data.nothing.slice(1)}.`;
@@ -95,6 +102,7 @@ function readSpans(lists, measured) {
   return lists.map((list, pe) =>
     list.map(([port, peer, item, begin, end]) => ({
       pe, port, peer, item, begin, end, measured,
+      since: begin,
       control: typeof item === "string",
       other: null,
       far: null,

@@ -26,6 +26,18 @@ const latencies = new Map(
 const usualLatency = latencies.size ? median([...latencies.values()]) : 0;
 const latency = (from, to) => latencies.get(`${from} ${to}`) ?? usualLatency;
 
+/// Of what a PE received, when its first byte can have been there: of a message of one flit the span is the
+/// end alone, and before it the flit was on its way.
+for (const list of [runs.measured, runs.predicted].flat()) {
+  let free = -Infinity;
+  const received = list.filter((span) => span.port === 1 && !span.control);
+  for (const span of received.sort((a, b) => a.begin - b.begin)) {
+    const couldCome = span.far ? span.far.begin + latency(span.peer, span.pe) : span.begin;
+    span.since = Math.min(span.begin, Math.max(couldCome, free));
+    free = Math.max(free, span.end);
+  }
+}
+
 /// What a span waited for: its counterpart at the other end, the port, or what came in before.
 function causeOf(span, lists) {
   const own = lists[span.pe].filter((one) => one !== span);
@@ -131,9 +143,11 @@ function drawPath({ pen, back, text }) {
   }
 }
 
+const lateInk = () => (theme.dark ? "#ff9a91" : "#a3261f");
+
 /// A flag where a delay arose, and its size where there is room.
 function drawDelays({ pen, font, back }) {
-  const ink = theme.dark ? "#ff9a91" : "#a3261f";
+  const ink = lateInk();
   pen.font = `600 12px ${font}`;
   pen.textAlign = "left";
   pen.textBaseline = "middle";

@@ -10,6 +10,9 @@ const GROUP_GAP = 6;
 /// A row that is lower has room for one run only, and for no name.
 const LOW = 14;
 
+/// Letters of a name in the gutter, where it has a row with others.
+const LONGEST_NAME = 10;
+
 const rowOf = new Map(data.rows.map((pe, row) => [pe, row]));
 /// By row: top without scrolling, and height.
 const tops = [];
@@ -59,9 +62,12 @@ function groupOf(row) {
   return groups.find((group) => row < group.last);
 }
 
-/// The name of a folded group: P8–P15, or, of PEs that do not follow each other, P8 +7.
+/// The lines with the name of a folded group: P8–P15, or the first PE and the last one or how many more.
 function groupName(group) {
   const more = group.last - group.first - 1;
   const [first, last] = [data.rows[group.first], data.rows[group.last - 1]];
-  return `▸ P${first}${!more ? "" : last - first === more ? `–P${last}` : ` +${more}`}`;
+  const name = `▸ ${shortened(shortName(first), LONGEST_NAME)}`;
+  if (!more) return [name];
+  if (last - first !== more) return [name, `and ${more} more`];
+  return hasNames ? [name, `to ${shortened(shortName(last), LONGEST_NAME)}`] : [`${name}–P${last}`];
 }

@@ -3,9 +3,8 @@
 function drawSummary() {
   const { round } = run;
   const algorithm = run.sync ? `${run.algorithm}, ${run.sync}` : run.algorithm;
-  const title = `${run.operation} ${run.tree}`;
-  document.title = `${title} – Flitcast`;
-  byId("title").textContent = `${title}: ${algorithm}`;
+  document.title = `${data.title} – Flitcast`;
+  byId("title").textContent = data.title;
   // Lines break between words, not within --options.
   data.command.split(" ").forEach((word, i) => {
     if (i) byId("command").append(" ");
@@ -116,19 +115,29 @@ function drawLegend() {
     draw(put(item, "svg", { width: 30, height: 16, "aria-hidden": "true" }));
     item.append(text);
   };
-  entry("message, measured", (svg) =>
+  const [one] = messages.values();
+  const [from, to] = one ? [one.source, one.destination ?? "all"].map((pe) => (pe === "all" ? pe : peName(pe))) : [];
+  const which = { scatter: `to ${to}`, gather: `from ${from}`, gossip: `from ${from} to all` }[run.operation] ?? `from ${from} to ${to}`;
+  entry(`message, measured${one ? ` (${itemName(one.id)}: ${which})` : ""}`, (svg) =>
     put(svg, "rect", { x: 1, y: 3, width: 28, height: 10, fill, "fill-opacity": 0.82, stroke: inks[dark] }));
   entry("predicted", (svg) => {
     put(svg, "rect", { x: 1, y: 3, width: 28, height: 10, fill: "none", stroke: inks[dark], "stroke-width": 1.25 });
     const lines = [1, 7, 13, 19].map((x) => `M${x},13l10,-10`).join("");
     put(svg, "path", { d: lines, stroke: inks[dark], "stroke-width": 1, "stroke-opacity": 0.55 });
   });
+  const all = [...runs.measured, ...runs.predicted].flat();
+  if (all.some((span) => span.since < span.begin)) {
+    entry("on its way", (svg) => put(svg, "rect", { x: 1, y: 4, width: 28, height: 8, fill, "fill-opacity": 0.35 }));
+  }
   entry("crossing", (svg) =>
     put(svg, "path", { d: "M1,2H19L29,14H11Z", fill, "fill-opacity": 0.25 }));
   if (critical.path.length) {
     entry("critical path", (svg) => put(svg, "path", { d: "M1,4H14L18,12H29", class: "median" }));
   }
-  const present = new Set([...runs.measured, ...runs.predicted].flat().filter((span) => span.control).map((span) => span.item));
+  if (critical.delays.length) {
+    entry("fell behind the prediction", (svg) => put(svg, "path", { d: svgMark("triangle", 15, 8, 5), fill: lateInk() }));
+  }
+  const present = new Set(all.filter((span) => span.control).map((span) => span.item));
   for (const [name, { mark, inks: two }] of Object.entries(KINDS)) {
     if (!present.has(name)) continue;
     entry(name, (svg) => {

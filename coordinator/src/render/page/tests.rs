@@ -20,6 +20,7 @@ fn page(check: impl FnOnce(&Page<'_>)) {
     };
     with_scene(|scene| {
         check(&Page {
+            title: "gather on path:3 by linear".to_owned(),
             command: "flitcast gather --output '</script><b>'".to_owned(),
             run: json!({ "operation": "gather", "tree": "<!--" }),
             rounds_ns: &[3000, 2500, 2000],
@@ -48,6 +49,7 @@ fn the_data_is_as_the_contract_says() {
     page(|page| {
         let expected = json!({
             "flitcast": env!("CARGO_PKG_VERSION"),
+            "title": "gather on path:3 by linear",
             "command": "flitcast gather --output '</script><b>'",
             "run": { "operation": "gather", "tree": "<!--" },
             "rounds_us": [3.0, 2.5, 2.0],

@@ -38,6 +38,7 @@ pub fn draw<'a>(
     }
     if let Some(path) = &pictures.report {
         let page = Page {
+            title: outcome.rounds.decisions.title(),
             command: command_line(std::env::args()),
             run: crate::render::json::json_value(request, outcome),
             rounds_ns: &outcome.rounds_ns,

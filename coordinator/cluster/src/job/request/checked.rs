@@ -69,11 +69,16 @@ impl Request {
         }
     }
 
+    /// Returns the name of the tree, or of the network alone if data does not go over the tree.
+    pub fn place(&self) -> String {
+        let over_tree = self.way.operation.fits().stays_in_tree();
+        self.site.name_of(over_tree)
+    }
+
     /// Returns the decisions that the request has made; the prediction of a round makes the others.
     pub fn decisions(&self) -> Decisions {
-        let over_tree = self.way.operation.fits().stays_in_tree();
-        let name = self.site.name_of(over_tree);
-        Decisions::new(name, self.way.clone(), self.choice.clone(), self.pacing())
+        let (way, choice) = (self.way.clone(), self.choice.clone());
+        Decisions::new(self.place(), way, choice, self.pacing())
     }
 
     /// Names the place where a message is to become visible at a PE: its path and the PE.

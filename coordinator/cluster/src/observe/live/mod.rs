@@ -156,7 +156,7 @@ impl Live {
                 operation: request.way.operation.collective().name(),
                 algorithm: request.way.algorithm(),
             },
-            name: request.site.name.clone(),
+            name: request.place(),
             tree: request.site.tree.clone(),
             pes: request.site.tree.pes().map(|pe| (pe, seen(pe))).collect(),
             rounds: request.rounds,

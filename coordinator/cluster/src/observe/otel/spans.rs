@@ -136,7 +136,7 @@ impl Spans {
             let attributes = vec![
                 KeyValue::new("flitcast.operation", collective.name()),
                 KeyValue::new("flitcast.algorithm", request.way.algorithm()),
-                KeyValue::new("flitcast.tree", request.site.name.clone()),
+                KeyValue::new("flitcast.tree", request.place()),
                 KeyValue::new("flitcast.pes", request.site.tree.count() as i64),
                 KeyValue::new("flitcast.rounds", request.rounds as i64),
             ];

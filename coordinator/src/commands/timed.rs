@@ -245,6 +245,7 @@ impl TimedPlan {
             measured: None,
             peak_resident_bytes: None,
             retransmitted_packets: 0,
+            joined_from: None,
         };
         tree.pes().map(row).collect()
     }

@@ -41,7 +41,7 @@ fn every_pacing_brings_every_byte() {
 #[test]
 fn the_report_says_which_pacing_it_was() {
     let heading = printed("gather --tree star:3 --size 1KiB --pacing turns");
-    let told = "certification, pipelined, turns;";
+    let told = "certification, pipelined, turns: ";
     assert!(heading.contains(told), "{heading}");
     let scatter = parsed("scatter --tree star:3 --size 1KiB --format json");
     assert!(scatter["pacing"].is_null());

@@ -104,8 +104,10 @@ fn a_job_needs_neither_tasks_nor_keys_of_its_own() {
         "{output}"
     );
     assert!(output.contains("TLS 1.3 both ways"), "{output}");
-    let inside = output.matches(" in Slurm: ").count();
+    let inside = output.matches(" in Slurm by ").count();
     assert_eq!(inside, 2, "-n has its PEs on one host: {output}");
+    // The table of each names the hosts.
+    assert_eq!(output.matches("\n  P3  10.119.0.4 ").count(), 2, "{output}");
     assert_same_below(&slurm.path("shards"), &slurm.path("back"));
     assert_eq!(
         names(&slurm.path("")),

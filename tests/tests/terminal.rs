@@ -209,7 +209,7 @@ fn a_running_round_fits_into_the_terminal() {
             let lines = terminal.lines();
             let begin = lines
                 .iter()
-                .position(|line| line.starts_with("gather kary"))?;
+                .position(|line| line.starts_with("gather on kary"))?;
             let is_round = lines[begin..]
                 .iter()
                 .any(|line| line.starts_with("round 1 of 1 "));

@@ -245,7 +245,6 @@ impl TimedPlan {
             measured: None,
             peak_resident_bytes: None,
             retransmitted_packets: 0,
-            joined_from: None,
         };
         tree.pes().map(row).collect()
     }

@@ -14,7 +14,7 @@ use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
-use flitcast_cluster::site::placement::Placement;
+use flitcast_cluster::site::placement::{Place, Placement};
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::pe_names::with_names;
@@ -70,7 +70,7 @@ type Column<'a> = (&'static str, Box<dyn Fn(&PeOutcome) -> String + 'a>);
 
 /// Returns the table of the PEs: of all, or of the slowest and those with most bytes.
 pub fn rows(request: &Request, pes: &[PeOutcome], detail: Detail, width: Option<usize>) -> String {
-    let columns = columns(request, pes);
+    let columns = columns(request);
     let mut table = figures::table(columns.iter().map(|(heading, _)| heading));
     let (shown, others) = notable(pes, detail, |pe| {
         let measured = pe.measured.map(|took| took.median);
@@ -85,7 +85,7 @@ pub fn rows(request: &Request, pes: &[PeOutcome], detail: Detail, width: Option<
     fitted(table, names, &LEAST, width) + &others
 }
 
-fn columns<'a>(request: &'a Request, pes: &[PeOutcome]) -> Vec<Column<'a>> {
+fn columns(request: &Request) -> Vec<Column<'_>> {
     let (site, operation) = (&request.site, request.way.operation);
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
     let spread =
@@ -93,10 +93,7 @@ fn columns<'a>(request: &'a Request, pes: &[PeOutcome]) -> Vec<Column<'a>> {
     let called = |pe| site.placement.called(pe);
     let parent = |pe: &PeOutcome| site.tree.parent(pe.pe);
     let mut columns: Vec<Column<'_>> = vec![("PE", Box::new(move |pe| called(pe.pe)))];
-    let more = [
-        ("host", hosts(&site.placement, pes)),
-        ("node", nodes(request)),
-    ];
+    let more = [("host", hosts(&site.placement)), ("node", nodes(request))];
     for (heading, cells) in more {
         if let Some(cells) = cells {
             columns.push((heading, Box::new(move |pe| cells[pe.pe.index()].clone())));
@@ -163,20 +160,17 @@ fn nodes(request: &Request) -> Option<Vec<String>> {
 }
 
 /// Returns the host of each PE, if there are several and they are not the names of the PEs.
-fn hosts(placement: &Placement, pes: &[PeOutcome]) -> Option<Vec<String>> {
-    let host = |pe: &PeOutcome| {
-        let place = &placement.places[pe.pe.index()];
-        let address = match pe.joined_from {
-            Some(from) if place.address.is_unspecified() => from,
-            _ => place.address,
-        };
-        match &place.ssh {
-            Some(ssh) => ssh.clone(),
-            None if address.is_loopback() || address.is_unspecified() => "-".to_owned(),
-            None => address.to_string(),
-        }
+fn hosts(placement: &Placement) -> Option<Vec<String>> {
+    let host = |place: &Place| match &place.ssh {
+        Some(ssh) => Some(ssh.clone()),
+        None if place.address.is_loopback() || place.address.is_unspecified() => None,
+        None => Some(place.address.to_string()),
     };
-    let hosts: Vec<String> = pes.iter().map(host).collect();
+    let hosts = placement
+        .places
+        .iter()
+        .map(|place| host(place).unwrap_or("-".to_owned()));
+    let hosts: Vec<String> = hosts.collect();
     let are_several = hosts.iter().any(|host| *host != hosts[0]);
     (are_several && hosts != placement.names()).then_some(hosts)
 }
@@ -434,36 +428,17 @@ pub fn pictures_line(files: &[&Path]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::PeId;
-
     use super::*;
 
     #[test]
     fn hosts_are_shown_where_there_are_several_that_names_do_not_tell() {
         let of = |addresses: &[&str], name: Option<&str>| {
             let mut placement = Placement::local(addresses.len());
-            let mut pes = Vec::new();
-            for (pe, address) in addresses.iter().enumerate() {
-                // A PE without a configured address has one that it joins from.
-                let (configured, joined_from) = match address.strip_prefix('+') {
-                    Some(from) => ("0.0.0.0", Some(from)),
-                    None => (*address, None),
-                };
-                let parse = |address: &str| address.parse().expect("an address");
-                let place = &mut placement.places[pe];
-                place.address = parse(configured);
+            for (place, address) in placement.places.iter_mut().zip(addresses) {
+                place.address = address.parse().expect("an address");
                 place.name = name.map(|name| format!("{name}{address}"));
-                pes.push(PeOutcome {
-                    pe: PeId(pe as u32),
-                    bytes: 0,
-                    predicted_ns: None,
-                    measured: None,
-                    peak_resident_bytes: None,
-                    retransmitted_packets: 0,
-                    joined_from: joined_from.map(parse),
-                });
             }
-            hosts(&placement, &pes)
+            hosts(&placement)
         };
         let several = ["10.0.0.1", "10.0.0.2", "10.0.0.1"];
         for (addresses, name, expected) in [
@@ -474,9 +449,6 @@ mod tests {
             (&["10.0.0.1", "10.0.0.1"], None, None),
             (&["127.0.0.1", "10.0.0.2"], None, Some("- 10.0.0.2")),
             (&["0.0.0.0", "0.0.0.0"], None, None),
-            (&["+10.0.0.1", "+10.0.0.2"], None, Some("10.0.0.1 10.0.0.2")),
-            (&["0.0.0.0", "+10.0.0.2"], Some("b"), Some("- 10.0.0.2")),
-            (&["+127.0.0.1", "+127.0.0.1"], None, None),
         ] {
             let shown = of(addresses, name).map(|hosts| hosts.join(" "));
             assert_eq!(shown.as_deref(), expected, "{addresses:?}");

@@ -83,7 +83,10 @@ fn messages_go_to_where_the_file_says() {
         "scatter --input @/input --output @/scattered",
         "gather --input @/scattered --output @/gathered",
     ] {
-        cluster.run(line).ok().prints(&["four at home: 4 PEs"]);
+        cluster
+            .run(line)
+            .ok()
+            .prints(&["four at home by ", ": 4 PEs, "]);
     }
     assert_same_below(&cluster.path("input"), &cluster.path("gathered"));
     let report = cluster.report("gather --lengths 100KiB,1,0 --rounds 3");

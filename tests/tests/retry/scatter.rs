@@ -55,7 +55,7 @@ fn a_leaf_dies_and_nobody_moves() {
     files.assert_there(&["p1", "p2", "p3"], &before);
     finished.fails(1, &["going on without it: 3 of 4 messages are missing"]);
     let stays = files.says_input("P4's message stays in ", 4);
-    finished.prints(&[&stays, "tree.toml without P4: 4 PEs, fdf"]);
+    finished.prints(&[&stays, "tree.toml without P4 by fdf: 4 PEs"]);
 }
 
 #[test]

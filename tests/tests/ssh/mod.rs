@@ -379,7 +379,7 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     let retried = running.finish();
     let cause = "P2 pe 2 is dead (cut off: `ssh fcssh2` ended with exit status 255";
     retried.fails(1, &[cause, "dead: P2 pe 2's message was not delivered"]);
-    retried.prints(&[" without P2: 3 PEs"]);
+    retried.prints(&[" without P2 by fdf: 3 PEs"]);
     // The same for a host that disappeared before: PEs below it get their messages over another
     // path.
     hosts.serve(2);
@@ -456,6 +456,6 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
     let retried = run(arguments(&cluster, &format!("{line} --retry 1")));
     let dead = ["dead: P1 pe 1's message", "dead: P3 pe 3's message"];
     retried.fails(1, &dead);
-    retried.prints(&[" without P1, P3: 2 PEs"]);
+    retried.prints(&[" without P1, P3 by fdf: 2 PEs"]);
     hosts.are_quiet();
 }

@@ -143,7 +143,7 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     let line = format!("{LINE} --retry 1");
     let retried = run(arguments(&cluster, &line));
     retried.fails(1, &["P3 pe 3 is dead (cannot be started: ssh fcssh3"]);
-    retried.prints(&[" without P3: 7 PEs"]);
+    retried.prints(&[" without P3 by fdf: 7 PEs"]);
     // P6 and P7 are below it.
     assert!(!said(&retried, "fcssh3 has none").is_empty(), "{retried:?}");
     all_have_it(&hosts, 4..HOSTS);

@@ -113,10 +113,7 @@ impl Driver<'_> {
         for clock in &mut measured.clocks {
             *clock = clock.aged(age_ns);
         }
-        let joined_from = |pe| self.cluster.joined_from(pe).map(|from| from.ip());
-        let joined_from = self.request.site.tree.pes().map(joined_from).collect();
         Ok(RoundsResult {
-            joined_from,
             bytes: self.sent.clone(),
             whole: found.bytes,
             found: found.delivered,

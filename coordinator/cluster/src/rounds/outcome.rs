@@ -2,7 +2,6 @@
 
 mod failure;
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use flitcast_plan::Algorithm;
@@ -148,8 +147,6 @@ pub struct PeOutcome {
     pub peak_resident_bytes: Option<u64>,
     /// Packets that TCP has retransmitted from this PE on the tree's edges, in all rounds.
     pub retransmitted_packets: u64,
-    /// The address from which it has joined, unless it was started.
-    pub joined_from: Option<IpAddr>,
 }
 
 /// A predicted and a measured duration, in nanoseconds.
@@ -295,7 +292,6 @@ impl Outcome {
                 measured: MedianMinMax::of(measured.iter().filter_map(|round| round[i])),
                 peak_resident_bytes: resident.max(),
                 retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
-                joined_from: rounds.joined_from[i],
             }
         });
         let pes = pes.collect();

@@ -1,6 +1,5 @@
 //! The raw results of rounds.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use flitcast_plan::predict::Prediction;
@@ -48,8 +47,6 @@ pub struct RoundsResult {
     pub costs: HostCosts,
     /// The assumed costs of files; `None` without files.
     pub files: Option<KnownFiles>,
-    /// The address from which each PE has joined, by PE index; `None` if it was started.
-    pub joined_from: Vec<Option<IpAddr>>,
     /// The decisions for the rounds.
     pub decisions: Decisions,
     /// The schedule of each PE, by PE index.

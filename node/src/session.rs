@@ -177,6 +177,7 @@ async fn register(
         clock: process::clock(),
         processor: process::processor().unwrap_or_default(),
         cores: process::cores().unwrap_or(0),
+        host: process::host(),
         secret: config.secret,
     };
     channel.say(FromPe::Register(register)).await?;

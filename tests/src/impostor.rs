@@ -213,6 +213,7 @@ impl Impostor {
             clock: String::new(),
             processor: String::new(),
             cores: 0,
+            host: String::new(),
         }
     }
 

@@ -240,6 +240,7 @@ impl TimedPlan {
         let arrivals = by_row(operation, tree, &self.foreseen.prediction.arrivals_ns);
         let row = |pe: PeId| PeOutcome {
             pe,
+            host: None,
             bytes: bytes[pe.index()],
             predicted_ns: arrivals[pe.index()],
             measured: None,

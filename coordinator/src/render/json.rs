@@ -76,6 +76,9 @@ fn pes(request: &Request, outcome: &Outcome, certificates: &Certificates) -> Val
         let certificate = certificates.pes[pe.pe.index()];
         let mut row = pe_json(request, pe);
         row["measured_us"] = json!(pe.measured);
+        if let Some(host) = &pe.host {
+            row["host"] = host.as_str().into();
+        }
         row["peak_resident_bytes"] = pe.peak_resident_bytes.into();
         row["retransmitted_packets"] = pe.retransmitted_packets.into();
         row["certificate"] = json!(certificate.map(|it| it.json()));

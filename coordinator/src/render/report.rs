@@ -7,6 +7,7 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::Durability;
 use flitcast_proto::wire::control::Payload;
 
+use crate::render::hosts::hosts;
 use crate::render::lateness::lateness;
 use crate::render::rows::notable;
 use flitcast_cluster::job::host_costs::CostSource;
@@ -14,7 +15,6 @@ use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
-use flitcast_cluster::site::placement::{Place, Placement};
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::pe_names::with_names;
@@ -70,7 +70,7 @@ type Column<'a> = (&'static str, Box<dyn Fn(&PeOutcome) -> String + 'a>);
 
 /// Returns the table of the PEs: of all, or of the slowest and those with most bytes.
 pub fn rows(request: &Request, pes: &[PeOutcome], detail: Detail, width: Option<usize>) -> String {
-    let columns = columns(request);
+    let columns = columns(request, pes);
     let mut table = figures::table(columns.iter().map(|(heading, _)| heading));
     let (shown, others) = notable(pes, detail, |pe| {
         let measured = pe.measured.map(|took| took.median);
@@ -85,7 +85,7 @@ pub fn rows(request: &Request, pes: &[PeOutcome], detail: Detail, width: Option<
     fitted(table, names, &LEAST, width) + &others
 }
 
-fn columns(request: &Request) -> Vec<Column<'_>> {
+fn columns<'a>(request: &'a Request, pes: &[PeOutcome]) -> Vec<Column<'a>> {
     let (site, operation) = (&request.site, request.way.operation);
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
     let spread =
@@ -93,7 +93,9 @@ fn columns(request: &Request) -> Vec<Column<'_>> {
     let called = |pe| site.placement.called(pe);
     let parent = |pe: &PeOutcome| site.tree.parent(pe.pe);
     let mut columns: Vec<Column<'_>> = vec![("PE", Box::new(move |pe| called(pe.pe)))];
-    let more = [("host", hosts(&site.placement)), ("node", nodes(request))];
+    let joined = pes.iter().filter_map(|pe| Some((pe.pe, pe.host.clone()?)));
+    let hosts = hosts(&site.placement, &joined.collect());
+    let more = [("host", hosts), ("node", nodes(request))];
     for (heading, cells) in more {
         if let Some(cells) = cells {
             columns.push((heading, Box::new(move |pe| cells[pe.pe.index()].clone())));
@@ -157,22 +159,6 @@ fn nodes(request: &Request) -> Option<Vec<String>> {
     let has_names = !request.site.placement.names().is_empty();
     let nodes = nodes.filter(|nodes| !has_names && is_told(nodes))?;
     Some(nodes.iter().map(u32::to_string).collect())
-}
-
-/// Returns the host of each PE, if there are several and they are not the names of the PEs.
-fn hosts(placement: &Placement) -> Option<Vec<String>> {
-    let host = |place: &Place| match &place.ssh {
-        Some(ssh) => Some(ssh.clone()),
-        None if place.address.is_loopback() || place.address.is_unspecified() => None,
-        None => Some(place.address.to_string()),
-    };
-    let hosts = placement
-        .places
-        .iter()
-        .map(|place| host(place).unwrap_or("-".to_owned()));
-    let hosts: Vec<String> = hosts.collect();
-    let are_several = hosts.iter().any(|host| *host != hosts[0]);
-    (are_several && hosts != placement.names()).then_some(hosts)
 }
 
 /// A line of the summary: its label and its text.
@@ -422,36 +408,6 @@ pub fn pictures_line(files: &[&Path]) -> String {
         files => {
             let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
             format!("  pictures     {}\n", files.join(" and "))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_shown_where_there_are_several_that_names_do_not_tell() {
-        let of = |addresses: &[&str], name: Option<&str>| {
-            let mut placement = Placement::local(addresses.len());
-            for (place, address) in placement.places.iter_mut().zip(addresses) {
-                place.address = address.parse().expect("an address");
-                place.name = name.map(|name| format!("{name}{address}"));
-            }
-            hosts(&placement)
-        };
-        let several = ["10.0.0.1", "10.0.0.2", "10.0.0.1"];
-        for (addresses, name, expected) in [
-            (&several[..], None, Some("10.0.0.1 10.0.0.2 10.0.0.1")),
-            (&several, Some("node-"), Some("10.0.0.1 10.0.0.2 10.0.0.1")),
-            (&several, Some(""), None),
-            (&["127.0.0.1", "127.0.0.2"], None, None),
-            (&["10.0.0.1", "10.0.0.1"], None, None),
-            (&["127.0.0.1", "10.0.0.2"], None, Some("- 10.0.0.2")),
-            (&["0.0.0.0", "0.0.0.0"], None, None),
-        ] {
-            let shown = of(addresses, name).map(|hosts| hosts.join(" "));
-            assert_eq!(shown.as_deref(), expected, "{addresses:?}");
         }
     }
 }

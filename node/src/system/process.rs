@@ -34,6 +34,12 @@ pub fn processor() -> Option<String> {
     Some(line.unwrap_or_default().to_owned())
 }
 
+/// Returns the host's own name; empty if it has none, or one that is not UTF-8.
+pub fn host() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_str().unwrap_or_default().to_owned()
+}
+
 /// Returns the number of the user that owns the files which this process creates.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()

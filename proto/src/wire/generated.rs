@@ -622,6 +622,9 @@ pub struct Register {
     pub processor: ::prost::alloc::string::String,
     #[prost(uint32, tag = "10")]
     pub cores: u32,
+    /// The host's own name; empty if it has none.
+    #[prost(string, tag = "11")]
+    pub host: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Assignment {

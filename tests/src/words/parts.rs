@@ -18,6 +18,7 @@ pub fn register() -> FromPe {
         clock: "boot".to_owned(),
         processor: "a processor".to_owned(),
         cores: 8,
+        host: "node01".to_owned(),
         secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
     })
 }

@@ -153,7 +153,7 @@ fn a_network_is_spanned_from_any_root() {
         "gather --input @/scattered --output @/gathered --root c",
     ] {
         let done = cluster.run(line).ok();
-        done.prints(&[" root c b"]);
+        done.prints(&[" from c "]);
         let rows = done.stdout.lines().map(str::split_whitespace);
         let names = rows.filter_map(|mut row| Some([row.next()?, row.next()?]));
         let names: Vec<_> = names.filter(|[pe, _]| pe.starts_with('P')).collect();

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::until;
 use flitcast_tests::{Running, hosts, start};
 use rustix::process::Signal;
@@ -111,6 +112,35 @@ fn a_shard_whose_command_takes_long_is_moved_to_an_idle_pe() {
     ];
     assert_eq!(log(&place), ran);
     assert_eq!(place.result("a/stdout"), "x");
+}
+
+/// The processes of `flitcast up` run commands, and lend no folders.
+#[test]
+fn a_running_cluster_moves_shards() {
+    let below = |pe| {
+        if pe > 0 {
+            "parent = 'h0'\nrun = ['env']"
+        } else {
+            ""
+        }
+    };
+    let mut cluster = Kept::new(3, "", |pe| below(pe).to_owned());
+    for shard in ["a", "b", "c", "d"] {
+        cluster.dir.put(&format!("in/{shard}"), "x");
+    }
+    let first = cluster.dir.shown("first");
+    let script = format!("[ $1 != a ] || mkdir '{first}' && [ $1 = a ] && sleep 1000; cat");
+    cluster.dir.put("script", script);
+    cluster.up("up FILE").ok();
+    let options = "--cluster FILE --time-limit 50s --speculate 1ms";
+    let script = cluster.dir.shown("script");
+    let line = format!("map --input in --output results {options} -- sh {script} {{}}");
+    let done = cluster.run(&line).ok();
+    done.says(&["a takes long at P1 h1: P2 h2 runs it as well, and the first result counts\n"]);
+    for shard in ["a", "b", "c", "d"] {
+        assert_eq!(cluster.dir.read(&format!("results/{shard}/stdout")), "x");
+    }
+    cluster.run("down FILE").ok();
 }
 
 #[test]

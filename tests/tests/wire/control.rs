@@ -37,7 +37,7 @@ fn fields_of_a_later_version_are_skipped() {
     let later = Reference::later(&[("message Register {", register_with)]);
     let text = r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
                  secret: "0123456789abcdef0123456789abcdef"
-                  listen: "[::1]:4711" pid: 4194304 clock: "boot" processor: "a processor" cores: 8
+                  listen: "[::1]:4711" pid: 4194304 clock: "boot" processor: "a processor" cores: 8 host: "node01"
                   rails: 1 rails: 2 }"#;
     let theirs = later.encode("Control", text);
     assert_eq!(FromPe::parse(&theirs), Ok(register()));

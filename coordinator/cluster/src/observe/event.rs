@@ -1,5 +1,6 @@
 //! The events of a command that conducts rounds. `emit` reports each event once to all observers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use flitcast_plan::calibration::clock::ClockOffset;
@@ -66,6 +67,8 @@ pub enum Event<'a> {
     Launched {
         /// Process id of each PE, as the PE reported it.
         pid: &'a dyn Fn(PeId) -> Option<u32>,
+        /// The host that each PE has joined from, if it has.
+        hosts: &'a BTreeMap<PeId, String>,
     },
     /// The command enters another phase.
     Enters(Phase),

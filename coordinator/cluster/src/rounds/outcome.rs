@@ -2,6 +2,7 @@
 
 mod failure;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use flitcast_plan::Algorithm;
@@ -137,6 +138,8 @@ pub fn bytes_by_row(operation: Algorithm, tree: &Tree, bytes: &[u64]) -> Vec<u64
 pub struct PeOutcome {
     /// The PE.
     pub pe: PeId,
+    /// The host that it has joined from, if it has.
+    pub host: Option<String>,
     /// Bytes of all deliveries.
     pub bytes: u64,
     /// Predicted time of the last delivery; `None` if there is none.
@@ -258,12 +261,13 @@ pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
 }
 
 impl Outcome {
-    /// Computes the result.
+    /// Computes the result; `hosts` has those that PEs have joined from.
     pub fn new(
         launching: Duration,
         tree: &Tree,
         operation: Algorithm,
         rounds: RoundsResult,
+        mut hosts: BTreeMap<PeId, String>,
     ) -> Outcome {
         let (collective, clocks) = (operation.collective(), &rounds.measured.clocks);
         let each = || rounds.reports.iter();
@@ -287,6 +291,7 @@ impl Outcome {
             let resident = of_pe().map(|report| report.peak_resident_bytes);
             PeOutcome {
                 pe,
+                host: hosts.remove(&pe),
                 bytes: bytes[i],
                 predicted_ns: predicted_ns[i],
                 measured: MedianMinMax::of(measured.iter().filter_map(|round| round[i])),

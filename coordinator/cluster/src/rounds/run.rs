@@ -123,6 +123,7 @@ pub async fn rounds(
             &request.site.tree,
             request.way.operation,
             rounds,
+            cluster.hosts(),
         )))
     };
     let pes: Vec<PeId> = request.site.tree.pes().collect();
@@ -208,6 +209,7 @@ pub async fn on_a_cluster<T>(
     };
     emit(Event::Launched {
         pid: &|pe| Some(cluster.register(pe)?.pid),
+        hosts: &cluster.hosts(),
     });
     let launching = began.elapsed();
     tracing::info!(pes = pes.len(), ?launching, "launched");

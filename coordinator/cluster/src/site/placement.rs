@@ -50,8 +50,8 @@ pub struct KeptPlaces {
     pub folder: PathBuf,
     /// Security of its connections.
     pub guard: Guard,
-    /// Whether the PEs' files are on other hosts.
-    pub elsewhere: bool,
+    /// The places in the cluster file, whose processes a command starts.
+    pub started: Box<Placement>,
 }
 
 /// The place of one PE.
@@ -176,10 +176,22 @@ impl Placement {
         }
     }
 
+    /// Returns the places for a second process of a PE beside one that is busy; `None` if only others can
+    /// start it.
+    pub fn beside(&self) -> Option<&Placement> {
+        let started = self.kept.as_ref().map_or(self, |kept| &kept.started);
+        (!started.is_joined()).then_some(started)
+    }
+
+    /// Returns whether other programs start the PEs, which then read and write only what these lend them.
+    pub fn is_confined(&self) -> bool {
+        self.is_joined() && self.kept.is_none() && !self.is_slurm()
+    }
+
     /// Returns whether the PEs' files are on other hosts, which the coordinator cannot read.
     pub fn is_elsewhere(&self) -> bool {
         match &self.kept {
-            Some(kept) => kept.elsewhere,
+            Some(kept) => kept.started.is_elsewhere(),
             None => self.is_joined() || matches!(self.launch, Launch::Ssh(_)),
         }
     }
@@ -226,7 +238,10 @@ impl Placement {
         Placement {
             places: places.collect(),
             launch: self.launch.clone(),
-            kept: self.kept.clone(),
+            kept: self.kept.as_ref().map(|kept| KeptPlaces {
+                started: Box::new(kept.started.renumbered(nodes)),
+                ..kept.clone()
+            }),
             ..*self
         }
     }

@@ -170,7 +170,7 @@ impl Map {
                 let work = work.display();
                 faults.push(anyhow!("--work {work}: give the path from the root"));
             }
-            None if placement.is_some_and(|places| places.is_joined()) => faults.push(anyhow!(
+            None if placement.is_some_and(|places| places.is_confined()) => faults.push(anyhow!(
                 "the PEs join: give --work DIR, a folder below those that each of them lends, where shards \
                  and results may lie meanwhile"
             )),

@@ -14,9 +14,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use flitcast_cluster::job::request::{Messages, Request};
 use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::order::MessageOrder;
 use flitcast_cluster::rounds::outcome::DeliverySummary;
 use flitcast_cluster::rounds::run::{RunResult, rounds};
+use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::system::interrupts::Interrupts;
 
 /// Moves shards, one at a time.
@@ -41,21 +43,35 @@ struct Move {
 }
 
 impl Mover {
-    /// Creates the mover of shards that a scatter has sent. PEs that join are in one cluster at a time, and
-    /// receive no further shards while they run commands.
+    /// Creates the mover of shards that a scatter has sent. A process is in one cluster at a time, so those of
+    /// `flitcast up` run commands while others on their hosts receive shards; processes that others start run
+    /// commands only.
     pub fn new(scatter: &Request, are_movable: bool, logs: &LogArgs) -> Mover {
-        let are_movable = are_movable && !scatter.site.placement.is_joined();
+        let started = scatter.site.placement.beside().filter(|_| are_movable);
+        let scatter = started.map(|started| {
+            let mut scatter = scatter.clone();
+            if scatter.site.placement.kept.is_some() {
+                scatter.site.guard = Guard::choose(&GuardArgs::default(), started);
+                scatter.site.placement = started.clone();
+            }
+            scatter
+        });
         Mover {
-            scatter: are_movable.then(|| scatter.clone()),
+            scatter,
             logs: logs.clone(),
             failed: BTreeSet::new(),
             under_way: None,
         }
     }
 
-    /// Returns whether a move to a PE can begin now.
+    /// Returns whether a move to a PE can begin now. P0 has all shards, and runs none.
     pub fn is_free_for(&self, to: PeId) -> bool {
-        self.scatter.is_some() && self.under_way.is_none() && !self.failed.contains(&to)
+        let root = self
+            .scatter
+            .as_ref()
+            .map(|scatter| scatter.site.tree.root());
+        let is_below = root.is_some_and(|root| root != to);
+        is_below && self.under_way.is_none() && !self.failed.contains(&to)
     }
 
     /// Returns the PE to which a shard is being moved.

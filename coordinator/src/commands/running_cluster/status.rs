@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::render::exit::{FAILED, refused};
+use crate::render::hosts::hosts;
 use crate::render::tree::in_tree_order;
 use flitcast_cluster::launch::cluster::{Cluster, Heard, LaunchPlan};
 use flitcast_cluster::launch::log_args::LogArgs;
@@ -40,7 +41,9 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// Number of answers that are timed for each PE.
 const ASKED: usize = 3;
 /// The columns of the PEs from the least important one on.
-const LEAST: [&str; 6] = ["starts", "process", "address", "for", "memory", "lag"];
+const LEAST: [&str; 7] = [
+    "starts", "process", "address", "for", "host", "memory", "lag",
+];
 /// Maximum number of recent commands that are shown.
 const ROUNDS: usize = 3;
 
@@ -304,22 +307,22 @@ fn print_one(
         writeln!(out, "  {label:<9} {what}, {times}, {ago} ago: {outcome}")?;
     }
     writeln!(out)?;
-    let mut table = figures::table([
-        "PE", "host", "address", "process", "for", "starts", "lag", "memory", "",
-    ]);
     let places = topology.places();
+    let hosts = hosts(&places, &BTreeMap::new());
+    let host = hosts.as_ref().map(|_| "host");
+    let others = ["address", "process", "for", "starts", "lag", "memory", ""];
+    let headings = ["PE"].into_iter().chain(host).chain(others);
+    let mut table = figures::table(headings);
     for pe in in_tree_order(&topology.tree) {
         let place = &places.places[pe.index()];
         let process = pes.pes.iter().find(|kept| kept.pe == pe);
         let here = seen.here(pe);
         let dash = || "-".to_owned();
         let depth = topology.tree.depth(pe) as usize;
-        table.add_row([
-            format!("{}{pe}", "  ".repeat(depth)),
-            place
-                .name
-                .as_deref()
-                .map_or_else(dash, |name| printable(name).to_string()),
+        let called = places.called(pe);
+        let called = format!("{}{}", "  ".repeat(depth), printable(&called));
+        let host = hosts.iter().map(|hosts| hosts[pe.index()].clone());
+        let others = [
             place.address.to_string(),
             process
                 .and_then(|kept| kept.process)
@@ -330,9 +333,11 @@ fn print_one(
                 .map_or_else(dash, |lag| Nanos(lag.as_nanos() as u64).to_string()),
             here.map_or_else(dash, |one| Bytes(one.resident_bytes).to_string()),
             state(process, seen, pe),
-        ]);
+        ];
+        table.add_row([called].into_iter().chain(host).chain(others));
     }
-    write!(out, "{}", fitted(table, 1, &LEAST, columns()))
+    let names = 1 + usize::from(hosts.is_some());
+    write!(out, "{}", fitted(table, names, &LEAST, columns()))
 }
 
 /// Describes the state of a PE; the text is empty if the PE is present.

@@ -30,6 +30,8 @@ pub struct Register {
     pub processor: String,
     /// Number of cores that the PE may run on; 0 if unknown.
     pub cores: u32,
+    /// The host's own name; empty if it has none.
+    pub host: String,
     /// Proof that the PE belongs to this launch.
     pub secret: Secret,
 }
@@ -79,7 +81,7 @@ pub struct Listings {
 
 record! {
     Register = Register {
-        cluster, pe, min_version, max_version, listen, pid, clock, processor, cores, secret,
+        cluster, pe, min_version, max_version, listen, pid, clock, processor, cores, host, secret,
     }
 }
 record! { MadeOf = MadeOf { entries, cold_bytes, packed_bytes, pack_ns, unpack_ns } }

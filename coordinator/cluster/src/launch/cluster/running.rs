@@ -3,7 +3,7 @@
 //! and only the end of their channel is observed.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -129,6 +129,24 @@ impl Cluster {
             (None, Some((_, address))) => Some(*address),
             _ => None,
         }
+    }
+
+    /// Returns the host that each PE has joined from: by its own name, or by its address if another address
+    /// has the same name. Empty for PEs that were started here.
+    pub fn hosts(&self) -> BTreeMap<PeId, String> {
+        let joined = |pe| Some((pe, self.joined_from(pe)?.ip(), &self.register(pe)?.host));
+        let joined: Vec<_> = self.pes().filter_map(joined).collect();
+        let host = |&(pe, from, name): &(PeId, IpAddr, &String)| {
+            let is_other = |&(_, other, of): &(PeId, IpAddr, &String)| of == name && other != from;
+            let is_shared = name.is_empty() || joined.iter().any(is_other);
+            let host = if is_shared {
+                from.to_string()
+            } else {
+                name.clone()
+            };
+            (pe, host)
+        };
+        joined.iter().map(host).collect()
     }
 
     /// Queues a message to a PE. If the PE is gone, an event reports that soon.

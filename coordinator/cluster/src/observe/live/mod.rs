@@ -91,9 +91,12 @@ impl Live {
     pub fn hear(&self, event: &Event<'_>) {
         match *event {
             Event::Launching(request) => self.launching(request),
-            Event::Launched { pid } => self.with(|now| {
+            Event::Launched { pid, hosts } => self.with(|now| {
                 for (pe, seen) in &mut now.pes {
                     seen.pid = pid(*pe);
+                    if seen.place.address.is_unspecified() && seen.place.name.is_none() {
+                        seen.place.name = hosts.get(pe).cloned();
+                    }
                 }
             }),
             Event::Enters(phase) => self.with(|now| now.phase = phase),

@@ -51,7 +51,7 @@ pub struct PePicture {
     pub pe: u32,
     /// Number of the PE's parent; absent for P0.
     pub parent: Option<u32>,
-    /// Name of the host, if the cluster file names hosts.
+    /// Name of the host, if the cluster file names hosts, or the PE has joined and has no address.
     pub name: Option<String>,
     /// Address of the host.
     pub address: String,

@@ -154,7 +154,10 @@ impl RunningCluster {
 
     /// Makes the PEs join within `wait`, instead of the launch in the file.
     pub fn adopt(&self, placement: &mut Placement, wait: Duration) {
-        let elsewhere = placement.is_elsewhere();
+        let started = match placement.kept.take() {
+            Some(kept) => kept.started,
+            None => Box::new(placement.clone()),
+        };
         placement.coordinator = self.said.coordinator.ip();
         placement.launch = Launch::Join {
             port: self.said.coordinator.port(),
@@ -164,7 +167,7 @@ impl RunningCluster {
         placement.kept = Some(placement::KeptPlaces {
             folder: self.folder.clone(),
             guard: self.said.guard.clone(),
-            elsewhere,
+            started,
         });
     }
 

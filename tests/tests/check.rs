@@ -2,7 +2,10 @@
 //! their positions. `--reach` tries the hosts.
 
 use std::net::TcpListener;
+use std::path::Path;
 
+use flitcast_tests::files::set_mode;
+use flitcast_tests::run::start_with;
 use flitcast_tests::{Finished, Folder, rows, run, scratch};
 
 const HOSTS: &str = r#"name = "three hosts"
@@ -61,6 +64,22 @@ fn listed_hosts_are_shown() {
     assert_eq!(listed, of("check hosts:127.0.0.[2-3]"));
 }
 
+/// A name without an address may have one in the configuration of ssh.
+#[test]
+fn names_may_be_known_to_ssh_alone() {
+    let folder = folder_of(HOSTS);
+    let ssh = "#!/bin/sh\nname=$3\n[ $3 != fc.invalid ] || name=127.0.0.7\necho user me\necho hostname $name\n";
+    set_mode(&folder.put("bin/ssh", ssh), 0o755);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.join("bin")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("no folder has a colon");
+    let check = |line: &str| start_with(folder.words(line), &[("PATH", Path::new(&path))]).finish();
+    check("check hosts:fc.invalid")
+        .ok()
+        .prints(&["P1 fc.invalid", "127.0.0.7"]);
+    check("check hosts:fd.invalid").fails(2, &["no host `fd.invalid` is found"]);
+}
+
 #[track_caller]
 fn check(folder: &Folder, more: &str) -> Finished {
     folder.run(&format!("check @/c.toml {more}"))
@@ -95,6 +114,7 @@ c.toml is good
   depth       1
   children    at most 2 (none: 2 PEs, 2: 1)
   broadcast   B = 2
+  hosts       not tried; --reach tries them
 ";
     assert_eq!(without_path(&folder, &shown.stdout), expected);
     assert_eq!(shown.stderr, "");

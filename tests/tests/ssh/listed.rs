@@ -44,6 +44,9 @@ fn hosts_are_tried_without_a_pe() {
         let version = env!("CARGO_PKG_VERSION");
         done.prints(&[&format!("ssh {address}  {address}    flitcast {version}\n")]);
     }
+    // Names that only ssh's configuration has.
+    let named = run(&hosts, "check hosts:fcssh[0-1] --reach").ok();
+    named.prints(&["ssh fcssh0  10.118.0.1 ", "ssh fcssh1  10.118.0.2 "]);
     hosts.are_quiet();
     hosts.stop_serving(1);
     let failed = run(&hosts, list).with_code(1);

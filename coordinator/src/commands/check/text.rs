@@ -104,6 +104,9 @@ pub fn cluster(
     }
     writeln!(out)?;
     draw(topology, out)?;
+    if tried.is_none() && placement.is_spread() {
+        writeln!(out, "  hosts       not tried; --reach tries them")?;
+    }
     if let Some(tried) = tried {
         let mut table = table(["PE", "over", "address", "reached"]);
         for one in tried {

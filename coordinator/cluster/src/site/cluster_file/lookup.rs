@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -102,9 +103,14 @@ impl Lookup {
     }
 }
 
-/// Resolves a name, and tries its addresses if there are several.
+/// Resolves a name, or else the one that it has in the user's configuration of ssh, and tries its addresses if
+/// there are several.
 fn addresses(host: &str) -> Addresses {
     let found = (host, PORT).to_socket_addrs();
+    let found = found.or_else(|error| {
+        let configured = configured_for_ssh(host).ok_or(error)?;
+        (configured.as_str(), PORT).to_socket_addrs()
+    });
     let found = found.map_err(|error| {
         let why = error.to_string();
         let known = "failed to lookup address information: ";
@@ -122,6 +128,18 @@ fn addresses(host: &str) -> Addresses {
     Ok(ips
         .map(|(address, answers)| (address.ip(), answers))
         .collect())
+}
+
+/// Returns the name or the address that ssh uses for a host, if it is another one.
+fn configured_for_ssh(host: &str) -> Option<String> {
+    let mut ssh = Command::new("ssh");
+    // This prints the configuration; ssh connects to nothing.
+    let shown = ssh.args(["-G", "--", host]).stdin(Stdio::null()).output();
+    let shown = String::from_utf8(shown.ok()?.stdout).ok()?;
+    let name = shown
+        .lines()
+        .find_map(|line| line.strip_prefix("hostname "))?;
+    (name != host).then(|| name.to_owned())
 }
 
 /// Returns whether the host of an address accepts or refuses a connection.

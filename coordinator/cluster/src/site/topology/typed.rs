@@ -77,7 +77,7 @@ pub fn plainly_named(mut trees: Vec<Topology>) -> Vec<Topology> {
         let (tree, pes) = (&topology.tree, topology.tree.len());
         topology.name = match tree.children(tree.root()).len() + 1 == pes {
             true => format!("star:{pes}"),
-            false => format!("broadcast tree of {pes} PEs"),
+            false => "a broadcast tree".to_owned(),
         };
     }
     trees

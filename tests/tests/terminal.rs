@@ -169,7 +169,7 @@ const TABLES: [(&str, &str); 6] = [
 fn other_tables_leave_columns_out_as_well() {
     let cluster = "pe = [{ name = 'alpha', address = '127.0.0.1' },
         { name = 'beta', address = '127.0.0.2', parent = 'alpha' }]\n";
-    const STATUS: &str = "PE, host, address, process, for, starts, lag, memory";
+    const STATUS: &str = "PE, address, process, for, starts, lag, memory";
     for columns in [60, 80, 120] {
         let terminal = Terminal::open(columns);
         terminal.dir.put("c.toml", cluster);

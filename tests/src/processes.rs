@@ -57,9 +57,10 @@ impl Process {
         examine(pid, Path::new(&format!("/proc/{pid}")))
     }
 
-    /// Returns whether a process exists and has not ended.
+    /// Returns whether a process exists and has not ended. Its files and their locks end with its last thread,
+    /// which may not be the first one.
     pub fn lives(pid: i32) -> bool {
-        Process::find(pid).is_some()
+        any_thread(pid, |state| !matches!(state, 'Z' | 'X'))
     }
 
     /// Sends a signal; the process may have ended.
@@ -75,16 +76,21 @@ impl Process {
     /// Panics if it takes too long.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
-        let is_stopped = |thread: fs::DirEntry| {
-            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-            let state = stat.rsplit_once(") ").map_or("", |(_, state)| state);
-            !["R", "S", "D"].iter().any(|runs| state.starts_with(runs))
-        };
         until("every thread is stopped", || {
-            let threads = fs::read_dir(format!("/proc/{}/task", self.pid));
-            threads.into_iter().flatten().flatten().all(is_stopped)
+            !any_thread(self.pid, |state| matches!(state, 'R' | 'S' | 'D'))
         });
     }
+}
+
+/// Returns whether a thread of a process is in such a state, as `/proc/PID/stat` names it.
+fn any_thread(pid: i32, is_in: impl Fn(char) -> bool) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let state = |thread: fs::DirEntry| {
+        let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    };
+    let mut states = threads.into_iter().flatten().flatten().filter_map(state);
+    states.any(is_in)
 }
 
 /// Returns the processes with a run's mark, except those that have ended and only wait for their

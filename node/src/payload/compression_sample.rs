@@ -80,8 +80,8 @@ impl CompressionSample {
         read as u64
     }
 
-    /// Compresses the block, as a connection would, and removes it. Connections rarely try to compress
-    /// where that fails, so this takes no time.
+    /// Compresses the block, as a connection would, and removes it. A block that does not become shorter
+    /// counts as free, since connections then skip most flits.
     fn compress(&mut self) {
         let began = clock::of_thread_ns();
         let packed = FlitPacking::default().pack([&[], &self.block]);

@@ -212,8 +212,8 @@ pub struct Files {
 impl Model {
     /// Returns whether flits are compressed.
     pub fn compresses(&self) -> bool {
-        let files = self.files.iter().flat_map(|files| &files.made_of);
-        files.into_iter().any(|made_of| made_of.packed_bytes > 0)
+        let mut made_of = self.files.iter().flat_map(|files| &files.made_of);
+        made_of.any(|made_of| made_of.packed_bytes > 0)
     }
 
     /// Returns the same model without compression.

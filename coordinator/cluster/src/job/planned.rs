@@ -34,10 +34,10 @@ impl Planned {
     /// Makes the remaining decisions for the round and predicts it. If flits can be compressed, they are
     /// where that is predicted to be quicker.
     pub fn plan_and_predict(&self, given_up: &AtomicBool) -> Result<PlannedRound, ProtocolError> {
-        let plain = self.plan(&self.model.uncompressed(), given_up)?;
         if !self.model.compresses() {
-            return Ok(plain);
+            return self.plan(&self.model, given_up);
         }
+        let plain = self.plan(&self.model.uncompressed(), given_up)?;
         let compressed = self.plan(&self.model, given_up)?;
         let choice = CompressionChoice {
             share: compressed_share(&self.tree, &compressed.schedules, &self.model),

@@ -50,7 +50,7 @@ pub struct KeptPlaces {
     pub folder: PathBuf,
     /// Security of its connections.
     pub guard: Guard,
-    /// The places in the cluster file, whose processes a command starts.
+    /// The places as the cluster file has them, for processes that a command starts beside the kept ones.
     pub started: Box<Placement>,
 }
 

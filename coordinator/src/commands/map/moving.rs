@@ -43,9 +43,9 @@ struct Move {
 }
 
 impl Mover {
-    /// Creates the mover of shards that a scatter has sent. A process is in one cluster at a time, so those of
-    /// `flitcast up` run commands while others on their hosts receive shards; processes that others start run
-    /// commands only.
+    /// Creates the mover of shards that a scatter has sent. A process is in one cluster at a time. Those of
+    /// `flitcast up` run commands, so a move starts further processes on their hosts. PEs that other programs
+    /// start have no further processes, so their shards stay where they are.
     pub fn new(scatter: &Request, are_movable: bool, logs: &LogArgs) -> Mover {
         let started = scatter.site.placement.beside().filter(|_| are_movable);
         let scatter = started.map(|started| {

@@ -12,6 +12,7 @@ use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
 use flitcast_cluster::text::screen::columns;
+use flitcast_cluster::text::title::network_of;
 use flitcast_cluster::text::units::{Bytes, Nanos};
 use flitcast_cluster::text::words::{counted, shell_word};
 
@@ -163,7 +164,7 @@ fn asked(map: &Map) -> String {
         _ if tree.root.is_some() || tree.spanning.is_some() => name.clone(),
         (Some(workers), _) => format!("over {}", counted(workers.into(), "PE", "PEs")),
         (None, Some(network)) => network.clone(),
-        (None, None) => name.split(" root ").next().unwrap_or(name).to_owned(),
+        (None, None) => network_of(name).to_owned(),
     }
 }
 

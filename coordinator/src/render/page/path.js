@@ -26,8 +26,8 @@ const latencies = new Map(
 const usualLatency = latencies.size ? median([...latencies.values()]) : 0;
 const latency = (from, to) => latencies.get(`${from} ${to}`) ?? usualLatency;
 
-/// Of what a PE received, when its first byte can have been there: of a message of one flit the span is the
-/// end alone, and before it the flit was on its way.
+/// For each span of a receive port, the earliest time at which its first byte can have arrived. The span of a
+/// message of one flit is short, because the PE reads a flit that has arrived completely.
 for (const list of [runs.measured, runs.predicted].flat()) {
   let free = -Infinity;
   const received = list.filter((span) => span.port === 1 && !span.control);

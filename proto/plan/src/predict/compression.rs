@@ -29,12 +29,12 @@ struct CompressionCosts {
 pub fn compressed_share(tree: &Tree, schedules: &[PeSchedule], model: &Model) -> f64 {
     let compression = Compression::new(tree, schedules, model);
     let sent = schedules.iter().flat_map(|schedule| &schedule.sends);
-    let (mut plain, mut packed) = (0, 0);
+    let (mut plain, mut packed) = (0.0, 0.0);
     for message in sent {
-        plain += message.bytes;
-        packed += compression.wire_bytes(message.id, message.bytes);
+        plain += message.bytes as f64;
+        packed += compression.wire_bytes(message.id, message.bytes) as f64;
     }
-    packed as f64 / plain.max(1) as f64
+    packed / f64::max(plain, 1.0)
 }
 
 impl Compression {

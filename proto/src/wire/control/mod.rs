@@ -397,11 +397,6 @@ impl FilePayload {
 }
 
 impl Payload {
-    /// Returns whether flits are compressed.
-    pub fn is_compressed(&self) -> bool {
-        matches!(self, Payload::Files(files) if files.compress)
-    }
-
     /// Returns the files that messages are made of.
     pub fn files(&self) -> Option<&FilePayload> {
         match self {

@@ -199,7 +199,13 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
 fn files_without_number_that_take_for_ever_are_predicted_all_the_same() {
     let worst = FileCosts::from_array([1e10; FILE_COSTS]);
     let bytes = 64 * BLOCK;
-    let got = scatter("star:3", bytes, entries(1 << 60), worst);
+    let made_of = MadeOf {
+        packed_bytes: u64::MAX,
+        pack_ns: u64::MAX,
+        unpack_ns: u64::MAX,
+        ..entries(1 << 60)
+    };
+    let got = scatter("star:3", bytes, made_of, worst);
     assert!(got.round_ns() >= bytes, "{}", got.round_ns());
     assert!(got.visible_ns.iter().skip(1).all(Option::is_some));
 }

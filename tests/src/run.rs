@@ -17,7 +17,7 @@ use crate::processes::{BETWEEN_LOOKS, MARK_VARIABLE, Process, marked, process_of
 use crate::{Report, flitcast};
 
 /// Time limit: many times the longest run.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(180);
 
 /// Variable with the directory in which commands store what they learn about this machine.
 pub const CACHE_VARIABLE: &str = "XDG_CACHE_HOME";

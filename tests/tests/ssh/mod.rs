@@ -366,7 +366,7 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     let bench = "bench gather --size 10KiB --rounds 3 --format json";
     run(arguments(&cluster, bench)).ok();
     let profile = hosts.home(0).join("profile.toml");
-    let calibrate = format!("calibrate --output {}", profile.display());
+    let calibrate = format!("calibrate --seconds 2 --output {}", profile.display());
     run(arguments(&cluster, &calibrate)).ok();
     let gather = format!("gather --size 10KiB --profile {}", profile.display());
     run(arguments(&cluster, &gather)).ok();

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Gossip and total exchange on loopback beside MPI_Allgatherv and MPI_Alltoallv, command after
-command in turns, so that what the machine does otherwise comes to all alike:
+"""Broadcast, gossip and total exchange on loopback beside MPI_Bcast, MPI_Allgatherv and MPI_Alltoallv,
+command after command in turns, so that what the machine does otherwise comes to all alike:
 
-    mpi.py FLITCAST MPI_PROGRAM OUT.csv PES PAIRS SIZE..
+    mpi.py FLITCAST MPI_PROGRAM OUT.csv PES PAIRS OPERATION,.. WAY,.. SIZE..
 
-MPI_PROGRAM takes BYTES, a distribution and ROUNDS, and prints `allgatherv_us=` and `alltoallv_us=`
-with the median over its rounds of the time from the first process's start to the last one's end;
-Open MPI over TCP runs it. Each process has SIZE bytes: for all others in a gossip, SIZE/PES for each
-other in an exchange. FLITCAST does the same in each of its ways. Appends a line for each command to
-OUT.csv, and prints medians over the commands and the ratios, ours by MPI's, as the median over the
-pairs.
+MPI_PROGRAM takes BYTES, a distribution and ROUNDS, and prints `bcast_us=`, `allgatherv_us=` and
+`alltoallv_us=` with the median over its rounds of the time from the first process's start to the last
+one's end; Open MPI over TCP runs it. Each process has SIZE bytes: for all others in a broadcast and a
+gossip, SIZE/PES for each other in an exchange. FLITCAST does the same in each WAY: `auto`, or a name of
+`--algorithm` that the operation has. Appends a line for each command to OUT.csv, and prints medians over
+the commands and the ratios, ours by MPI's, as the median over the pairs.
 """
 import csv, json, os, re, statistics, subprocess, sys, tempfile
 
-program, mpi, out, pes, pairs, *sizes = sys.argv[1:]
+program, mpi, out, pes, pairs, operations, ways, *sizes = sys.argv[1:]
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+THEIRS = {"broadcast": "bcast", "gossip": "allgatherv", "exchange": "alltoallv"}
 home = tempfile.mkdtemp()
-WAYS = [("gossip", way) for way in ("circulate", "dissemination", "direct", "auto")]
-WAYS += [("exchange", way) for way in ("rounds", "shifts", "auto")]
+WAYS = [(operation, way) for operation in operations.split(",") for way in ways.split(",")]
 
 
 def rounds(size):
@@ -25,7 +25,7 @@ def rounds(size):
 
 
 def ours(operation, way, size):
-    of_one = size if operation == "gossip" else size // int(pes)
+    of_one = size // int(pes) if operation == "exchange" else size
     words = [program, operation, "--network", f"complete:{pes}", "--algorithm", way, "--size", str(of_one),
              "--rounds", str(rounds(size)), "--format", "json"]
     done = subprocess.run(words, env=os.environ | {"XDG_CACHE_HOME": home}, stdout=subprocess.PIPE,
@@ -40,7 +40,7 @@ def theirs(size):
              str(size), "equal", str(rounds(size))]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True)
     return {name: float(re.search(rf"{key}_us=([0-9.]+)", done.stdout)[1])
-            for name, key in (("gossip", "allgatherv"), ("exchange", "alltoallv"))}
+            for name, key in THEIRS.items() if name in operations.split(",")}
 
 
 with open(out, "a", newline="") as file:
@@ -49,8 +49,8 @@ with open(out, "a", newline="") as file:
         writer.writerow(["pes", "size", "pair", "operation", "way", "median_us", "predicted_us"])
     print(f"{'PEs':>4}{'size':>9}  {'operation':10}{'MPI us':>9}  {'way':14}{'us':>9}{'ratio':>7}{'predicted':>11}")
     for text in sizes:
-        size = int(text[:-3]) * UNITS[text[-3:]]
-        base, all = {"gossip": [], "exchange": []}, {way: [] for way in WAYS}
+        size = int(text[:-1]) if text[-3:] not in UNITS else int(text[:-3]) * UNITS[text[-3:]]
+        base, all = {name: [] for name in THEIRS}, {way: [] for way in WAYS}
         for pair in range(int(pairs)):
             for what in ["mpi", *WAYS] if pair % 2 else [*reversed(WAYS), "mpi"]:
                 if what == "mpi":

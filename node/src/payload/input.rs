@@ -132,6 +132,9 @@ pub fn read_input_dir(
         }
         error => vec![error],
     })?;
+    if let Some(why) = none_names_a_pe(dir, &names, others) {
+        return Err(vec![PayloadError::Unusable(why)]);
+    }
     let mut faults = Vec::new();
     let (entries, most) = (names.len(), others.count());
     if entries > most {
@@ -177,10 +180,34 @@ fn by_pe(
 }
 
 fn names_no_pe(name: &Path, others: Others) -> String {
-    let meant = name.file_name().and_then(meant_pe);
-    let meant = meant.filter(|meant| others.iter().any(|pe| pe == *meant));
+    let meant = meant_of(name, others);
     let advice = meant.map_or(String::new(), |pe| format!("; did you mean p{pe}?"));
     format!("{} names no PE; {others}{advice}", shown(name))
+}
+
+/// Returns one error for the entries of a directory if there are several, and none of them names a PE.
+fn none_names_a_pe(dir: &Path, names: &[PathBuf], others: Others) -> Option<String> {
+    let names_one = |name: &PathBuf| others.pe_of(name.as_os_str()).is_some();
+    if names.len() < 2 || names.iter().any(names_one) {
+        return None;
+    }
+    let meant = names
+        .iter()
+        .find_map(|name| Some((name, meant_of(name, others)?)));
+    let advice = match meant {
+        Some((name, pe)) => format!("did you mean p{pe} by {}?", shown(name)),
+        None => "rename them".to_owned(),
+    };
+    let (count, dir, first) = (names.len(), shown(dir), shown(&names[0]));
+    Some(format!(
+        "none of the {count} entries of {dir} names a PE ({first}, ..); {others}; {advice}"
+    ))
+}
+
+/// Returns the other PE whose number the name of an entry has in another form.
+fn meant_of(name: &Path, others: Others) -> Option<usize> {
+    let meant = name.file_name().and_then(meant_pe);
+    meant.filter(|meant| others.iter().any(|pe| pe == *meant))
 }
 
 /// Returns the PE whose number an entry has in another form, as in `1`, `P1` or `p01`.
@@ -305,6 +332,37 @@ mod tests {
             no_pe("p8"),
         ];
         assert_eq!(messages(&faults), expected);
+        Ok(())
+    }
+
+    #[test]
+    fn entries_of_which_none_names_a_pe_are_one_fault() -> io::Result<()> {
+        let told = |names: &[&str], pes| -> io::Result<Vec<String>> {
+            let dir = directory(names)?;
+            let faults = read_input_dir(dir.path(), among(pes)).expect_err("no name is a PE");
+            let dir = format!("{}", dir.path().display());
+            Ok(messages(&faults)
+                .iter()
+                .map(|it| it.replace(&dir, "DIR"))
+                .collect())
+        };
+        let none = "none of the 3 entries of `DIR` names a PE";
+        assert_eq!(
+            told(&["shard1", "shard2", "shard3"], 3)?,
+            [format!(
+                "{none} (`shard1`, ..); this tree has p1..p2; rename them"
+            )]
+        );
+        assert_eq!(
+            told(&["0", "1", "2"], 3)?,
+            [format!(
+                "{none} (`0`, ..); this tree has p1..p2; did you mean p1 by `1`?"
+            )]
+        );
+        assert_eq!(
+            told(&["shard1"], 3)?,
+            ["`shard1` names no PE; this tree has p1..p2"]
+        );
         Ok(())
     }
 

@@ -48,12 +48,23 @@ fn an_input_that_names_no_pe() {
         scatter --input @/any --output @/o | no entry is named like a PE (p1); use -n 2 --spread
         gather --input @/any --output @/o | none of 2 entries is named like a PE (p1, p2, ..)
         scatter --input @/other --output @/o | no entry is named like a PE; did you mean p1 by `1`?
-        scatter -n 2 --input @/other --output @/o | `1` names no PE; this tree has p1..p2; did you mean p1? | `P2` names no PE; this tree has p1..p2; did you mean p2?
+        scatter -n 2 --input @/other --output @/o | none of the 2 entries of `@/other` names a PE (`1`, ..); this tree has p1..p2; did you mean p1 by `1`?
         broadcast --input @/any --output @/o | error: no PEs are given; use -n N, --hosts HOSTS or --cluster FILE
     ",
     );
-    let run = dir.run("scatter --input @/any --output @/o");
-    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    // One line each, without advice on the number of PEs, which is not at fault.
+    for name in ["host/p0/a.db", "host/p1/a.db", "host/p2/a.db"] {
+        fill(&dir.join(name), 1);
+    }
+    for line in [
+        "scatter --input @/any",
+        "scatter -n 2 --input @/other",
+        "scatter -n 2 --input @/host",
+        "gather --input @/host/p*/*.log",
+    ] {
+        let run = dir.run(&format!("{line} --output @/o")).with_code(2);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    }
 }
 
 /// Entries that not even root can send.

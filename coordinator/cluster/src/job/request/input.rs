@@ -170,12 +170,16 @@ fn file_fault(input: &Path, layout: Layout) -> Option<anyhow::Error> {
 pub fn count_fault(input: &Path, layout: Layout, topology: &Topology) -> Option<anyhow::Error> {
     let (root, pes) = (topology.tree.root(), topology.tree.len());
     let without_root = matches!(layout, Layout::ByDestination | Layout::BySource);
-    let (none, least) = match without_root {
-        true => (
-            format!("{root} has no message, and "),
-            entries(&folder_of(input)).0.len(),
-        ),
-        false => (String::new(), 0),
+    let is_of_other =
+        |path: &PathBuf| path.file_name().and_then(payload::pe_of) != Some(root.index());
+    let none = match without_root {
+        true => format!("{root} has no message, and "),
+        false => String::new(),
+    };
+    // A folder with a pattern below it may have other entries than those of PEs.
+    let least = match without_root && Pattern::of(input).is_none() {
+        true => entries(input).0.iter().filter(|it| is_of_other(it)).count(),
+        false => 0,
     };
     let highest = highest_pe(input, layout).map_or(0, |pe| pe as usize);
     let others = highest.max(least);

@@ -108,6 +108,9 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
                 Format::Json => json::cluster(&cluster, tried.as_deref(), &mut out)?,
                 _ => text::cluster(&cluster, tried.as_deref(), &mut out)?,
             }
+            // The result comes first, as a whole.
+            print(&out)?;
+            out.clear();
             for (one, fault) in tried
                 .iter()
                 .flatten()
@@ -128,8 +131,12 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
             code = ExitCode::from(REFUSED);
         }
     }
-    stdout::print(&out).context("cannot print the result")?;
+    print(&out)?;
     Ok(code)
+}
+
+fn print(out: &[u8]) -> anyhow::Result<()> {
+    stdout::print(out).context("cannot print the result")
 }
 
 /// Tries the hosts: of a cluster that is up, as its next command would find them.

@@ -10,6 +10,7 @@ use flitcast_tests::processes::until;
 use flitcast_tests::run::said;
 use flitcast_tests::{Folder, Report, Running, rows, run, scratch, start};
 use rustix::process::Signal;
+use serde_json::Value;
 
 const KIB: usize = 1024;
 
@@ -191,6 +192,29 @@ fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
     assert!(shown.contains("TCP retransmitted "), "{shown}");
     // The run is not reported as slow, regardless of its duration.
     assert!(!shown.contains("; slow"), "{shown}");
+}
+
+/// Between hosts, a gather is chosen when the links are measured: one PE after the other behind a switch,
+/// four at a time only if four messages fit into its queue.
+#[test]
+#[ignore = "needs root and iproute2"]
+fn measured_links_decide_how_to_gather() {
+    let rack = Lab::up("--tree star:9 --rate 100mbit --layout rack");
+    for (line, algorithm) in [
+        ("--size 256B", "window"),
+        ("--size 16KiB", "linear"),
+        ("--size 16KiB --token pipelined", "certification"),
+        ("--size 16KiB --pacing turns", "certification"),
+    ] {
+        let report = report(&rack, &format!("gather {line}"));
+        assert_eq!(report.value("/algorithm"), algorithm, "{line}");
+        let is_named = line.contains("--token") || line.contains("--pacing");
+        assert_eq!(*report.value("/choice") == Value::Null, is_named, "{line}");
+    }
+    drop(rack);
+    let deep = Lab::up("--tree path:4 --rate 100mbit --layout rack");
+    let report = report(&deep, "gather --size 16KiB");
+    assert_eq!(report.value("/algorithm"), "shoulder-tap");
 }
 
 /// A baseline builds its own tree, for which a rack has the links.

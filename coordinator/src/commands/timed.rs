@@ -130,6 +130,7 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
     let planned = Planned {
         tree: request.site.tree.clone(),
         decisions: request.decisions(),
+        others: Vec::new(),
         bytes: request.messages.bytes.clone(),
         lanes,
         model: expected_model(&request),

@@ -187,7 +187,7 @@ fn summary(request: &Request, outcome: &Outcome, is_repeated: bool, is_full: boo
     out.extend(reasons.map(|(label, reason)| line(label, reason)));
     if is_full {
         if !request.is_dry_run() {
-            out.extend(waiting(request, outcome));
+            out.extend(waiting(outcome));
         }
         out.extend(preparation(request, outcome));
     }
@@ -316,9 +316,9 @@ fn compared(both: &PredictedVsMeasured) -> String {
 }
 
 /// Returns the lines about flits that waited in a PE or for a port.
-fn waiting(request: &Request, outcome: &Outcome) -> Vec<Line> {
+fn waiting(outcome: &Outcome) -> Vec<Line> {
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
-    if request.way.operation.is_static() {
+    if outcome.rounds.decisions.way.operation.is_static() {
         // One stream waits in memory while another one is received.
         let held = format!("at most {buffered} of others' messages in a PE");
         return vec![line("held", held)];

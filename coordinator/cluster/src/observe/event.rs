@@ -74,6 +74,8 @@ pub enum Event<'a> {
     Enters(Phase),
     /// The rounds are planned and predicted.
     Foreseen {
+        /// The algorithm, which the measured links may have decided.
+        algorithm: &'static str,
         /// Bytes of M_i, by PE index.
         bytes: &'a [u64],
         /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.

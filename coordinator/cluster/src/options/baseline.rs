@@ -2,6 +2,8 @@
 
 use flitcast_plan::Algorithm;
 
+use crate::tuning::SHORT_QUEUE_BYTES;
+
 /// Number of requests that the windowed gather keeps under way.
 pub const WINDOW: usize = 4;
 
@@ -55,6 +57,16 @@ impl Baseline {
                 "Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv \
                  1702.05967)"
             }
+        }
+    }
+
+    /// Returns whether a switch with short queues drops no packets: one PE sends at a time, or what several
+    /// send at once is short, if the longest message has `longest` bytes.
+    pub fn spares_queues(self, longest: u64) -> bool {
+        match self {
+            Baseline::Linear => true,
+            Baseline::Window => WINDOW as u64 * longest <= SHORT_QUEUE_BYTES,
+            Baseline::Binomial | Baseline::Adaptive => false,
         }
     }
 

@@ -64,6 +64,7 @@ impl ResumableJob {
         if !is_whole {
             request.site.name = format!("{} without {}", whole.site.name, names(&gone));
             request.choice = None;
+            request.others = Vec::new();
             let measured = request.profile.take();
             request.way.pacing = whole.way.pacing.or(measured.map(|profile| profile.pacing));
             request.site.tree = Arc::new(repair.tree);

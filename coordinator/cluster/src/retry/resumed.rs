@@ -97,6 +97,7 @@ pub fn request(
         site,
         way: record.way.clone(),
         choice: None,
+        others: Vec::new(),
         messages: messages(record, bytes, delivered, output, args.force),
         retries,
         again: retries > 0,

@@ -139,6 +139,7 @@ impl Driver<'_> {
         let planned = Planned {
             tree: self.request.site.tree.clone(),
             decisions: self.request.decisions(),
+            others: self.request.other_decisions(),
             bytes: self.sent.clone(),
             lanes: self.lanes.clone(),
             model,
@@ -148,6 +149,7 @@ impl Driver<'_> {
             .await?;
         let foreseen = foreseen.map_err(FailureCause::from)?;
         emit(Event::Foreseen {
+            algorithm: foreseen.decisions.way.algorithm(),
             bytes: &self.sent,
             pacing: foreseen.decisions.pacing_of_orders(),
             prediction: &foreseen.prediction,

@@ -9,6 +9,7 @@ use flitcast_proto::PeId;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::algorithms::method::Method;
 use crate::job::model::Measurement;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, LaunchPlan};
@@ -131,9 +132,9 @@ pub async fn rounds(
 }
 
 /// `scatter by fdf`.
-fn what(request: &Request) -> String {
-    let operation = request.way.operation.collective().name();
-    format!("{operation} by {}", request.way.algorithm())
+fn what(way: &Method) -> String {
+    let operation = way.operation.collective().name();
+    format!("{operation} by {}", way.algorithm())
 }
 
 /// Returns the record of a run on a persistent cluster.
@@ -148,7 +149,10 @@ fn noted(request: &Request, ended: &RunResult<Box<Outcome>>) -> running_cluster:
     };
     running_cluster::Round {
         at: SystemTime::now(),
-        what: what(request),
+        what: what(match ended {
+            RunResult::Done(outcome) => &outcome.rounds.decisions.way,
+            _ => &request.way,
+        }),
         rounds: request.rounds,
         outcome,
     }
@@ -184,7 +188,7 @@ pub async fn on_a_cluster<T>(
 ) -> anyhow::Result<RunResult<T>> {
     pe_names::set(request.site.placement.names());
     let _used = match (&request.site.cluster, &request.site.placement.kept) {
-        (Some(file), Some(_)) => running_cluster::take(file, &what(request))?,
+        (Some(file), Some(_)) => running_cluster::take(file, &what(&request.way))?,
         _ => None,
     };
     let console = Console::of_stderr();

@@ -85,6 +85,7 @@ impl Calibration {
                 ..Method::of(operation)
             },
             choice: None,
+            others: Vec::new(),
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),
             retries: 0,
             again: true,

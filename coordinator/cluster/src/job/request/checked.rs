@@ -28,6 +28,8 @@ pub struct Request {
     pub way: Method,
     /// The alternatives, if the algorithm was chosen.
     pub choice: Option<Arc<Choice>>,
+    /// Other methods on the same links, among which and `way` the measured links decide.
+    pub others: Vec<Method>,
     /// The messages.
     pub messages: Messages,
     /// The number of times that the run may continue without a PE that fails.
@@ -79,6 +81,16 @@ impl Request {
     pub fn decisions(&self) -> Decisions {
         let (way, choice) = (self.way.clone(), self.choice.clone());
         Decisions::new(self.place(), way, choice, self.pacing())
+    }
+
+    /// Returns these decisions for each of the other methods.
+    pub fn other_decisions(&self) -> Vec<Decisions> {
+        let by = |way: &Method| Request {
+            way: way.clone(),
+            ..self.clone()
+        };
+        let others = self.others.iter().map(|way| by(way).decisions());
+        others.collect()
     }
 
     /// Names the place where a message is to become visible at a PE: its path and the PE.

@@ -105,6 +105,7 @@ pub fn check(
         site,
         way,
         choice: None,
+        others: Vec::new(),
         messages: Messages::new(payload, bytes),
         retries,
         again: retries > 0,

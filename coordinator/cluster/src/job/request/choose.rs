@@ -172,8 +172,9 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             let is_cube =
                 candidate.operation.fits() == TreeRequirement::Cubes && !offer.is_complete;
             let is_slow = are_slow(&on_tree.site.tree, candidate.operation, &model);
-            let is_good =
-                |baseline| offer.any_baseline || is_good_baseline(baseline, &on_tree.site);
+            let is_good = |baseline| {
+                offer.any_baseline || is_good_baseline(baseline, &on_tree.site, offer.bytes)
+            };
             // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
                 && candidate.baseline.is_none_or(is_good)
@@ -212,11 +213,12 @@ fn is_safe(request: &Request, pacing: Pacing) -> bool {
     }
 }
 
-/// Returns whether a baseline may be chosen for its predicted time: on one machine, where no switch drops
-/// packets of PEs that send without pacing, unless PEs would store messages of others.
-fn is_good_baseline(baseline: Baseline, site: &Site) -> bool {
-    let is_on_one_machine = !site.is_shaped() && !site.own_links && !site.placement.is_spread();
-    is_on_one_machine && !baseline.stores()
+/// Returns whether a baseline may be chosen for its predicted time: where no switch drops packets of PEs
+/// that send without pacing, unless PEs would store messages of others.
+fn is_good_baseline(baseline: Baseline, site: &Site, bytes: &[u64]) -> bool {
+    let longest = bytes.iter().copied().max().unwrap_or(0);
+    let is_safe = !site.placement.is_spread() || baseline.spares_queues(longest);
+    is_safe && !site.is_shaped() && !site.own_links && !baseline.stores()
 }
 
 /// Returns the request on another tree.

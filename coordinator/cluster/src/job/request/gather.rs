@@ -3,10 +3,11 @@
 use anyhow::{anyhow, bail};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::TreeRequirement;
-use flitcast_proto::Tree;
+use flitcast_proto::{PeId, Tree};
 
+use super::checked::Request;
 use crate::algorithms::candidates;
-use crate::algorithms::method::operation_by;
+use crate::algorithms::method::{Method, operation_by};
 use crate::algorithms::unfit::NotApplicable;
 use crate::options::baseline::Baseline;
 use crate::options::ports::Ports;
@@ -46,6 +47,30 @@ pub fn gather_operation(
         Some(_) => Ok(operation),
         None => fitting(operation, tree, name),
     }
+}
+
+/// Returns the other gathers among which measured links decide: over a network whose links have no known
+/// values, those without a schedule if all PEs are children of P0.
+pub fn other_gathers(request: &Request) -> Vec<Method> {
+    let (site, tree) = (&request.site, &request.site.tree);
+    let are_measured = site.placement.is_spread() && !site.is_shaped() && request.profile.is_none();
+    let is_star = tree.root() == PeId::ROOT && tree.pes().all(|pe| tree.depth(pe) <= 1);
+    // With a link for each child, or with several cards, P0 receives several messages at once.
+    let has_ports = request.way.operation.has_all_ports() || site.placement.rails() > 1;
+    if !are_measured || !is_star || has_ports {
+        return Vec::new();
+    }
+    // The first is chosen if both are equal: predictions of the second have too few waits in them.
+    let others = [Baseline::Window, Baseline::Linear].into_iter();
+    let by = |baseline: Baseline| {
+        let operation = baseline.operation(GATHER.collective().name())?;
+        Some(Method {
+            baseline: Some(baseline),
+            flit_bytes: request.way.flit_bytes,
+            ..Method::of(operation)
+        })
+    };
+    others.filter_map(by).collect()
 }
 
 /// Returns the algorithm of a gather, with a port of P0 for each child if these are requested or if

@@ -7,7 +7,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use super::asked::RequestSpec;
 use super::checked::Request;
 use super::checks::check;
-use super::gather::{GATHER, fitting, gather_by_ports, one_port, unfit};
+use super::gather::{GATHER, fitting, gather_by_ports, one_port, other_gathers, unfit};
 use super::gossip_ways;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_by;
@@ -83,6 +83,7 @@ impl Request {
     /// Checks the command line of `flitcast gather`.
     pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
         let (mut round, ports) = (args.round, args.ports);
+        let is_special = round.packets.is_some() || round.cover || round.compares;
         let token = args.token.or(round.sync.and_then(SyncArg::token));
         round.sync = round.sync.filter(|sync| sync.token().is_none());
         let algorithm = args.algorithm.as_deref();
@@ -128,6 +129,11 @@ impl Request {
         })?;
         if request.choice.is_none() {
             request.way.pacing = pacing;
+            let is_open = unnamed && pacing.is_none() && token.is_none() && !is_special;
+            request.others = match is_open {
+                true => other_gathers(&request),
+                false => Vec::new(),
+            };
         }
         Ok(request)
     }

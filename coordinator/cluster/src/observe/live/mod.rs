@@ -128,8 +128,12 @@ impl Live {
                 *self.lock().totals.errors.entry(kind).or_default() += 1;
             }
             Event::Abandoned => self.round_over(RoundEnd::Interrupted),
+            Event::Foreseen { algorithm, .. } => {
+                if let Some(now) = &mut self.lock().cluster {
+                    now.kind.algorithm = algorithm;
+                }
+            }
             Event::Begins { .. }
-            | Event::Foreseen { .. }
             | Event::RoundReported { .. }
             | Event::Interrupted
             | Event::Stopping

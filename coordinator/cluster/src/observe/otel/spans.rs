@@ -80,10 +80,11 @@ impl Spans {
             Event::Launched { .. } => self.with(Traced::end_step),
             Event::Enters(phase) => self.enter(phase),
             Event::Foreseen {
+                algorithm,
                 bytes,
                 pacing,
                 prediction,
-            } => self.foreseen(bytes, pacing, prediction),
+            } => self.foreseen(algorithm, bytes, pacing, prediction),
             Event::RoundBegins { round, .. } => {
                 self.with(|traced| traced.step("round", vec![number("flitcast.round", round.0)]));
             }
@@ -161,7 +162,13 @@ impl Spans {
         });
     }
 
-    fn foreseen(&self, bytes: &[u64], pacing: Option<Pacing>, prediction: &Prediction) {
+    fn foreseen(
+        &self,
+        algorithm: &'static str,
+        bytes: &[u64],
+        pacing: Option<Pacing>,
+        prediction: &Prediction,
+    ) {
         self.with(|traced| {
             let Some(run) = &mut traced.run else {
                 return;
@@ -170,6 +177,7 @@ impl Spans {
             run.span.set_attribute(number("flitcast.bytes", bytes));
             let seconds = prediction.round_ns() as f64 / 1e9;
             let attributes = [
+                Some(KeyValue::new("flitcast.algorithm", algorithm)),
                 Some(KeyValue::new("flitcast.predicted_seconds", seconds)),
                 pacing_name(pacing).map(|pacing| KeyValue::new("flitcast.pacing", pacing)),
             ];

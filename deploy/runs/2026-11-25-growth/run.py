@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time and memory before a round begins, and of large plans.
 
-    run.py FLITCAST --csv growth.csv > tables.md
+    run.py FLITCAST --csv growth.csv > tables.txt
 
 Each run is ended once its round is triggered; the kernel's peak of resident memory is read then, of the
 coordinator and of the PE that has most. A dry run of the same messages is timed beside it, as a whole.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real rounds beside their plans, on links with only a latency, only a rate and only a set-up time.
 
-    run.py FLITCAST --csv plan-and-run.csv > tables.md
+    run.py FLITCAST --csv plan-and-run.csv > tables.txt
     run.py FLITCAST --csv predictions.csv --dry-run     nothing is sent: plans and predictions alone
 
 Every message is one flit of 8 KiB (a broadcast: four of them). The plan's time is that of `flitcast plan

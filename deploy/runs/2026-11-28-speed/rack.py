@@ -18,7 +18,6 @@ sizes, programs = [int(size) for size in rest[:at]], rest[at + 1:]
 here = Path(__file__).resolve().parent
 lab = here.parents[1] / "lab"
 quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-WAYS = [("scatter", "auto"), ("gather", "auto"), ("gather", "linear"), ("gather", "window")]
 
 
 def wire_us(size):
@@ -26,12 +25,13 @@ def wire_us(size):
     return (int(pes) - 1) * (frame + -(-frame // 1448) * 66) * 8 / float(rate) + float(delay)
 
 
-def run(program, operation, way, size):
+def run(program, operation, size):
     words = [program, operation, "--cluster", "/run/flitcast-lab/cluster.toml", "--size", f"{size}KiB",
-             "--algorithm", way, "--rounds", "21", "--format", "json"]
-    round = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["round"]
+             "--rounds", "21", "--format", "json"]
+    report = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    round = report["round"]
     times = round["measured_us"]
-    return times["median"] / wire_us(size), times["max"] / wire_us(size), round.get("retransmitted_packets", 0)
+    return report["algorithm"], times["median"] / wire_us(size), times["max"] / wire_us(size), round.get("retransmitted_packets", 0)
 
 
 subprocess.run([lab / "up", "--tree", f"star:{pes}", "--layout", "rack", "--rate", f"{rate}mbit", "--queue", "16384",
@@ -52,23 +52,23 @@ try:
     with open(out, "a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
-            writer.writerow(["pes", "mbit", "delay_us", "kib", "pair", "operation", "way", "program", "median", "worst",
+            writer.writerow(["pes", "mbit", "delay_us", "kib", "pair", "operation", "algorithm", "program", "median", "worst",
                              "resent"])
-        print(f"{'PEs':>4}{'Mbit/s':>8}{'delay':>7}{'KiB':>6}  {'operation':10}{'way':8}{'program':12}{'median':>8}"
+        print(f"{'PEs':>4}{'Mbit/s':>8}{'delay':>7}{'KiB':>6}  {'operation':10}{'algorithm':14}{'program':12}{'median':>8}"
               f"{'worst':>7}{'resent':>8}")
         for size in sizes:
-            all = {(*way, program): [] for way in WAYS for program in programs}
+            all = {(operation, program): [] for operation in ("scatter", "gather") for program in programs}
             for pair in range(int(pairs)):
                 for what in list(all)[::1 if pair % 2 else -1]:
-                    operation, way, program = what
-                    median, worst, resent = run(program, operation, way, size)
-                    all[what].append((median, worst, resent))
-                    writer.writerow([pes, rate, delay, size, pair, operation, way, Path(program).name, f"{median:.3f}",
-                                     f"{worst:.3f}", resent])
+                    operation, program = what
+                    algorithm, median, worst, resent = run(program, operation, size)
+                    all[what].append((algorithm, median, worst, resent))
+                    writer.writerow([pes, rate, delay, size, pair, operation, algorithm, Path(program).name,
+                                     f"{median:.3f}", f"{worst:.3f}", resent])
                     file.flush()
-            for (operation, way, program), runs in all.items():
-                median, worst, resent = zip(*runs)
-                print(f"{pes:>4}{rate:>8}{delay:>7}{size:>6}  {operation:10}{way:8}{Path(program).name:12}"
+            for (operation, program), runs in all.items():
+                algorithms, median, worst, resent = zip(*runs)
+                print(f"{pes:>4}{rate:>8}{delay:>7}{size:>6}  {operation:10}{algorithms[0]:14}{Path(program).name:12}"
                       f"{statistics.median(median):>8.3f}{statistics.median(worst):>7.2f}{sum(resent):>8}", flush=True)
 finally:
     if wire:

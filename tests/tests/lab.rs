@@ -202,9 +202,9 @@ fn measured_links_decide_how_to_gather() {
     let rack = Lab::up("--tree star:9 --rate 100mbit --layout rack");
     for (line, algorithm) in [
         ("--size 256B", "window"),
-        ("--size 16KiB", "linear"),
-        ("--size 16KiB --token pipelined", "certification"),
-        ("--size 16KiB --pacing turns", "certification"),
+        ("--size 256KiB", "linear"),
+        ("--size 256KiB --token pipelined", "certification"),
+        ("--size 256KiB --pacing turns", "certification"),
     ] {
         let report = report(&rack, &format!("gather {line}"));
         assert_eq!(report.value("/algorithm"), algorithm, "{line}");
@@ -213,7 +213,7 @@ fn measured_links_decide_how_to_gather() {
     }
     drop(rack);
     let deep = Lab::up("--tree path:4 --rate 100mbit --layout rack");
-    let report = report(&deep, "gather --size 16KiB");
+    let report = report(&deep, "gather --size 256KiB");
     assert_eq!(report.value("/algorithm"), "shoulder-tap");
 }
 

@@ -119,6 +119,8 @@ fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
 fn however_much_is_wrong_with_the_input_the_cause_is_told() {
     let cluster = Joining::new(&TREE, "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be made");
+    // One names a PE, so that each of the others is a fault.
+    std::fs::File::create(cluster.path("in/p1")).expect("it can be made");
     for wrong in 0..200_000 {
         let name = format!("in/{wrong:0100}");
         std::fs::File::create(cluster.path(&name)).expect("it can be made");
@@ -126,7 +128,7 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
     let nodes = cluster.nodes("");
     let scatter = cluster.guarded("scatter --input DIR/in --output DIR/out");
     let refused = scatter.finish();
-    let told = "has 200000 entries for 3 PEs; this tree has p1..p3";
+    let told = "has 200001 entries for 3 PEs; this tree has p1..p3";
     refused.fails(1, &["error: P0 h0: ", told, "and 199901 more faults"]);
     assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
     for node in nodes {

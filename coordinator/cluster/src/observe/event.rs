@@ -74,7 +74,7 @@ pub enum Event<'a> {
     Enters(Phase),
     /// The rounds are planned and predicted.
     Foreseen {
-        /// The algorithm, which the measured links may have decided.
+        /// The algorithm, which may have been chosen after the links were measured.
         algorithm: &'static str,
         /// Bytes of M_i, by PE index.
         bytes: &'a [u64],

@@ -28,7 +28,7 @@ pub struct Request {
     pub way: Method,
     /// The alternatives, if the algorithm was chosen.
     pub choice: Option<Arc<Choice>>,
-    /// Other methods on the same links, among which and `way` the measured links decide.
+    /// Alternatives to `way` on the same links. The quickest is chosen after the links are measured.
     pub others: Vec<Method>,
     /// The messages.
     pub messages: Messages,
@@ -83,7 +83,7 @@ impl Request {
         Decisions::new(self.place(), way, choice, self.pacing())
     }
 
-    /// Returns these decisions for each of the other methods.
+    /// Returns the decisions of the request for each alternative in `others`.
     pub fn other_decisions(&self) -> Vec<Decisions> {
         let by = |way: &Method| Request {
             way: way.clone(),

@@ -49,8 +49,8 @@ pub fn gather_operation(
     }
 }
 
-/// Returns the other gathers among which measured links decide: over a network whose links have no known
-/// values, those without a schedule if all PEs are children of P0.
+/// Returns the alternatives to the default gather for the choice after the links are measured: `window` and
+/// `linear`, if all PEs are children of P0 over a network without a profile.
 pub fn other_gathers(request: &Request) -> Vec<Method> {
     let (site, tree) = (&request.site, &request.site.tree);
     let are_measured = site.placement.is_spread() && !site.is_shaped() && request.profile.is_none();
@@ -60,17 +60,12 @@ pub fn other_gathers(request: &Request) -> Vec<Method> {
     if !are_measured || !is_star || has_ports {
         return Vec::new();
     }
-    // The first is chosen if both are equal: predictions of the second have too few waits in them.
-    let others = [Baseline::Window, Baseline::Linear].into_iter();
-    let by = |baseline: Baseline| {
-        let operation = baseline.operation(GATHER.collective().name())?;
-        Some(Method {
-            baseline: Some(baseline),
-            flit_bytes: request.way.flit_bytes,
-            ..Method::of(operation)
-        })
-    };
-    others.filter_map(by).collect()
+    let baselines = candidates::baselines(GATHER.collective().name());
+    let others = baselines.filter(|one| one.baseline.is_some_and(|it| !it.stores()));
+    let mut others: Vec<Method> = others.map(|one| one.way(request.way.flit_bytes)).collect();
+    // If both are equal, the first is chosen: `linear` is predicted with too few waits.
+    others.reverse();
+    others
 }
 
 /// Returns the algorithm of a gather, with a port of P0 for each child if these are requested or if

@@ -32,6 +32,7 @@ use crate::payload::{PayloadError, Sink, Source};
 use crate::round::{Committed, RoundError, RoundEvent, RoundIo, SendProgress, doing};
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
+use crate::system::cores::HomeCore;
 use crate::system::retransmissions::Retransmissions;
 use crate::work_slice::WorkSlice;
 
@@ -58,6 +59,7 @@ pub struct NodeIo<'a> {
     /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
     pub yields: Yields,
+    pub home: Option<HomeCore>,
     pub slice: WorkSlice,
     pub state: RoundBuffers<'a>,
 }
@@ -102,7 +104,7 @@ impl RoundIo for NodeIo<'_> {
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
         if self.state.polls_before_sleep
-            && self.schedule.collective.direction() == Direction::Down
+            && self.schedule.collective.direction() != Direction::Up
             && let EdgeFrame::Control {
                 item: Control::Receipt,
                 ..
@@ -280,19 +282,15 @@ impl RoundIo for NodeIo<'_> {
         // The alarm rings early, and the PE polls until its time has come.
         let early = |until: Time| Time(until.0.saturating_sub(POLLED_NS));
         let alarm_at = if polls { until.map(early) } else { until };
-        if polls
-            && alarm_at.is_none_or(|at| at <= clock::now())
-            && let Some(heard) = poll_for_event(
-                round,
-                self.neighbours,
-                sending,
-                last,
-                &mut self.yields,
-                until,
-            )
-            .await
-        {
-            return Ok(heard?);
+        if polls && alarm_at.is_none_or(|at| at <= clock::now()) {
+            if let (Some(home), Some(_)) = (&self.home, until) {
+                home.go();
+            }
+            let (yields, neighbours) = (&mut self.yields, &mut *self.neighbours);
+            let heard = poll_for_event(round, neighbours, sending, last, yields, until).await;
+            if let Some(heard) = heard {
+                return Ok(heard?);
+            }
         }
         let doing = match sending.first() {
             // The action waits on one tree, but perhaps not on another.

@@ -32,6 +32,7 @@ use crate::payload::{self, file_system};
 use crate::rounds::{self, Channel};
 use crate::store::{Store, output_folder};
 use crate::system::clock::Alarm;
+use crate::system::cores::HomeCore;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
 use crate::work_slice::WorkSlice;
@@ -317,6 +318,7 @@ async fn play_rounds(
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
             yields: Yields::default(),
+            home: HomeCore::choose(pe.index()),
             slice: WorkSlice::default(),
             state,
         });

@@ -32,6 +32,10 @@ impl<'a> RoundsIo for NodeIo<'a> {
         let mut held = std::mem::take(&mut self.state.held);
         held.forget_all();
         self.yields.next_round();
+        let polls = self.schedule.polls_before_sleep && self.yields.are_short();
+        if let (Some(home), true) = (&self.home, polls) {
+            home.go();
+        }
         self.state = RoundBuffers {
             outbox: Some(outbox),
             outlet: Outlet::new(self.schedule.is_duplex()),

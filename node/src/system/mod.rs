@@ -3,6 +3,7 @@
 
 pub mod children;
 pub mod clock;
+pub mod cores;
 pub mod descriptors;
 pub mod lent;
 pub mod lock;

@@ -2,8 +2,8 @@
 //! whether they form a whole frame that is not a duplicate.
 //!
 //! The buffer has room for one full frame, which limits a relay to one flit in user memory. In a
-//! stream of flits each takes one read, because its length came with the one before. A short frame
-//! takes one read as well, because the first read is long enough for it.
+//! stream of flits each takes one read, because its length came with the one before. The frame of an
+//! idle connection takes one read as well, because as much is read as there is room for.
 
 use std::ops::Range;
 
@@ -129,7 +129,8 @@ impl FrameReader {
         }
         let wanted = match self.known_bytes() {
             Ok(Some(frame)) => frame + LENGTH_BYTES,
-            _ => FIRST_READ_BYTES,
+            _ if self.ahead == 0 => FIRST_READ_BYTES,
+            _ => self.buffer.len(),
         };
         &mut self.buffer[self.held.end..wanted.max(self.ahead)]
     }
@@ -251,6 +252,15 @@ mod tests {
         reader.read_singly();
         let (_, held) = read_all(&mut reader, &[&[7; 100][..]; 10], 1000);
         assert!(held <= HEAD_BYTES + 100 + LENGTH_BYTES, "{held}");
+    }
+
+    #[test]
+    fn a_frame_without_another_before_it_comes_with_one_read() {
+        for bytes in [1, 1000, 20_000, 1 << 20] {
+            let mut reader = FrameReader::new(SEAL_BYTES + (1 << 20));
+            let (reads, _) = read_all(&mut reader, &[&vec![7; bytes]], usize::MAX);
+            assert_eq!(reads, 1);
+        }
     }
 
     #[test]

@@ -104,11 +104,18 @@ fn a_comparison_has_every_algorithm_and_begins_with_the_best() {
 }
 
 #[test]
-fn what_a_plan_in_seconds_cannot_know_is_refused() {
+fn times_between_hosts_that_were_not_measured_are_refused() {
     let dir = scratch();
     let text = "coordinator = '127.0.0.1:7119'\ntree = 'star:2'\nlaunch.kind = 'join'\n";
     dir.put("cluster.toml", text);
-    let refused_plan = dir.run("plan gather --cluster @/cluster.toml --insecure --size 1MiB");
-    refused_plan.fails(2, &["the links between these hosts are not known"]);
-    assert_eq!(refused_plan.stdout, "");
+    for line in [
+        "plan gather --cluster @/cluster.toml --insecure --size 1MiB",
+        "gather --cluster @/cluster.toml --insecure --size 1MiB --algorithm auto",
+        "gossip --hosts node[1-3] --size 1MiB --algorithm auto",
+        "broadcast --hosts node[1-3] --size 1MiB --tree auto",
+    ] {
+        let refused = dir.run(line);
+        refused.fails(2, &["the links between these hosts are not known"]);
+        assert_eq!(refused.stdout, "");
+    }
 }

@@ -182,8 +182,12 @@ pub const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// kernel's threads, for which a sync waits, have to wait for a core.
 pub const BUSY_CORE_THREADS: f64 = 0.5;
 
-/// Least relative difference between the measured and the predicted time of a round with files, in
-/// deviations, of two rounds in a row after which the learned costs count little.
+/// Least relative difference between the measured and the predicted time of a round, in deviations, of
+/// two rounds in a row after which the learned costs count little: a factor of two, or more beside other
+/// programs.
+pub const FAR_OFF: f64 = 4.5;
+
+/// The same of a round with files.
 pub const FILES_FAR_OFF: f64 = 1.5;
 
 /// Relative deviation of links between hosts as measured before a round.

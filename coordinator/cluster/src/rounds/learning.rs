@@ -115,15 +115,16 @@ pub fn learn(request: &Request, outcome: &Outcome) {
             deviation,
             ..lesson.clone()
         };
+        let count = lesson.rounds;
         let predict = |points: &[[f64; COSTS]], _: usize| {
             on_processors(points.to_vec(), |costs| {
                 would_take(&hosts.map(|other, host| match other == place {
-                    true => host.with_costs(costs).in_median_of(lesson.rounds),
+                    true => host.with_costs(costs).in_median_of(count),
                     false => host,
                 }))
             })
         };
-        host_costs::learn(key, &lesson, encrypted, &predict);
+        host_costs::learn(key, lesson, &predict);
     }
 }
 

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flitcast_node::system::process::{boot, cores, processor};
-use flitcast_plan::calibration::cost_estimate::{CostEstimate, Prior};
+use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Predict, Prior};
 use flitcast_plan::cost::COSTS;
 use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::assumed::prior;
-use crate::tuning::{CACHE_AGE, CACHED_BYTES, SITTING_PAUSE, SITTINGS};
+use crate::tuning::{CACHE_AGE, CACHED_BYTES, FAR_OFF, SITTING_PAUSE, SITTINGS};
 
 /// The conditions under which costs were learned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,6 +95,9 @@ pub struct Kept {
     learned_s: u64,
     /// The costs at the ends of earlier sittings, the oldest first.
     sittings: Vec<Vec<f64>>,
+    /// The difference between the logarithms of the measured and the predicted time of the last round, in
+    /// deviations.
+    last_off: f64,
 }
 
 impl Kept {
@@ -115,6 +118,35 @@ impl Kept {
             covariance: learned.covariance.iter().map(|row| row.to_vec()).collect(),
             learned_s: now_s,
             sittings,
+            last_off: 0.0,
+        }
+    }
+
+    /// Returns the form after a round, if `before` was stored until now. After two rounds in a row that
+    /// differ by more than `far_off` deviations from their predictions, what was learned before counts
+    /// little.
+    pub fn after<const N: usize>(
+        before: Option<&Kept>,
+        lesson: Observation,
+        (prior, far_off): (&Prior<N>, f64),
+        predict: &Predict<'_, N>,
+    ) -> Kept {
+        let now_s = now_s();
+        let assumed = || CostEstimate::assumed(prior);
+        let known = before.and_then(|kept| kept.at(now_s, prior));
+        let mut known = known.unwrap_or_else(assumed);
+        let last_off = off(&lesson, predict(&[known.costs], 0).pop().flatten());
+        let before_off = before.map_or(0.0, |kept| kept.last_off);
+        // One round that is far off may have been disturbed, a second one means that the host has changed.
+        if last_off.abs().min(before_off.abs()) > far_off
+            && last_off.is_sign_positive() == before_off.is_sign_positive()
+        {
+            known.covariance = assumed().covariance;
+        }
+        let learned = known.after(&[lesson], prior, predict);
+        Kept {
+            last_off,
+            ..Kept::new(&learned, before, now_s)
         }
     }
 
@@ -147,14 +179,39 @@ impl Kept {
     }
 }
 
+/// Returns the difference between the logarithms of the last measured and predicted time, in deviations;
+/// 0 without a prediction.
+fn off(lesson: &Observation, predicted: Option<Vec<f64>>) -> f64 {
+    let predicted = predicted.and_then(|times| times.last().copied());
+    let both = lesson.times_ns.last().zip(predicted);
+    both.map_or(0.0, |(measured, predicted)| {
+        (measured.max(1.0) / predicted.max(1.0)).ln() / lesson.deviation
+    })
+}
+
 impl CachedHost {
-    /// Creates an entry for a new estimate; the time of the first measurement is that of `first`, or
-    /// now.
-    pub fn new(key: Key, learned: &CostEstimate<COSTS>, first: Option<&CachedHost>) -> CachedHost {
+    /// Creates an entry for a new measurement.
+    pub fn new(key: Key, learned: &CostEstimate<COSTS>) -> CachedHost {
         CachedHost {
             key,
-            measured_s: first.map_or_else(now_s, |first| first.measured_s),
-            learned: Kept::new(learned, first.map(|first| &first.learned), now_s()),
+            measured_s: now_s(),
+            learned: Kept::new(learned, None, now_s()),
+        }
+    }
+
+    /// Returns the entry after a round on this host; `before` is what was stored until now.
+    pub fn after(
+        key: Key,
+        before: Option<&CachedHost>,
+        lesson: Observation,
+        predict: &Predict<'_, COSTS>,
+    ) -> CachedHost {
+        let prior = prior(key.encrypted);
+        let learned = before.map(|kept| &kept.learned);
+        CachedHost {
+            learned: Kept::after(learned, lesson, (&prior, FAR_OFF), predict),
+            key,
+            measured_s: before.map_or_else(now_s, |kept| kept.measured_s),
         }
     }
 
@@ -285,7 +342,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("not/there/yet");
         assert_eq!(CachedHost::load(&folder, &key()), None);
-        let kept = CachedHost::new(key(), &learned(), None);
+        let kept = CachedHost::new(key(), &learned());
         kept.store(&folder);
         let found = CachedHost::load(&folder, &key()).unwrap();
         assert_eq!(found, kept);
@@ -296,7 +353,7 @@ mod tests {
     #[test]
     fn another_boot_build_processor_or_number_of_cores_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = CachedHost::new(key(), &learned(), None);
+        let kept = CachedHost::new(key(), &learned());
         let change: [fn(&mut Key); 5] = [
             |key| key.boot.push('x'),
             |key| key.build.push('x'),
@@ -317,7 +374,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_true_is_refused() {
-        let kept = CachedHost::new(key(), &learned(), None);
+        let kept = CachedHost::new(key(), &learned());
         for (from, to) in [("15000", "-15000"), ("1.06", "0"), ("{", "[")] {
             let text = kept.text();
             assert!(text.contains(from), "{text}");
@@ -332,7 +389,7 @@ mod tests {
         old.boot = "long ago".to_owned();
         recent.boot = "another host's".to_owned();
         for key in [&old, &recent] {
-            CachedHost::new(key.clone(), &learned(), None).store(dir.path());
+            CachedHost::new(key.clone(), &learned()).store(dir.path());
         }
         let long_ago = SystemTime::now() - CACHE_AGE - Duration::from_secs(60);
         for name in [old.file_name(), "other.json".to_owned()] {
@@ -342,10 +399,45 @@ mod tests {
                 .open(dir.path().join(name));
             file.and_then(|file| file.set_modified(long_ago)).unwrap();
         }
-        CachedHost::new(key(), &learned(), None).store(dir.path());
+        CachedHost::new(key(), &learned()).store(dir.path());
         assert_eq!(CachedHost::load(dir.path(), &old), None);
         assert!(CachedHost::load(dir.path(), &recent).is_some());
         assert!(dir.path().join("other.json").exists());
+    }
+
+    /// A command that ran under a profiler takes ten times as long, and so may hundreds of them.
+    #[test]
+    fn costs_that_hold_no_longer_are_forgotten_after_two_commands() {
+        let usual = prior(false).costs;
+        let times = |costs: &[f64; COSTS]| vec![costs[..3].iter().sum(), costs[1..4].iter().sum()];
+        let predict = |points: &[[f64; COSTS]], _: usize| {
+            let each = points.iter().map(|costs| Some(times(costs)));
+            each.collect::<Vec<_>>()
+        };
+        let after = |before: Option<CachedHost>, slower: f64| {
+            let lesson = Observation {
+                times_ns: times(&usual.map(|cost| cost * slower)),
+                deviation: 0.15,
+                rounds: 1,
+            };
+            CachedHost::after(key(), before.as_ref(), lesson, &predict)
+        };
+        let off = |kept: &CachedHost| times(&kept.learned().unwrap().costs)[0] / times(&usual)[0];
+        for (first, then) in [(1.0, 10.0), (10.0, 1.0), (3.0, 1.0)] {
+            let mut kept = None;
+            for _ in 0..100 {
+                kept = Some(after(kept, first));
+            }
+            let disturbed = after(kept, then);
+            let rest = (off(&disturbed) / first).ln() / (then / first).ln();
+            assert!(rest < 0.5, "one command: {rest}");
+            let changed = after(Some(disturbed), then);
+            assert!(
+                (off(&changed) / then).ln().abs() < 0.2,
+                "{first} {then}: {}",
+                off(&changed)
+            );
+        }
     }
 
     /// Returns the stored form after sittings an hour apart whose rounds took these multiples of the

@@ -75,9 +75,6 @@ pub struct CachedFiles {
     measured: [f64; FILE_COSTS],
     /// The learned factors between actual and measured costs.
     factors: Kept,
-    /// The difference between the logarithms of the measured and the predicted time of the last round, in
-    /// deviations.
-    last_off: f64,
 }
 
 /// How many [`Factors`] there are.
@@ -192,7 +189,6 @@ impl CachedFiles {
             measured_s: now_s(),
             measured: costs.to_array(),
             factors: Kept::new(&CostEstimate::assumed(&PRIOR), None, now_s()),
-            last_off: 0.0,
         }
     }
 
@@ -256,31 +252,12 @@ impl CachedFiles {
                 predict(&Factors::from_array(&costs))
             })
         };
-        let mut known = self.known();
-        let last_off = off(&lesson, predict(&self.factors()));
-        // One round that is far off may have been disturbed, a second one means that the disk has changed.
-        if last_off.abs().min(self.last_off.abs()) > FILES_FAR_OFF
-            && last_off.is_sign_positive() == self.last_off.is_sign_positive()
-        {
-            known.covariance = CostEstimate::assumed(&PRIOR).covariance;
-        }
-        let learned = known.after(&[lesson], &PRIOR, &predict_all);
+        let learning = (&PRIOR, FILES_FAR_OFF);
         CachedFiles {
-            factors: Kept::new(&learned, Some(&self.factors), now_s()),
-            last_off,
+            factors: Kept::after(Some(&self.factors), lesson, learning, &predict_all),
             ..self.clone()
         }
     }
-}
-
-/// Returns the difference between the logarithms of the last measured and predicted time, in deviations;
-/// 0 without a prediction.
-fn off(lesson: &Observation, predicted: Option<Vec<f64>>) -> f64 {
-    let predicted = predicted.and_then(|times| times.last().copied());
-    let both = lesson.times_ns.last().zip(predicted);
-    both.map_or(0.0, |(measured, predicted)| {
-        (measured.max(1.0) / predicted.max(1.0)).ln() / lesson.deviation
-    })
 }
 
 /// Returns the assumed costs of files that cannot be measured: about those of a disk without moving

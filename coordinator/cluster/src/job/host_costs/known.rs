@@ -8,7 +8,7 @@ use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Predi
 use flitcast_plan::cost::{COSTS, Host, Hosts};
 use flitcast_proto::{PeId, Tree};
 
-use super::assumed::{assumed, prior};
+use super::assumed::assumed;
 use super::cache::{self, CachedHost, Key};
 use super::source::CostSource;
 use crate::job::model::assumed_host;
@@ -108,7 +108,7 @@ pub fn take_measured(key: &Key, said: &str) {
         return;
     };
     if let Some(folder) = cache::folder() {
-        CachedHost::new(key.clone(), &learned, None).store(&folder);
+        CachedHost::new(key.clone(), &learned).store(&folder);
     }
     all_known().insert(key.clone(), (learned, CostSource::Measured));
 }
@@ -141,22 +141,17 @@ pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
 
 /// Learns the costs of processes of a machine from an observation of their rounds, and stores them for
 /// later commands.
-pub fn learn(key: &Key, lesson: &Observation, encrypted: bool, predict: &Predict<'_, COSTS>) {
-    let Some(folder) = cache::folder() else {
-        return;
-    };
-    // Another command may have updated the stored estimate since.
-    let before = CachedHost::load(&folder, key);
-    let learned = before.as_ref().and_then(CachedHost::now);
-    let prior = prior(encrypted);
-    let learned = learned.unwrap_or_else(|| CostEstimate::assumed(&prior));
-    let learned = learned.after(std::slice::from_ref(lesson), &prior, predict);
-    CachedHost::new(key.clone(), &learned, before.as_ref()).store(&folder);
+pub fn learn(key: &Key, lesson: Observation, predict: &Predict<'_, COSTS>) {
+    if let Some(folder) = cache::folder() {
+        // Another command may have updated the stored estimate since.
+        let before = CachedHost::load(&folder, key);
+        CachedHost::after(key.clone(), before.as_ref(), lesson, predict).store(&folder);
+    }
 }
 
 /// Stores a new measurement, and returns the text for a command that requested it.
 pub fn keep_measured(learned: &CostEstimate<COSTS>, encrypted: bool) -> Option<String> {
-    let kept = CachedHost::new(Key::here(encrypted)?, learned, None);
+    let kept = CachedHost::new(Key::here(encrypted)?, learned);
     if let Some(folder) = cache::folder() {
         kept.store(&folder);
     }

@@ -89,14 +89,16 @@ impl Request {
         let algorithm = args.algorithm.as_deref();
         let pacing = args.pacing.map(Pacing::from);
         let baseline = algorithm.and_then(Baseline::named);
-        // A baseline needs a complete network, which only a star expresses for a network.
         let all_ports = ports == Some(Ports::Multi);
-        let spanning = match baseline.is_some() || all_ports {
+        let auto = algorithm == Some(AUTO);
+        let unnamed = algorithm.is_none() && args.order.is_none();
+        // A baseline needs a complete network, which only a star expresses for a network. Between hosts
+        // a star leaves most algorithms to choose from when the links are measured.
+        let has_hosts = unnamed && round.transfer.tree.has_hosts();
+        let spanning = match baseline.is_some() || all_ports || has_hosts {
             true => SpanningArg::Bfs,
             false => SpanningArg::Broadcast,
         };
-        let auto = algorithm == Some(AUTO);
-        let unnamed = algorithm.is_none() && args.order.is_none();
         let emulated = emulates_own_links(&round);
         let ways = OpenChoices::of(&round, unnamed, auto, GATHER.collective().name());
         let ways = ways.map(|mut ways| {

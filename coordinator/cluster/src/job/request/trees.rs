@@ -10,8 +10,13 @@ use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::{Topology, TopologyError};
 
-/// Returns the trees of a command line, and what is to be chosen on them. Where nothing is named, a
-/// choice needs a network, and links whose values are known before they are measured.
+/// Returns the trees of a command line, and what is to be chosen on them. A choice needs links whose
+/// values are known before they are measured; where nothing is named, it also needs a network, and
+/// otherwise nothing is chosen.
+///
+/// # Errors
+///
+/// Returns an error if there is no such tree, or if a choice is requested between hosts without a profile.
 pub fn described(
     args: &RoundArgs,
     spanning: SpanningArg,
@@ -21,13 +26,12 @@ pub fn described(
     let Some(mut ways) = ways else {
         return Ok((local(tree.offered(spanning))?, None));
     };
+    let has_profile = args.transfer.profile.is_some();
+    let are_known = |one: &Topology| has_profile || !one.places().is_spread();
     if ways.open == Open::Unnamed {
         let usual = local(tree.offered(spanning))?;
-        let places = usual[0].places();
-        let transfer = &args.transfer;
-        let are_known = !places.is_spread() || transfer.profile.is_some();
-        let has_lengths = !places.is_elsewhere() || args.input.is_none();
-        if usual[0].network.is_none() || !are_known || !has_lengths {
+        let has_lengths = !usual[0].places().is_elsewhere() || args.input.is_none();
+        if usual[0].network.is_none() || !are_known(&usual[0]) || !has_lengths {
             return Ok((usual, None));
         }
     }
@@ -35,7 +39,11 @@ pub fn described(
         tree.leave_open();
     }
     ways.any_tree = tree.is_auto();
-    Ok((local(tree.offered(spanning))?, Some(ways)))
+    let offered = local(tree.offered(spanning))?;
+    match are_known(&offered[0]) {
+        true => Ok((offered, Some(ways))),
+        false => one(RequestError::UnknownLinks),
+    }
 }
 
 /// Returns a tree whose PEs can all be processes on this machine.

@@ -111,8 +111,8 @@ fn times_between_hosts_that_were_not_measured_are_refused() {
     for line in [
         "plan gather --cluster @/cluster.toml --insecure --size 1MiB",
         "gather --cluster @/cluster.toml --insecure --size 1MiB --algorithm auto",
-        "gossip --hosts node[1-3] --size 1MiB --algorithm auto",
-        "broadcast --hosts node[1-3] --size 1MiB --tree auto",
+        "gossip --hosts 10.119.0.[1-3] --size 1MiB --algorithm auto",
+        "broadcast --hosts 10.119.0.[1-3] --size 1MiB --tree auto",
     ] {
         let refused = dir.run(line);
         refused.fails(2, &["the links between these hosts are not known"]);

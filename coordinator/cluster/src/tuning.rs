@@ -187,7 +187,7 @@ pub const BUSY_CORE_THREADS: f64 = 0.5;
 /// programs.
 pub const FAR_OFF: f64 = 4.5;
 
-/// The same of a round with files.
+/// This difference for a round with files.
 pub const FILES_FAR_OFF: f64 = 1.5;
 
 /// Relative deviation of links between hosts as measured before a round.

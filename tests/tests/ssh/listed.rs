@@ -92,6 +92,12 @@ fn shards_reach_listed_hosts_and_come_back() {
     std::fs::rename(hosts.path("in/p1"), hosts.path("in/10.118.0.1")).expect("it was sent");
     assert_same_below(&hosts.path("in"), &back);
 
+    // A star leaves a choice when the links are measured.
+    let done = run(&hosts, "gather -w 10.118.0.[1-4] --size 1KiB --format json").ok();
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).expect("it is JSON");
+    assert_eq!(report["parents"], serde_json::json!([null, 0, 0, 0, 0]));
+    assert_eq!(report["choice"]["ways"], 3, "{}", report["choice"]);
+
     let none = format!("scatter -w 10.118.0.1 -x 10.118.0.1 {input} --output /root/out");
     run(&hosts, &none).fails(2, &["--hosts: ", "names no host"]);
     let unknown = format!("scatter -w no-such-host.invalid {input} --output /root/out");

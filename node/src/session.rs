@@ -318,7 +318,7 @@ async fn play_rounds(
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
             yields: Yields::default(),
-            home: HomeCore::choose(pe.index()),
+            home: HomeCore::choose(pe.index(), tree.len()),
             slice: WorkSlice::default(),
             state,
         });

@@ -2,8 +2,8 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// The core to which a thread returns. PEs that poll never sleep, so the kernel does not distribute
-/// them over the cores, and most of them may have to share one.
+/// The core to which one of several threads returns. Threads that poll never sleep, so the kernel does not
+/// distribute them over the cores, and most of them may have to share one.
 #[derive(Debug)]
 pub struct HomeCore {
     core: usize,
@@ -12,17 +12,18 @@ pub struct HomeCore {
 }
 
 impl HomeCore {
-    /// Chooses a core; threads with consecutive numbers get different ones. Returns `None` if there is
-    /// only one, or if the system does not name them.
-    pub fn choose(number: usize) -> Option<HomeCore> {
+    /// Chooses a core for the thread with this number, so that all cores get the same number of threads.
+    /// Returns `None` if there are no more threads than cores, since the kernel finds an idle core for
+    /// each then, or if the system does not name the cores.
+    pub fn choose(number: usize, threads: usize) -> Option<HomeCore> {
         let allowed = sched_getaffinity(None).ok()?;
-        let is_allowed = |core: &usize| allowed.is_set(*core);
-        let mut cores = (0..CpuSet::MAX_CPU).filter(is_allowed);
-        let core = match allowed.count() as usize {
-            0 | 1 => None,
-            count => cores.nth(number % count),
-        };
-        core.map(|core| HomeCore { core, allowed })
+        let count = allowed.count() as usize;
+        if threads <= count || count < 2 {
+            return None;
+        }
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let core = cores.nth(number % count)?;
+        Some(HomeCore { core, allowed })
     }
 
     /// Moves the calling thread to the core, from which the kernel may take it away again, for example
@@ -46,13 +47,17 @@ mod tests {
     fn threads_go_to_different_cores_and_may_still_use_all() {
         let allowed = sched_getaffinity(None).unwrap();
         let count = allowed.count() as usize;
-        let homes: Vec<_> = (0..2 * count).filter_map(HomeCore::choose).collect();
+        let homes = |threads: usize| -> Vec<_> {
+            let each = (0..threads).filter_map(|number| HomeCore::choose(number, threads));
+            each.collect()
+        };
+        assert!(homes(count).is_empty());
+        let homes = homes(2 * count);
         assert_eq!(homes.len(), if count > 1 { 2 * count } else { 0 });
-        for (number, home) in homes.iter().enumerate() {
+        for home in &homes {
             assert!(allowed.is_set(home.core));
             let same = homes.iter().filter(|other| other.core == home.core);
             assert_eq!(same.count(), 2);
-            assert_eq!(home.core, homes[number % count].core);
             home.go();
             assert_eq!(sched_getaffinity(None).unwrap(), allowed);
         }

@@ -35,7 +35,7 @@ pub const COARSE_FLIT_BYTES: u64 = 4 << 10;
 
 /// Flit sizes that a choice tries where software is the limit and not the links: there the search from a
 /// formula does not apply.
-pub const OTHER_FLIT_BYTES: [u32; 2] = [256 << 10, 16 << 10];
+pub const OTHER_FLIT_BYTES: [u32; 2] = [4 * SEGMENT_FLIT_BYTES, 16 << 10];
 
 /// Unit of the lengths of blocks for the choice of a gossip by formula: messages are rarely shorter.
 pub const BLOCK_UNIT_BYTES: u64 = 1 << 10;
@@ -44,6 +44,11 @@ pub const BLOCK_UNIT_BYTES: u64 = 1 << 10;
 
 /// Default payload of a flit: long enough that software costs little, short enough to fill a pipe soon.
 pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
+
+/// Default payload of the flits of longer messages where software is the limit and not the links: the
+/// frame of such a flit is one segment of TCP on loopback (65,483 bytes), and that of 64 KiB two, which takes
+/// a path of eight PEs a fifth more time. It consists of whole pages, of 4 KiB.
+pub const SEGMENT_FLIT_BYTES: u32 = 60 << 10;
 
 /// Default payload over a cube's trees behind a switch, where consecutive flits come from
 /// different senders: small enough for the switch to buffer when one is late.

@@ -28,7 +28,7 @@ use crate::job::planned_round::{PlannedRound, Planner};
 use crate::tuning::{
     CROSSING_NS, FLIT_SIZE_LONGEST_NS, FLIT_SIZE_PART, FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_WORTH,
     FLIT_SIZE_WORTH_IN_A_STREAM, LEAST_FLIT_BYTES, LISTED_CROSSING_NS, NEXT_FLIT_SIZE_RATIO,
-    SLOW_LINK_RATIO, SWITCHED_FLIT_BYTES, USUAL_FLIT_BYTES,
+    SEGMENT_FLIT_BYTES, SLOW_LINK_RATIO, SWITCHED_FLIT_BYTES, USUAL_FLIT_BYTES,
 };
 
 /// Plans and predicts a round with the requested flit size, or else with the best one. An order is not
@@ -58,10 +58,11 @@ pub fn plan_with_best_flit_size_within(
         ordered(planner, &way.order.before_others(), one)
     };
     let in_turns = operation.gives_orders() && planner.decisions.pacing == Pacing::Turns;
+    let usual_bytes = usual_flit(tree, operation, model, planner.bytes);
     let (usual_bytes, worth) = match operation.collective() {
         Collective::Broadcast if in_turns => (SWITCHED_FLIT_BYTES, FLIT_SIZE_WORTH),
-        Collective::Broadcast => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH_IN_A_STREAM),
-        _ => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH),
+        Collective::Broadcast => (usual_bytes, FLIT_SIZE_WORTH_IN_A_STREAM),
+        _ => (usual_bytes, FLIT_SIZE_WORTH),
     };
     let usual = of(asked.unwrap_or(usual_bytes))?;
     let usual_ns = usual.ns();
@@ -215,6 +216,15 @@ pub fn are_slow(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
     dearest(tree, operation, model).ns_per_byte >= SLOW_LINK_RATIO * software
+}
+
+/// Returns the default flit size of messages with these lengths.
+pub fn usual_flit(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64]) -> u32 {
+    let longest = bytes.iter().copied().max().unwrap_or(0);
+    match longest <= USUAL_FLIT_BYTES.into() || are_slow(tree, operation, model) {
+        true => USUAL_FLIT_BYTES,
+        false => SEGMENT_FLIT_BYTES,
+    }
 }
 
 /// Returns the best flit size for the stream of the busiest port, if it used the tree alone. A hop

@@ -11,9 +11,9 @@ use super::budget::Budget;
 use super::checked::Request;
 use crate::algorithms::candidates::Candidate;
 use crate::job::choice::Forecast;
-use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within};
+use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within, usual_flit};
 use crate::job::planned_round::{Planner, plan_and_predict};
-use crate::tuning::{COARSE_FLIT_BYTES, COARSE_FLITS, OTHER_FLIT_BYTES, USUAL_FLIT_BYTES};
+use crate::tuning::{COARSE_FLIT_BYTES, COARSE_FLITS, OTHER_FLIT_BYTES, SEGMENT_FLIT_BYTES};
 
 /// An algorithm on a tree, as a request for it, and its best prediction so far.
 pub struct Alternative<'a> {
@@ -60,13 +60,23 @@ impl Alternative<'_> {
     /// Returns the size of few long flits.
     pub fn coarse_flit(&self, bytes: &[u64]) -> u32 {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
-        let shortest = match are_slow(tree, operation, &self.model) {
-            true => COARSE_FLIT_BYTES,
-            false => USUAL_FLIT_BYTES.into(),
-        };
         let longest = bytes.iter().copied().max().unwrap_or(0);
         let few = longest.div_ceil(COARSE_FLITS);
+        let (few, shortest) = match are_slow(tree, operation, &self.model) {
+            true => (few, COARSE_FLIT_BYTES),
+            // Frames of whole segments.
+            false => (
+                few - few % u64::from(SEGMENT_FLIT_BYTES),
+                self.usual_flit(bytes).into(),
+            ),
+        };
         few.clamp(shortest, MAX_FLIT_BYTES.into()) as u32
+    }
+
+    /// Returns the default flit size.
+    pub fn usual_flit(&self, bytes: &[u64]) -> u32 {
+        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
+        usual_flit(tree, operation, &self.model, bytes)
     }
 
     /// Predicts rounds of the flits that a round would have.
@@ -82,9 +92,10 @@ impl Alternative<'_> {
         let (tree, operation) = (&request.site.tree, request.way.operation);
         if !are_slow(tree, operation, model) {
             let longest = bytes.iter().copied().max().unwrap_or(0);
+            let usual_bytes = self.usual_flit(bytes);
             for flit_bytes in OTHER_FLIT_BYTES {
                 // No message would be cut in another way.
-                let is_other = longest > u64::from(flit_bytes.min(USUAL_FLIT_BYTES));
+                let is_other = longest > u64::from(flit_bytes.min(usual_bytes));
                 if is_other && budget.has_left(1.0) {
                     self.predict(bytes, flit_bytes, budget)?;
                 }

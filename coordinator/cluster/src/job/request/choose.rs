@@ -32,7 +32,7 @@ use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
-use crate::tuning::{EQUAL_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS, USUAL_FLIT_BYTES};
+use crate::tuning::{EQUAL_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS};
 
 /// The alternatives of a choice.
 struct Offer<'a> {
@@ -110,7 +110,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     let least = if offer.is_complete { open.len() } else { 0 };
     for one in open.iter_mut().take(FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(0.75) {
-            one.predict(bytes, USUAL_FLIT_BYTES, &mut budget)?;
+            one.predict(bytes, one.usual_flit(bytes), &mut budget)?;
         }
     }
     open.sort_by_key(Alternative::rank);

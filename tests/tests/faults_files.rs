@@ -59,6 +59,10 @@ impl Transfer {
         let output = transfer.output();
         until("the short message is there", || output.join(short).is_dir());
         wait_for_partial(&output);
+        // From now on, it is kept.
+        until("heads of its entries are written", || {
+            names(&output).iter().any(|name| name.ends_with(".heads"))
+        });
         transfer
     }
 

@@ -63,3 +63,26 @@ fn dependencies_point_one_way() {
         assert!(below.contains(&format!("flitcast-{package}")), "{below:?}");
     }
 }
+
+/// The level of the crate that is linked is also that of the optimisation of the whole program.
+#[test]
+fn the_published_program_is_optimised_for_speed() {
+    let manifest = include_str!("../../../Cargo.toml").parse::<toml::Table>();
+    let profiles = &manifest.expect("cargo reads it")["profile"];
+    let dist = &profiles["dist"];
+    let level = |package: &str| {
+        let own = dist["package"].get(package);
+        own.unwrap_or(dist)["opt-level"].as_integer()
+    };
+    let quick = [
+        "flitcast-coordinator",
+        "flitcast-node",
+        "flitcast-plan",
+        "flitcast-proto",
+        "tokio",
+        "twox-hash",
+    ];
+    for package in quick {
+        assert_eq!(level(package), Some(3), "{package}");
+    }
+}

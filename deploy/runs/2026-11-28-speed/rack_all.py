@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Broadcast and gossip behind one switch of the network lab (16 KiB of queue for each host) beside MPI_Bcast
 and MPI_Allgatherv of Open MPI over the same hosts, command after command in turns, as multiples of the
-least time of any schedule: of ceil(log2 p) frames for short messages, and of all that a host has to
-receive for long ones, at the link's rate.
+least time of any schedule: that of ceil(log2 p) short frames, or of all that a host has to receive.
 
     rack_all.py MPI_PROGRAM OUT.csv PES RATE_MBIT PAIRS SIZE_KIB.. -- FLITCAST  (root; builds and removes the lab)
 
-MPI_PROGRAM is that of mpi.py. Appends a line for each command to OUT.csv, and prints the medians.
+MPI_PROGRAM is that of mpi.py. All pairs of hosts are neighbours on two networks, of which the kernel has to
+remember more than usual: sysctl net.ipv4.neigh.default.gc_thresh3=8192 (and gc_thresh2, gc_thresh1 below). Appends a line for each command to OUT.csv, and prints the medians.
 """
 import csv, json, os, re, statistics, subprocess, sys, tempfile
 from pathlib import Path
@@ -23,6 +23,7 @@ agent = Path(tempfile.mkdtemp()) / "agent"
 agent.write_text('#!/bin/bash\nhost=$((${1##*.} - 1))\nshift\n'
                  'exec ip netns exec fc$host unshare -u bash -c "hostname fc$host; $*"\n')
 agent.chmod(0o755)
+cluster = agent.parent / "cluster.toml"
 
 
 def wire_us(operation, size):
@@ -32,9 +33,12 @@ def wire_us(operation, size):
 
 
 def ours(operation, size):
-    words = [program, operation, "--cluster", "/run/flitcast-lab/cluster.toml", "--size", f"{size}KiB",
-             "--rounds", ROUNDS, "--format", "json"]
-    report = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    words = [program, operation, "--cluster", cluster, "--size", f"{size}KiB", "--rounds", ROUNDS, "--format", "json",
+             "--timeouts", "connect=20s,handshake=20s"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    report = json.loads(done.stdout)
     return report["algorithm"], report["round"]["measured_us"]["median"], report["round"]["predicted_us"]
 
 
@@ -53,6 +57,10 @@ def theirs(size):
 subprocess.run([lab / "up", "--tree", f"star:{pes}", "--layout", "rack", "--rate", f"{rate:.0f}mbit", "--queue", "16384",
                 "--flitcast", program], check=True, **quiet)
 try:
+    # All hosts are neighbours, as for Open MPI.
+    text = Path("/run/flitcast-lab/cluster.toml").read_text()
+    text = re.sub(r"parent = .*\n", "", text).replace("[launch]", f'[network]\nkind = "complete:{pes}"\n[launch]', 1)
+    cluster.write_text(text)
     with open(out, "a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:

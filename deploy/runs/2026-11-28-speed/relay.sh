@@ -7,22 +7,31 @@
 # The difference between 25 and 5 rounds leaves out how the processes start and end.
 set -euo pipefail
 flitcast=$1 limit=$2 turns=$3
-group=/sys/fs/cgroup/flitcast-relay
+# The first version of control groups has a folder for each resource.
+group=/sys/fs/cgroup/cpuacct/flitcast-relay
+[ -d /sys/fs/cgroup/cpuacct ] || group=/sys/fs/cgroup/flitcast-relay
 mkdir "$group"
 trap 'rmdir "$group"' EXIT
 bytes=67108864
 
+microseconds() {
+    if [ -e "$group/cpuacct.usage" ]; then
+        echo $(($(cat "$group/cpuacct.usage") / 1000))
+    else
+        awk '/^usage_usec/ { print $2 }' "$group/cpu.stat"
+    fi
+}
+
 # used COMMAND...: microseconds of processor time.
 used() {
-    local before after
-    before=$(awk '/^usage_usec/ { print $2 }' "$group/cpu.stat")
+    local before
+    before=$(microseconds)
     (
         echo "$BASHPID" > "$group/cgroup.procs"
         exec "$@" > /dev/null 2>&1
     )
     until [ -z "$(cat "$group/cgroup.procs")" ]; do sleep 0.1; done
-    after=$(awk '/^usage_usec/ { print $2 }' "$group/cpu.stat")
-    echo $((after - before))
+    echo $(($(microseconds) - before))
 }
 
 echo "  turn  flitcast  chain  splice   picoseconds of processor time per byte and process"

@@ -283,6 +283,7 @@ impl RoundIo for NodeIo<'_> {
         let early = |until: Time| Time(until.0.saturating_sub(POLLED_NS));
         let alarm_at = if polls { until.map(early) } else { until };
         if polls && alarm_at.is_none_or(|at| at <= clock::now()) {
+            // The alarm may have woken it on another core.
             if let (Some(home), Some(_)) = (&self.home, until) {
                 home.go();
             }

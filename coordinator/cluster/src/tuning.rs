@@ -47,7 +47,7 @@ pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
 
 /// Default payload of the flits of longer messages where software is the limit and not the links: the
 /// frame of such a flit is one segment of TCP on loopback (65,483 bytes), and that of 64 KiB two, which takes
-/// a path of eight PEs a fifth more time. It consists of whole pages, of 4 KiB.
+/// a path of eight PEs a fifth more time. The payload consists of whole pages of 4 KiB.
 pub const SEGMENT_FLIT_BYTES: u32 = 60 << 10;
 
 /// Default payload over a cube's trees behind a switch, where consecutive flits come from

@@ -45,7 +45,7 @@ def result(text):
 
 def of_rounds(all):
     """Each round: the root's writes, and when receivers ran, began to read and had read."""
-    entered, ran, reads, writes = {}, {}, [], []
+    entered, reads, writes = {}, [], []
     switched = collections.defaultdict(float)
     counts = []
     for pid, at, event, text in all:

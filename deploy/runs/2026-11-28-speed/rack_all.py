@@ -6,7 +6,8 @@ least time of any schedule: that of ceil(log2 p) short frames, or of all that a 
     rack_all.py MPI_PROGRAM OUT.csv PES RATE_MBIT PAIRS SIZE_KIB.. -- FLITCAST  (root; builds and removes the lab)
 
 MPI_PROGRAM is that of mpi.py. All pairs of hosts are neighbours on two networks, of which the kernel has to
-remember more than usual: sysctl net.ipv4.neigh.default.gc_thresh3=8192 (and gc_thresh2, gc_thresh1 below). Appends a line for each command to OUT.csv, and prints the medians.
+remember more than usual: sysctl net.ipv4.neigh.default.gc_thresh3=8192 (and gc_thresh2, gc_thresh1 below).
+Appends a line for each command to OUT.csv, and prints the medians.
 """
 import csv, json, os, re, statistics, subprocess, sys, tempfile
 from pathlib import Path

@@ -7,8 +7,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 #[derive(Debug)]
 pub struct HomeCore {
     core: usize,
-    /// All cores that the thread may use.
-    allowed: CpuSet,
 }
 
 impl HomeCore {
@@ -23,18 +21,23 @@ impl HomeCore {
         }
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
         let core = cores.nth(number % count)?;
-        Some(HomeCore { core, allowed })
+        Some(HomeCore { core })
     }
 
-    /// Moves the calling thread to the core, from which the kernel may take it away again, for example
-    /// if another program is busy there.
+    /// Moves the calling thread to the core, if it still may use it. The kernel may move it away again,
+    /// for example if another program is busy there.
     pub fn go(&self) {
-        if sched_getcpu() != self.core {
+        if sched_getcpu() == self.core {
+            return;
+        }
+        if let Ok(allowed) = sched_getaffinity(None)
+            && allowed.is_set(self.core)
+        {
             let mut only = CpuSet::new();
             only.set(self.core);
             // The thread runs anywhere, if not as fast.
             let _ = sched_setaffinity(None, &only);
-            let _ = sched_setaffinity(None, &self.allowed);
+            let _ = sched_setaffinity(None, &allowed);
         }
     }
 }

@@ -52,7 +52,7 @@ pub struct TreeArgs {
     #[arg(long, value_name = "R")]
     pub root: Option<String>,
     /// How the tree spans the network [default: broadcast where single-port PEs
-    /// gather, other than --hosts; else bfs].
+    /// gather, unless --hosts leaves the algorithm open; else bfs].
     #[arg(long, value_enum)]
     pub spanning: Option<SpanningArg>,
     /// The reason why the input does not give the number of PEs, if no option does.

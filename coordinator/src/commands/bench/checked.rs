@@ -9,11 +9,11 @@ use super::raw::Raw;
 use super::request::{Trees, request};
 use flitcast_cluster::algorithms::candidates::{self, Candidate};
 use flitcast_cluster::algorithms::unfit::NotApplicable;
-use flitcast_cluster::job::request::{Request, RequestError, candidates_on};
+use flitcast_cluster::job::flit_size::usual_flit;
+use flitcast_cluster::job::request::{Request, RequestError, candidates_on, expected_model};
 use flitcast_cluster::options::args::TransferArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::site::guard::Guard;
-use flitcast_cluster::tuning::USUAL_FLIT_BYTES;
 
 /// An algorithm that is timed.
 #[derive(Debug)]
@@ -86,8 +86,10 @@ impl Bench {
         }
         let raw = args.raw.as_deref().map(Raw::create).transpose();
         let raw = raw.map_err(|fault| vec![fault])?;
+        let (tree, operation) = (&request.site.tree, request.way.operation);
+        let usual = usual_flit(tree, operation, &expected_model(&request), &bytes);
         // All algorithms use the same flit size.
-        let flit_bytes = *request.way.flit_bytes.get_or_insert(USUAL_FLIT_BYTES);
+        let flit_bytes = *request.way.flit_bytes.get_or_insert(usual);
         let contestant = |candidate: Candidate| Contestant {
             name: candidate.name,
             request: request.done_by(&candidate, &bytes, &trees.breadth_first),

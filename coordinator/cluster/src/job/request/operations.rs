@@ -94,8 +94,8 @@ impl Request {
         let unnamed = algorithm.is_none() && args.order.is_none();
         // A baseline needs a complete network, which only a star expresses for a network. Between hosts
         // a star leaves most algorithms to choose from when the links are measured.
-        let has_hosts = unnamed && round.transfer.tree.has_hosts();
-        let spanning = match baseline.is_some() || all_ports || has_hosts {
+        let chosen_later = unnamed && round.transfer.tree.has_hosts();
+        let spanning = match baseline.is_some() || all_ports || chosen_later {
             true => SpanningArg::Bfs,
             false => SpanningArg::Broadcast,
         };

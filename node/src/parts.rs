@@ -24,6 +24,7 @@ use crate::payload::{PayloadError, Sink};
 pub struct Parts {
     collective: Collective,
     tree: Arc<Tree>,
+    has_tail: bool,
     /// The bytes and the flits of each part, by message.
     of: BTreeMap<MessageId, (Vec<u64>, Vec<u64>)>,
     assemblies: Mutex<BTreeMap<MessageId, Arc<sync::Mutex<Assembly>>>>,
@@ -34,7 +35,7 @@ impl Parts {
     /// message are inconsistent.
     pub fn of(tree: &Arc<Tree>, schedules: &[PeSchedule]) -> Option<Parts> {
         let first = schedules.first()?;
-        let collective = first.collective;
+        let (collective, has_tail) = (first.collective, first.has_tail);
         let most = schedules.len().max(first.parts as usize);
         if schedules.iter().any(|it| it.flit_bytes != first.flit_bytes) {
             return None;
@@ -56,12 +57,13 @@ impl Parts {
         let in_parts = bytes.into_iter();
         let in_parts = in_parts.filter(|(_, parts)| parts.iter().filter(|it| **it > 0).count() > 1);
         let of = in_parts.map(|(id, parts)| {
-            let flits = flits_of_parts(&parts, flit_bytes)?;
+            let flits = flits_of_parts(&parts, has_tail, flit_bytes)?;
             Some((id, (parts, flits)))
         });
         Some(Parts {
             collective,
             tree: tree.clone(),
+            has_tail,
             of: of.collect::<Option<_>>()?,
             assemblies: Mutex::default(),
         })
@@ -81,7 +83,11 @@ impl Parts {
             .iter()
             .fold(0, |sum: u64, part| sum.saturating_add(*part));
         let message = Message { id, bytes, ..part };
-        Some((message, FlitInterleaver::new(flits), lane + place))
+        Some((
+            message,
+            FlitInterleaver::new(flits, self.has_tail),
+            lane + place,
+        ))
     }
 
     /// Returns the destination of a part on a tree; `None` if it is the whole message. `open` opens the
@@ -270,10 +276,11 @@ mod tests {
     /// Returns the parts of a message with these numbers of flits on each tree, and their lengths in
     /// bytes.
     fn parts(flits: &[u64], bytes: u64) -> (Parts, Vec<u64>) {
-        let lengths = bytes_of_parts(flits, bytes, FLIT);
+        let lengths = bytes_of_parts(flits, false, bytes, FLIT);
         let parts = Parts {
             collective: Collective::Scatter,
             tree: tree(),
+            has_tail: false,
             of: BTreeMap::from([(MESSAGE, (lengths.clone(), flits.to_vec()))]),
             assemblies: Mutex::default(),
         };
@@ -290,7 +297,7 @@ mod tests {
         let mut message = Synthetic::message(MESSAGE);
         let mut on = vec![Vec::new(); flits.len()];
         let mut left = bytes;
-        for lane in FlitInterleaver::new(flits) {
+        for lane in FlitInterleaver::new(flits, false) {
             let len = left.min(FLIT);
             on[lane].push(message.next(len as usize).to_vec());
             left -= len;

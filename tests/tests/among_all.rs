@@ -155,6 +155,7 @@ fn all_messages_arrive_with_every_algorithm() {
         broadcast | --tree kary:2:6 --algorithm child-by-child | child-by-child
         broadcast --from P2 | --tree kary:2:6 | rounds
         broadcast --from P2 | --network complete:6 --algorithm path | rounds
+        broadcast --from P2 | --network complete:6 --algorithm circulant | circulant
     ",
     ) {
         let is_of_all = operation == "exchange";
@@ -210,6 +211,7 @@ fn messages_arrive_over_tls() {
         broadcast --from P3 | --tree kary:2:4
         broadcast | --tree path:4 --algorithm urgent
         broadcast | --network complete:4 --algorithm hypercube
+        broadcast | --network complete:4 --algorithm circulant
         scatter --from P2 | --tree kary:2:4
         gather --to P1 | --tree kary:2:4
     ",
@@ -254,6 +256,7 @@ fn a_pe_that_dies_is_gone_around_from_or_to_one() {
         broadcast | 1 of 4 | 0 | --tree path:4 --algorithm urgent
         broadcast | 1 of 4 | 0 | --network complete:4 --algorithm path
         broadcast | 3 of 8 | 0 | --network complete:8 --algorithm hypercube
+        broadcast | 3 of 6 | 0 | --network complete:6 --algorithm circulant
         scatter --from P3 | 0 of 4 | 0 | --tree parents:2,0,0
         scatter --from P3 | 1 of 4 | 0 | --tree parents:2,0,0
         gather --to P3 | 0 of 4 | 0 | --tree parents:2,0,0

@@ -66,8 +66,8 @@ fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
 fn broadcasts_gossips_and_exchanges_are_timed() {
     for [line, timed, skipped, messages] in rows(
         "
-        broadcast --tree kary:2:4 | rounds urgent child-by-child | hypercube | 1
-        broadcast --network complete:4 | rounds urgent hypercube child-by-child | | 1
+        broadcast --tree kary:2:4 | rounds urgent child-by-child | circulant hypercube | 1
+        broadcast --network complete:4 | rounds urgent circulant hypercube child-by-child | | 1
         gossip --tree path:4 | flood | circulate dissemination direct | 4
         allgather --network complete:4 | flood circulate dissemination direct approach1 neighbour | | 4
         gossip --network ring:5 | flood approach1 halves | circulate dissemination direct | 5

@@ -33,15 +33,15 @@ fn what_is_chosen_is_what_runs() {
     }
 }
 
-/// Stars answer soonest over long links, and pipelines and hypercubes carry most over slow ones. Latencies
-/// are long beside what software takes on a busy machine.
+/// Stars answer soonest over long links, and pipelines carry most over slow ones. Latencies are long beside
+/// what software takes on a busy machine.
 #[test]
 fn without_a_name_algorithm_and_tree_are_chosen() {
     for [line, link, algorithms, depth] in rows(
         "
         gather --size 1KiB | rate=100mbit,latency=50ms | certification | 1
         broadcast --size 4KiB | rate=100mbit,latency=50ms | rounds | 1
-        broadcast --size 2MiB | rate=100mbit | rounds hypercube | any
+        broadcast --size 2MiB | rate=100mbit | rounds circulant | any
         gossip --size 16KiB | rate=100mbit,latency=50ms | direct | any
         exchange --size 64KiB | rate=100mbit,latency=1ms | rounds shifts | any
         scatter --size 16KiB | rate=100mbit,latency=50ms | fdf | 1

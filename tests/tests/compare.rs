@@ -59,7 +59,7 @@ fn rows_are_what_is_planned() {
 fn many_pes_are_compared() {
     for [line, row, why] in rows(
         "
-        broadcast --tree kary:2:1000000 --size 100 | *  kary:2:1000000  rounds            235 | urgent and hypercube are left out
+        broadcast --tree kary:2:1000000 --size 100 | *  kary:2:1000000  rounds            235 | urgent, circulant and hypercube are left out
         exchange --network complete:600 --lengths each:1 | *  complete:600  shifts       599 | at most 512 PEs
     ",
     ) {

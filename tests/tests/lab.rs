@@ -217,6 +217,28 @@ fn measured_links_decide_how_to_gather() {
     assert_eq!(report.value("/algorithm"), "shoulder-tap");
 }
 
+/// The choice applies to hosts that all reach each other, unless a tree or an algorithm is named.
+#[test]
+#[ignore = "needs root and iproute2"]
+fn measured_links_decide_how_to_broadcast() {
+    let rack = Lab::up("--network complete:6 --rate 40mbit --layout rack");
+    for (line, algorithm) in [
+        ("--size 256KiB", "circulant"),
+        ("--size 1B", "rounds"),
+        ("--size 256KiB --algorithm urgent", "urgent"),
+        ("--size 256KiB --spanning bfs", "rounds"),
+    ] {
+        let report = report(&rack, &format!("broadcast {line}"));
+        assert_eq!(report.value("/algorithm"), algorithm, "{line}");
+        let is_named = line.contains("--algorithm") || line.contains("--spanning");
+        assert_eq!(*report.value("/choice") == Value::Null, is_named, "{line}");
+    }
+    drop(rack);
+    let tree = Lab::up("--tree kary:2:6 --rate 40mbit --layout rack");
+    let report = report(&tree, "broadcast --size 256KiB");
+    assert_eq!(report.value("/algorithm"), "rounds");
+}
+
 /// A baseline builds its own tree, for which a rack has the links.
 #[test]
 #[ignore = "needs root and iproute2"]

@@ -39,6 +39,7 @@ fn broadcasts_are_played_as_planned_on_random_trees() {
         let all = format!("broadcast --network complete:{pes} --size {flits} --from {from}");
         as_planned(&format!("{all} --algorithm path"));
         as_planned(&format!("{all} --algorithm kary:2"));
+        as_planned(&format!("{all} --algorithm circulant"));
     }
     assert!((5..25).contains(&earlier), "{earlier}");
     for (dimensions, flits) in (0..5).flat_map(|it| [0, 1, 9, 25, 42].map(|flits| (it, flits))) {

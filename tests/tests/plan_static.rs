@@ -21,7 +21,8 @@ fn many_flits_to_64_hosts_take_what_the_table_says() {
         --tree star:64 | 63 630 6300 63000
         --network complete:64 --algorithm hypercube | 7 16 106 1006
         --network hypercube:6 --algorithm hypercube --from 5 | 7 16 106 1006
-        --network complete:64 --from P63 | 7 16 106 1006
+        --network complete:64 --algorithm circulant | 6 15 105 1005
+        --network complete:64 --from P63 | 6 15 105 1005
     ",
     ) {
         for (flits, steps) in [1, 10, 100, 1000].into_iter().zip(numbers(expected)) {

@@ -16,7 +16,7 @@ pub const CHOICE_PART: u64 = 20;
 pub const FINALISTS: usize = 8;
 
 /// Number of finalists for which the best flit size is searched for: each takes many predictions.
-pub const SEARCHED_FINALISTS: usize = 3;
+pub const SEARCHED_FINALISTS: usize = 6;
 
 /// Ratio of predicted times within which predictions count as equal. The shallowest tree and the
 /// longest flits are then chosen, because they cost least where predictions are incomplete.
@@ -50,9 +50,10 @@ pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
 /// a path of eight PEs a fifth more time. The payload consists of whole pages of 4 KiB.
 pub const SEGMENT_FLIT_BYTES: u32 = 60 << 10;
 
-/// Default payload over a cube's trees behind a switch, where consecutive flits come from
-/// different senders: small enough for the switch to buffer when one is late.
-pub const SWITCHED_FLIT_BYTES: u32 = 16 << 10;
+/// Default and maximum payload of a broadcast in turns behind a switch, where consecutive flits come from
+/// different senders: small enough for a queue of 16 KiB to hold those of several when one is late. With 8
+/// KiB a broadcast to 12 hosts lost packets and took twice as long.
+pub const SWITCHED_FLIT_BYTES: u32 = 4 << 10;
 
 /// Smallest chosen payload: below this a flit's prefix and seal are more than a tenth of it, and a
 /// system call moves too little.

@@ -63,7 +63,7 @@ measure() {
     local name=$1 began host
     shift
     mkdir -p "$work/old"
-    # Removing files makes those slow that are made next: see 2026-11-23-prediction-3.
+    # Removing files makes those slow that are made next.
     for ((host = 1; host <= HOSTS; host++)); do
         [[ ! -e $work/out/p$host/in ]] || mv "$work/out/p$host/in" "$work/old/$EPOCHREALTIME"
     done

@@ -4,20 +4,24 @@
 //!
 //! The number of flits on each tree determines which flits these are. They leave the source in
 //! turn, as evenly as possible, so that it reads its files from front to back and a destination
-//! buffers few flits that are not next.
+//! buffers few flits that are not next. The tail of a message that has one is its last flit, as part 0:
+//! it goes where the others do not.
 
 /// An iterator over the flits of a message that yields the tree of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlitInterleaver {
     /// For each tree, the number of its flits and how many of them have been assigned.
     flits: Vec<[u64; 2]>,
+    has_tail: bool,
 }
 
 impl FlitInterleaver {
-    /// Creates the sequence for a message with these numbers of flits on the trees.
-    pub fn new(flits: &[u64]) -> FlitInterleaver {
+    /// Creates the sequence for a message with these numbers of flits on the trees, the first of which may
+    /// be those of its tail.
+    pub fn new(flits: &[u64], has_tail: bool) -> FlitInterleaver {
         FlitInterleaver {
             flits: flits.iter().map(|flits| [*flits, 0]).collect(),
+            has_tail,
         }
     }
 }
@@ -26,32 +30,38 @@ impl Iterator for FlitInterleaver {
     type Item = usize;
 
     /// Returns the tree with the smallest fraction of its flits sent, where half of its next flit
-    /// counts as sent; the first of several.
+    /// counts as sent; the first of several. The tail is last.
     fn next(&mut self) -> Option<usize> {
         let after = |[of, gone]: [u64; 2]| (2 * u128::from(gone) + 1, u128::from(of));
         let waiting = (0..self.flits.len()).filter(|at| self.flits[*at][1] < self.flits[*at][0]);
+        let is_tail = |at: &usize| self.has_tail && *at == 0;
         let next = waiting.min_by(|one, other| {
             let ((gone, of), (other_gone, of_other)) =
                 (after(self.flits[*one]), after(self.flits[*other]));
-            (gone * of_other).cmp(&(other_gone * of))
+            let by_share = (gone * of_other).cmp(&(other_gone * of));
+            is_tail(one).cmp(&is_tail(other)).then(by_share)
         })?;
         self.flits[next][1] += 1;
         Some(next)
     }
 }
 
-/// Returns the tree to which [`FlitInterleaver`] gives the last flit: the last of those with the most flits.
-fn last_of(flits: &[u64]) -> Option<usize> {
+/// Returns the tree to which [`FlitInterleaver`] gives the last flit: that of the tail, or the last of those
+/// with the most flits.
+fn last_of(flits: &[u64], has_tail: bool) -> Option<usize> {
+    if has_tail {
+        return flits.first().filter(|flits| **flits > 0).map(|_| 0);
+    }
     let trees = (0..flits.len()).filter(|at| flits[*at] > 0);
     trees.max_by_key(|at| flits[*at])
 }
 
 /// Returns the bytes of each part of a message of `bytes` bytes; each tree gets `flits` flits. All
 /// flits are full except the last.
-pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
+pub fn bytes_of_parts(flits: &[u64], has_tail: bool, bytes: u64, flit_bytes: u64) -> Vec<u64> {
     let mut parts: Vec<u64> = flits.iter().map(|flits| flits * flit_bytes).collect();
     let lacks = parts.iter().sum::<u64>().saturating_sub(bytes);
-    if let Some(last) = last_of(flits) {
+    if let Some(last) = last_of(flits, has_tail) {
         parts[last] -= lacks;
     }
     parts
@@ -65,9 +75,9 @@ pub fn even_flits(flits: u64, parts: usize) -> Vec<u64> {
 
 /// Returns the flits of each part of a message, or `None` if the lengths are invalid because a part
 /// other than the last ends with a short flit.
-pub fn flits_of_parts(parts: &[u64], flit_bytes: u64) -> Option<Vec<u64>> {
+pub fn flits_of_parts(parts: &[u64], has_tail: bool, flit_bytes: u64) -> Option<Vec<u64>> {
     let flits: Vec<u64> = parts.iter().map(|part| part.div_ceil(flit_bytes)).collect();
-    let last = last_of(&flits)?;
+    let last = last_of(&flits, has_tail)?;
     let mut all = parts.iter().enumerate();
     let are_full = all.all(|(at, part)| at == last || part % flit_bytes == 0);
     are_full.then_some(flits)
@@ -81,11 +91,13 @@ mod tests {
 
     #[test]
     fn turns_are_even() {
-        let turns = |flits: &[u64]| FlitInterleaver::new(flits).collect::<Vec<_>>();
+        let turns = |flits: &[u64]| FlitInterleaver::new(flits, false).collect::<Vec<_>>();
         assert_eq!(turns(&[3, 3]), [0, 1, 0, 1, 0, 1]);
         assert_eq!(turns(&[1, 3]), [1, 0, 1, 1]);
         assert_eq!(turns(&[0, 2, 0]), [1, 1]);
         assert_eq!(turns(&[]), []);
+        let turns = FlitInterleaver::new(&[1, 2, 1], true);
+        assert_eq!(turns.collect::<Vec<_>>(), [1, 2, 1, 0]);
     }
 
     proptest! {
@@ -93,14 +105,19 @@ mod tests {
         fn every_flit_goes_once_and_the_short_one_last(
             flits in prop::collection::vec(0u64..40, 1..9),
             short in 0u64..7,
+            has_tail: bool,
         ) {
+            let mut flits = flits;
+            if has_tail {
+                flits[0] = 1;
+            }
             let total: u64 = flits.iter().sum();
-            let turns: Vec<usize> = FlitInterleaver::new(&flits).collect();
+            let turns: Vec<usize> = FlitInterleaver::new(&flits, has_tail).collect();
             prop_assert_eq!(turns.len() as u64, total);
             for (at, flits) in flits.iter().enumerate() {
                 prop_assert_eq!(turns.iter().filter(|turn| **turn == at).count() as u64, *flits);
             }
-            prop_assert_eq!(turns.last().copied(), last_of(&flits));
+            prop_assert_eq!(turns.last().copied(), last_of(&flits, has_tail));
             // At any time the flits of a tree exceed its share by less than the number of trees.
             let mut gone = vec![0u64; flits.len()];
             for (sent, turn) in (1u64..).zip(&turns) {
@@ -110,17 +127,20 @@ mod tests {
             }
             prop_assume!(total > 0);
             let bytes = total * 7 - short;
-            let parts = bytes_of_parts(&flits, bytes, 7);
+            let parts = bytes_of_parts(&flits, has_tail, bytes, 7);
             prop_assert_eq!(parts.iter().sum::<u64>(), bytes);
-            prop_assert_eq!(flits_of_parts(&parts, 7), Some(flits));
+            prop_assert_eq!(flits_of_parts(&parts, has_tail, 7), Some(flits));
         }
     }
 
     #[test]
     fn a_short_flit_in_the_middle_is_no_part() {
-        assert_eq!(flits_of_parts(&[8, 5], 4), Some(vec![2, 2]));
-        assert_eq!(flits_of_parts(&[9, 4], 4), Some(vec![3, 1]));
-        assert_eq!(flits_of_parts(&[5, 12], 4), None);
-        assert_eq!(flits_of_parts(&[0, 0], 4), None);
+        let flits = |parts: &[u64], has_tail| flits_of_parts(parts, has_tail, 4);
+        assert_eq!(flits(&[8, 5], false), Some(vec![2, 2]));
+        assert_eq!(flits(&[9, 4], false), Some(vec![3, 1]));
+        assert_eq!(flits(&[5, 12], false), None);
+        assert_eq!(flits(&[0, 0], false), None);
+        assert_eq!(flits(&[3, 12], true), Some(vec![1, 3]));
+        assert_eq!(flits(&[3, 11], true), None);
     }
 }

@@ -19,6 +19,8 @@ pub struct PeSchedule {
     pub role: PeRole,
     /// Maximum number of parts of a message; 1 if messages are undivided.
     pub parts: u32,
+    /// Whether part 0 of a message in parts is its last flit ([`crate::ops::parts`]).
+    pub has_tail: bool,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// Unit of time, and how orders are obeyed.

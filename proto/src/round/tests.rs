@@ -55,6 +55,7 @@ fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
         in_any_order: false,
         polls_before_sleep: false,
         compresses: false,
+        has_tail: false,
     }
 }
 

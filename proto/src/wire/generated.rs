@@ -1084,6 +1084,9 @@ pub struct PeSchedule {
     /// Maximum number of parts of a message.
     #[prost(uint32, tag = "16")]
     pub parts: u32,
+    /// Whether part 0 of a message in parts is its last flit.
+    #[prost(bool, tag = "19")]
+    pub has_tail: bool,
     /// Whether the PE sends no faster than its link carries, and each crossing waits for a request of
     /// its receiver.
     #[prost(bool, tag = "14")]

@@ -253,6 +253,7 @@ impl Dice {
                 Algorithm::BROADCAST_ROUNDS,
                 Algorithm::BROADCAST_URGENT,
                 Algorithm::BROADCAST_CHILD_BY_CHILD,
+                Algorithm::BROADCAST_CIRCULANT,
                 Algorithm::BROADCAST_ON_CUBES,
             ]),
         }

@@ -151,6 +151,7 @@ pub fn to_pe() -> Vec<ToPe> {
         in_any_order: true,
         polls_before_sleep: true,
         compresses: true,
+        has_tail: true,
     };
     let lanes = vec![PeSchedule {
         sends: vec![message(3, 3)],

@@ -104,7 +104,7 @@ fn best_of_one_size(
         return Ok(None);
     };
     let mut left_ns = PACKETS_NS;
-    best_around(first, |flit_bytes| {
+    best_around(first, MAX_FLIT_BYTES, |flit_bytes| {
         let takes = looking_ns(tree, &usual.schedules, flit_bytes);
         let has_time = take_time(&mut left_ns, takes);
         has_time.then(|| of(flit_bytes)).transpose()

@@ -129,7 +129,7 @@ impl ParallelTrees {
             let parts = |(at, bytes): (usize, &u64)| {
                 let flits: Vec<u64> = dealt.iter().map(|tree| tree[at]).collect();
                 let mut parts = vec![0; idle];
-                parts.extend(bytes_of_parts(&flits, *bytes, flit_bytes.into()));
+                parts.extend(bytes_of_parts(&flits, false, *bytes, flit_bytes.into()));
                 parts
             };
             let parts: Vec<Vec<u64>> = planner.bytes.iter().enumerate().map(parts).collect();

@@ -259,12 +259,21 @@ impl Algorithm {
         }
     }
 
+    /// Returns whether the last flit of a message is its part 0 ([`flitcast_proto::ops::parts`]).
+    pub fn has_tail(self) -> bool {
+        self.spec.has_tail
+    }
+
     /// Returns the flits of each part of a message of this length.
     pub(super) fn part_flits(self, tree: &Tree, flits: u64) -> Vec<u64> {
         match self.network_of(tree) {
             Some(network) => {
                 let parts = network.part_flits(flits).into_iter();
                 parts.map(|flits| flits.end - flits.start).collect()
+            }
+            None if self.has_tail() && flits > 0 => {
+                let others = even_flits(flits - 1, self.parts(tree) - 1);
+                [1].into_iter().chain(others).collect()
             }
             None => even_flits(flits, self.parts(tree)),
         }
@@ -275,6 +284,10 @@ impl Algorithm {
     pub fn flit_of_part(self, tree: &Tree, flits: u64, part: usize, flit: u64) -> u64 {
         match self.network_of(tree) {
             Some(network) => network.part_flits(flits)[part].start + flit,
+            None if self.has_tail() => match part.checked_sub(1) {
+                Some(part) => flit * (self.parts(tree) as u64 - 1) + part as u64,
+                None => flits - 1,
+            },
             None => flit * self.parts(tree) as u64 + part as u64,
         }
     }

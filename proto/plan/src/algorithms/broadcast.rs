@@ -125,17 +125,19 @@ mod tests {
         let parents = [None, None, Some(0), Some(0), Some(2), Some(3)];
         let parents = parents.map(|parent| parent.map(PeId));
         let lacking = Arc::new(Tree::with_absent(PeId(0), parents.to_vec()).unwrap());
-        for broadcast in listed().filter(|one| one.fits().holds(&lacking)) {
+        for broadcast in listed().filter(|one| one.fits().stays_in_tree()) {
             let run = sim::run(&lacking, broadcast, &[0, 0, 0, 0, 5, 0]).unwrap();
             let ends = run.crossings.iter().map(|it| (it.from.0, it.to.0));
             assert_eq!(BTreeSet::from_iter(ends), BTreeSet::from([(0, 2), (2, 4)]));
             assert_eq!(run.arrival_steps, [0, 0, 0, 0, 6, 0]);
         }
-        let cube = |bytes| sim::run(&tree("path:4"), Algorithm::BROADCAST_ON_CUBES, bytes).unwrap();
-        let arrivals = cube(&[0, 6, 0, 6]).arrival_steps;
-        let has_come: Vec<bool> = arrivals.iter().map(|step| *step > 0).collect();
-        assert_eq!(has_come, [false, true, false, true]);
-        assert!(cube(&[0; 4]).crossings.is_empty());
+        for among_all in listed().filter(|one| !one.fits().stays_in_tree()) {
+            let run = |bytes| sim::run(&tree("path:4"), among_all, bytes).unwrap();
+            let arrivals = run(&[0, 6, 0, 6]).arrival_steps;
+            let has_come: Vec<bool> = arrivals.iter().map(|step| *step > 0).collect();
+            assert_eq!(has_come, [false, true, false, true], "{among_all:?}");
+            assert!(run(&[0; 4]).crossings.is_empty(), "{among_all:?}");
+        }
     }
 
     /// The crossings cover all flits of a message of any length, each part in order, and are about
@@ -145,6 +147,7 @@ mod tests {
         for (broadcast, spec, more) in [
             (Algorithm::BROADCAST_URGENT, "kary:3:7", 0),
             (Algorithm::BROADCAST_ON_CUBES, "path:8", 3),
+            (Algorithm::BROADCAST_CIRCULANT, "path:9", 5),
         ] {
             let tree = tree(spec);
             for flits in [MOST_BLOCKS, 3 * MOST_BLOCKS + 1, 7 * MOST_BLOCKS + 5] {

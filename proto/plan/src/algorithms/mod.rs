@@ -9,6 +9,7 @@ mod arcs;
 mod baselines;
 pub mod blocks;
 mod broadcast;
+mod broadcast_circulant;
 mod broadcast_hypercube;
 pub mod broadcast_plan;
 mod certification;

@@ -5,7 +5,7 @@ use super::algorithm::Algorithm;
 
 impl Algorithm {
     /// All algorithms, with the least value of their parameters.
-    pub const ALL: [Algorithm; 23] = [
+    pub const ALL: [Algorithm; 24] = [
         Algorithm::FARTHEST_FIRST,
         Algorithm::SHOULDER_TAP,
         Algorithm::CERTIFICATION_SERIAL,
@@ -19,6 +19,7 @@ impl Algorithm {
         Algorithm::BROADCAST_ROUNDS,
         Algorithm::BROADCAST_URGENT,
         Algorithm::BROADCAST_CHILD_BY_CHILD,
+        Algorithm::BROADCAST_CIRCULANT,
         Algorithm::BROADCAST_ON_CUBES,
         Algorithm::GOSSIP_FLOOD,
         Algorithm::GOSSIP_CIRCULATE,

@@ -42,6 +42,7 @@ impl Algorithm {
                 collective,
                 role: self.role(),
                 parts: self.parts(tree) as u32,
+                has_tail: self.has_tail(),
                 flit_bytes: timing.flit_bytes(),
                 pace: timing.pace(tree, pe),
                 packet_bytes: timing.packet_bytes_of(sends.iter().map(|sent| sent.id)),
@@ -74,6 +75,10 @@ impl Algorithm {
                 // All short messages fit into the buffers of sockets at once, and would fill the queues
                 // behind these. Longer ones wait for room in their socket.
                 schedule.in_turns = one_port && !timing.shares_no_port && is_short;
+            } else if collective == Collective::Broadcast {
+                // A flit to each child fits into the buffers of sockets, too.
+                let forks = schedule.child_messages.len() > 1;
+                schedule.in_turns = one_port && !timing.shares_no_port && forks;
             }
         }
         schedules
@@ -98,7 +103,7 @@ fn messages_of_pes(
         let length = collective.length(tree, address, bytes);
         let takes_it = |pe: &PeId| bytes[collective.delivery(tree, id, *pe).index()] > 0;
         let flits = operation.part_flits(tree, flits_of(length, flit_bytes));
-        let parts = bytes_of_parts(&flits, length, flit_bytes.into());
+        let parts = bytes_of_parts(&flits, operation.has_tail(), length, flit_bytes.into());
         let parts = parts.into_iter().enumerate();
         for (part, bytes) in parts.filter(|(_, bytes)| *bytes > 0) {
             let message = Message {

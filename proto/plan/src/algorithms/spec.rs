@@ -135,6 +135,8 @@ pub(super) struct AlgorithmSpec {
     pub peers: fn(&Tree, PeId) -> Vec<PeId>,
     /// The number of parts of each message.
     pub parts: fn(&Tree) -> usize,
+    /// Whether the last flit of a message is part 0.
+    pub has_tail: bool,
     /// The nonnull messages, those of each source in sending order. Lengths are by delivery.
     pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
     /// All crossings of the static schedule by first step; empty without one. Lengths are by
@@ -171,6 +173,7 @@ pub(super) const BASE: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Combining,
     peers: no_peers,
     parts: |_| 1,
+    has_tail: false,
     order: by_id,
     hops: |_, _, _| Vec::new(),
     plan: LockStep::None,

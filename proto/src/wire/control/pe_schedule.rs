@@ -8,7 +8,7 @@ use crate::wire::{MAX_FLIT_BYTES, MAX_PARTS, MIN_FLIT_BYTES, WireError, pb};
 
 record! {
     PeSchedule = PeSchedule {
-        collective, parts, flit_bytes, sends, packet_bytes, receives, subtree_messages, child_messages,
+        collective, parts, has_tail, flit_bytes, sends, packet_bytes, receives, subtree_messages, child_messages,
         child_ranks, hops, all_ports, in_turns, in_any_order,
         polls_before_sleep, compresses,
     }

@@ -117,7 +117,7 @@ impl Dice {
                 };
                 flits[lane as usize] += 1;
             }
-            let parts = bytes_of_parts(&flits, length, flit_bytes.into());
+            let parts = bytes_of_parts(&flits, false, length, flit_bytes.into());
             for at in message.ends(tree) {
                 let delivery = collective.delivery(tree, message.id, at).index();
                 for (lane, part) in dealt.iter_mut().zip(&parts) {

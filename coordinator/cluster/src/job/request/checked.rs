@@ -1,5 +1,6 @@
 //! A checked request: all that a run or a plan needs from a command line or a record.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,6 +55,20 @@ impl Request {
     /// Returns whether the request is only predicted: nothing is sent, and no output is changed.
     pub fn is_dry_run(&self) -> bool {
         self.rounds == 0
+    }
+
+    /// Returns whether the links are known only after the cluster has measured them.
+    pub fn is_measured_later(&self) -> bool {
+        let site = &self.site;
+        site.placement.is_spread() && !site.is_shaped() && self.profile.is_none()
+    }
+
+    /// Returns the PEs to which a PE connects outside the tree, for any method that may be chosen.
+    pub fn peers(&self, pe: PeId) -> BTreeSet<PeId> {
+        let methods = [&self.way].into_iter().chain(&self.others);
+        methods
+            .flat_map(|way| way.operation.peers(&self.site.tree, pe))
+            .collect()
     }
 
     /// Returns how orders are obeyed: as requested, else by the profile's best pacing, else in

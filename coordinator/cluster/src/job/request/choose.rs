@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
@@ -27,7 +26,7 @@ use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::choice::{Choice, Forecast};
 use crate::job::fault::{RequestError, one};
-use crate::job::flit_size::are_slow;
+use crate::job::flit_size::pays_in_parts;
 use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
@@ -167,18 +166,15 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             // Data between any two PEs does not go over the tree.
             let uses_tree = candidate.operation.fits().stays_in_tree();
             let is_safe = |pacing| offer.any_pacing || is_safe(&on_tree, pacing);
-            // The parts of a cube's trees cost memory traffic that no prediction includes: without
-            // slow links a broadcast of 64 MiB took 1.6 times as long as over a star.
-            let is_cube =
-                candidate.operation.fits() == TreeRequirement::Cubes && !offer.is_complete;
-            let is_slow = are_slow(&on_tree.site.tree, candidate.operation, &model);
+            let operation = candidate.operation;
+            let pays = || offer.is_complete || pays_in_parts(&on_tree.site.tree, operation, &model);
             let is_good = |baseline| {
                 offer.any_baseline || is_good_baseline(baseline, &on_tree.site, offer.bytes)
             };
             // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
                 && candidate.baseline.is_none_or(is_good)
-                && (is_slow || !is_cube)
+                && pays()
                 && candidate.check(topology, topology).is_ok()
                 && check_crossings(candidate.operation, &topology.tree, "", offer.bytes).is_ok()
                 && candidate.pacing.is_none_or(is_safe)

@@ -53,11 +53,10 @@ pub fn gather_operation(
 /// `linear`, if all PEs are children of P0 over a network without a profile.
 pub fn other_gathers(request: &Request) -> Vec<Method> {
     let (site, tree) = (&request.site, &request.site.tree);
-    let are_measured = site.placement.is_spread() && !site.is_shaped() && request.profile.is_none();
     let is_star = tree.root() == PeId::ROOT && tree.pes().all(|pe| tree.depth(pe) <= 1);
     // With a link for each child, or with several cards, P0 receives several messages at once.
     let has_ports = request.way.operation.has_all_ports() || site.placement.rails() > 1;
-    if !are_measured || !is_star || has_ports {
+    if !request.is_measured_later() || !is_star || has_ports {
         return Vec::new();
     }
     let baselines = candidates::baselines(GATHER.collective().name());

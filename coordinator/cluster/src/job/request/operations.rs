@@ -13,7 +13,7 @@ use super::open_choices::{Open, OpenChoices};
 use super::order::order_by;
 use super::trees::emulates_own_links;
 use crate::algorithms::candidates;
-use crate::algorithms::method::operation_by;
+use crate::algorithms::method::{Method, operation_by};
 use crate::job::fault::{RequestError, one};
 use crate::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
@@ -25,6 +25,7 @@ use crate::options::ports::Ports;
 use crate::options::sync::SyncArg;
 use crate::options::tree::SpanningArg;
 use crate::options::values::AUTO;
+use crate::site::reachability::Reachability;
 use crate::site::topology::Topology;
 
 impl Request {
@@ -152,13 +153,19 @@ impl Request {
         if let (Some(ways), Some(_)) = (&mut ways, named) {
             ways.candidates.retain(|it| it.operation == operation);
         }
+        let has_hosts = args.round.transfer.tree.has_hosts();
+        let is_open = ways.as_ref().is_some_and(|it| it.open == Open::Unnamed);
         let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             lays: Some(algorithm),
             ways,
             ..RequestSpec::new(args.round, SpanningArg::Broadcast, operation)
         };
-        check(asked, |_| Ok(operation))
+        let mut request = check(asked, |_| Ok(operation))?;
+        if is_open {
+            request.others = other_broadcasts(&request, has_hosts);
+        }
+        Ok(request)
     }
 
     /// Checks the command line of `flitcast gossip`.
@@ -190,6 +197,25 @@ impl Request {
             (args.pacing.map(Pacing::from), args.ports),
             [Algorithm::EXCHANGE_ROUNDS, Algorithm::EXCHANGE_TREE],
         )
+    }
+}
+
+/// Returns the alternative to the default broadcast for the choice after the links are measured: `circulant`,
+/// if all hosts reach each other, with one card each, and no tree is given.
+fn other_broadcasts(request: &Request, has_hosts: bool) -> Vec<Method> {
+    let site = &request.site;
+    let is_complete = match &site.reach {
+        Reachability::Network(spanned) => spanned.network.is_complete(),
+        Reachability::Anybody => has_hosts,
+        Reachability::NamedEdges => false,
+    };
+    let has_ports = site.own_links || site.placement.rails() > 1;
+    match is_complete && !has_ports && request.is_measured_later() {
+        true => vec![Method {
+            operation: Algorithm::BROADCAST_CIRCULANT,
+            ..request.way.clone()
+        }],
+        false => Vec::new(),
     }
 }
 

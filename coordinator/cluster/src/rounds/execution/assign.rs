@@ -205,7 +205,7 @@ impl Driver<'_> {
     /// numbers, which have addresses.
     fn peers(&self, pe: PeId) -> Result<Vec<Peer>, FailureCause> {
         let site = &self.request.site;
-        let peers = self.request.way.operation.peers(&site.tree, pe);
+        let peers = self.request.peers(pe);
         let peer = |other: PeId| {
             let address = site.placement.address_for(other, pe, 0);
             let listen = match other < pe {

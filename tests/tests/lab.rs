@@ -218,8 +218,7 @@ fn measured_links_decide_how_to_gather() {
     assert_eq!(report.value("/algorithm"), "shoulder-tap");
 }
 
-/// The links also decide on a broadcast to hosts that all reach each other if no tree or algorithm is
-/// given.
+/// The links also decide on a broadcast to hosts that reach each other, without a given tree or algorithm.
 #[test]
 #[ignore = "needs root and iproute2"]
 fn measured_links_decide_how_to_broadcast() {

@@ -71,14 +71,12 @@ impl Algorithm {
                 schedule.in_turns = has_turns && one_port;
                 let has_order = schedule.all_ports || schedule.in_turns;
                 schedule.in_any_order = timing.shares_no_port && !has_order;
-            } else if collective == Collective::Scatter {
-                // All short messages fit into the buffers of sockets at once, and would fill the queues
-                // behind these. Longer ones wait for room in their socket.
-                schedule.in_turns = one_port && !timing.shares_no_port && is_short;
-            } else if collective == Collective::Broadcast {
-                // A flit to each child fits into the buffers of sockets, too.
-                let forks = schedule.child_messages.len() > 1;
-                schedule.in_turns = one_port && !timing.shares_no_port && forks;
+            } else if [Collective::Scatter, Collective::Broadcast].contains(&collective) {
+                // All short messages, or a copy of one for each child, fit into the buffers of sockets at
+                // once, and would fill the queues behind these. Longer ones wait for room in their socket.
+                let shares_port = !timing.shares_no_port
+                    && (collective == Collective::Scatter || schedule.child_messages.len() > 1);
+                schedule.in_turns = one_port && shares_port && is_short;
             }
         }
         schedules

@@ -77,9 +77,10 @@ fn phrases(collective: Collective, kind: OfferKind, on_trees: bool) -> Vec<&'sta
 /// Returns the help of `flitcast broadcast --algorithm`.
 pub fn broadcast_help() -> String {
     let of_trees = |kind| phrases(Collective::Broadcast, kind, true).join(", ");
+    let among_all = phrases(Collective::Broadcast, OfferKind::Choice, false).join(", ");
     format!(
-        "How to broadcast: over the given tree by {} or, as a baseline, {}; in a complete network path \
-         or kary:K, which build their own tree; or auto, the algorithm, tree and flit size with the \
+        "How to broadcast: over the given tree by {} or, as a baseline, {}; in a complete network \
+         {among_all}, or path or kary:K, which build their own tree; or auto, the algorithm, tree and flit size with the \
          shortest predicted time [default: rounds on a --tree, else auto]",
         of_trees(OfferKind::Choice),
         of_trees(OfferKind::Baseline),

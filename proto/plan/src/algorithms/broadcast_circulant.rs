@@ -22,7 +22,10 @@ use crate::timing::Timing;
 
 const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
     name: "circulant",
-    offer: Offer::choice(&[("circulant", None)], ""),
+    offer: Offer::choice(
+        &[("circulant", None)],
+        "circulant (in the fewest possible steps)",
+    ),
     fits: TreeRequirement::Complete,
     gives_orders: true,
     peers,

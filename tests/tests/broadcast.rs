@@ -77,7 +77,8 @@ fn a_relay_holds_a_flit() {
     assert_eq!(report.number("/round/peak_buffered_flits"), 1);
 }
 
-/// From any PE, with any length, and in every round; also on links that share a port of each PE.
+/// Broadcasts in parts from several PEs, with several lengths, in every round; also on links that share a
+/// port of each PE.
 #[test]
 fn a_message_in_parts_arrives_over_all_trees() {
     let link = "--flit-size 4KiB --link rate=200mbit,latency=1ms";

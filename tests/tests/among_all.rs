@@ -68,6 +68,7 @@ fn messages_that_are_no_files_arrive_in_every_round() {
         exchange | exchange --tree kary:3:4
         exchange | alltoall --network complete:4
         exchange | exchange --network complete:4 --algorithm shifts --flit-size 4KiB
+        exchange | exchange --network complete:4 --algorithm bruck --flit-size 4KiB
         exchange | exchange --network complete:4 --algorithm tree
     ",
     ) {
@@ -141,6 +142,8 @@ fn all_messages_arrive_with_every_algorithm() {
         exchange | --network ring:6 | tree
         exchange | --network complete:6 --algorithm rounds | rounds
         exchange | --network complete:6 --algorithm shifts | shifts
+        exchange | --network complete:6 --algorithm bruck | bruck
+        exchange | --network complete:6 --algorithm bruck --link setup=2ms | bruck
         exchange | --network complete:6 --algorithm tree | tree
         exchange | --network complete:6 --algorithm at-once | at-once
         exchange | --tree kary:2:6 --ports multi | tree
@@ -238,6 +241,7 @@ fn a_pe_that_dies_is_gone_around() {
         gossip | 1 of 4 | 3 | --network complete:4 --algorithm dissemination
         gossip | 1 of 4 | 3 | --network complete:4 --algorithm neighbour
         exchange | 4 of 5 | 2 | --network complete:5 --algorithm shifts
+        exchange | 2 of 5 | 3 | --network complete:5 --algorithm bruck
         exchange | 4 of 5 | 2 | --tree kary:2:5
         exchange | 1 of 4 | 3 | --tree path:4
         exchange | 1 of 4 | 3 | --tree path:4 --ports multi

@@ -71,8 +71,8 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
         gossip --tree path:4 | flood | circulate dissemination direct | 4
         allgather --network complete:4 | flood circulate dissemination direct approach1 neighbour | | 4
         gossip --network ring:5 | flood approach1 halves | circulate dissemination direct | 5
-        exchange --network complete:4 | tree rounds shifts at-once | | 12
-        alltoall --tree star:4 | tree | rounds shifts at-once | 12
+        exchange --network complete:4 | tree rounds shifts bruck at-once | | 12
+        alltoall --tree star:4 | tree | rounds shifts bruck at-once | 12
     ",
     ) {
         let [timed, skipped] = [timed, skipped].map(|all| all.split_whitespace().collect::<Vec<_>>());

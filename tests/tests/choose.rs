@@ -44,6 +44,7 @@ fn without_a_name_algorithm_and_tree_are_chosen() {
         broadcast --size 2MiB | rate=100mbit | rounds circulant | any
         gossip --size 16KiB | rate=100mbit,latency=50ms | direct | any
         exchange --size 64KiB | rate=100mbit,latency=1ms | rounds shifts | any
+        exchange --size 1KiB | setup=20ms | bruck | any
         scatter --size 16KiB | rate=100mbit,latency=50ms | fdf | 1
     ",
     ) {

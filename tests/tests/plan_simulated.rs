@@ -59,6 +59,7 @@ fn other_operations_are_played_as_planned() {
         "exchange --tree kary:2:7 --lengths each:2",
         "exchange --network complete:7 --lengths each:2 --algorithm rounds",
         "exchange --network complete:7 --lengths each:2 --algorithm shifts",
+        "exchange --network complete:7 --lengths each:2 --algorithm bruck",
     ] {
         as_planned(line);
     }

@@ -84,7 +84,7 @@ fn a_comparison_has_every_algorithm_and_begins_with_the_best() {
         ("scatter", "fdf linear binomial adaptive"),
         ("broadcast", "rounds urgent"),
         ("gossip", "circulate dissemination direct neighbour flood"),
-        ("exchange", "rounds shifts tree"),
+        ("exchange", "rounds shifts bruck tree"),
     ] {
         let compared = parsed(&format!("compare {operation} {line} --format json"));
         let rows = compared["results"].as_array().expect("rows");

@@ -69,8 +69,8 @@ pub const FLIT_SIZE_WORTH: f64 = 0.8;
 /// delays all later data by a flit.
 pub const FLIT_SIZE_WORTH_IN_A_STREAM: f64 = 0.999;
 
-/// Least ratio of a link's time per byte to that of the software at its ends; below it the default size
-/// stays. Between processes of one machine only software takes time, on shared cores, and predictions
+/// Least ratio of a link's time per byte, or per packet, to that of the software at its ends; below it the
+/// default size stays. Between processes of one machine only software takes time, on shared cores, and predictions
 /// are sometimes off by a third, which is more than any size gains.
 pub const SLOW_LINK_RATIO: f64 = 4.0;
 

@@ -246,6 +246,7 @@ impl Dice {
             11 => self.pick(&[
                 Algorithm::EXCHANGE_ROUNDS,
                 Algorithm::EXCHANGE_SHIFTS,
+                Algorithm::EXCHANGE_BRUCK,
                 Algorithm::EXCHANGE_TREE,
                 Algorithm::EXCHANGE_AT_ONCE,
             ]),

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
-use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_plan::algorithms::blocks::MOST_CROSSINGS;
+use flitcast_plan::algorithms::{LinkRequirement, TreeRequirement};
 use flitcast_plan::cost::Model;
 use flitcast_plan::packets::count::best_count;
 use flitcast_plan::packets::model::{LinkCost, Ticks};
@@ -225,12 +225,16 @@ pub fn are_slow(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
     dearest(tree, operation, model).ns_per_byte >= SLOW_LINK_RATIO * software
 }
 
-/// Returns whether an algorithm may be chosen for its predicted time. A broadcast in parts costs memory
-/// traffic that no prediction includes: without slow links one of 64 MiB took 1.6 times as long as over a
-/// star.
-pub fn pays_in_parts(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
-    let is_broadcast = operation.collective() == Collective::Broadcast;
-    !is_broadcast || operation.parts(tree) == 1 || are_slow(tree, operation, model)
+/// Returns whether an algorithm may be quicker than others on the links of a model.
+pub fn may_pay(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
+    match operation.pays_on() {
+        LinkRequirement::Any => true,
+        LinkRequirement::Slow => are_slow(tree, operation, model),
+        LinkRequirement::Setup => {
+            let software_ns = 2.0 * model.hosts.slowest(MAX_FLIT_BYTES).flit_ns;
+            dearest(tree, operation, model).setup_ns > SLOW_LINK_RATIO * software_ns
+        }
+    }
 }
 
 /// Returns the default flit size of messages with these lengths.

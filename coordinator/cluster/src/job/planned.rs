@@ -12,7 +12,7 @@ use flitcast_proto::round::ProtocolError;
 use crate::algorithms::candidates;
 use crate::job::choice::{Choice, Forecast};
 use crate::job::decisions::{CompressionChoice, Decisions};
-use crate::job::flit_size::{pays_in_parts, plan_with_best_flit_size};
+use crate::job::flit_size::{may_pay, plan_with_best_flit_size};
 use crate::job::order::ordered;
 use crate::job::packets::foresee_in_packets;
 use crate::job::parallel_trees::ParallelTrees;
@@ -46,7 +46,7 @@ impl Planned {
         let others = self.others.iter().filter(|other| {
             let baseline = other.way.baseline;
             baseline.is_none_or(|it| it.spares_queues(longest))
-                && pays_in_parts(&self.tree, other.way.operation, &self.model)
+                && may_pay(&self.tree, other.way.operation, &self.model)
         });
         let others = others.map(|other| self.plan_packed(other, given_up));
         let mut all = others.collect::<Result<Vec<_>, _>>()?;

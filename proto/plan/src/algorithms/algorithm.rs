@@ -11,7 +11,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::gossip_on_network::OnNetwork;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement};
+use super::spec::{AlgorithmSpec, AllPorts, LinkRequirement, Offer, OfferKind, TreeRequirement};
 use crate::timing::Timing;
 
 /// An algorithm for a collective.
@@ -121,6 +121,11 @@ impl Algorithm {
     /// Returns the trees on which the algorithm works.
     pub fn fits(self) -> TreeRequirement {
         self.spec.fits
+    }
+
+    /// Returns the links on which the algorithm is worth a prediction.
+    pub fn pays_on(self) -> LinkRequirement {
+        self.spec.pays_on
     }
 
     /// Returns whether PEs receive orders to transmit, so that pacing matters.

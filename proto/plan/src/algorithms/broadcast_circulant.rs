@@ -16,7 +16,7 @@ use super::broadcast::{MOST_BLOCKS, URGENT, by_one_port};
 use super::broadcast_plan::least_steps_among_all;
 use super::lock_step::LockStep;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, Offer, TreeRequirement};
+use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
 use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
@@ -27,6 +27,7 @@ const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
         "circulant (in the fewest possible steps)",
     ),
     fits: TreeRequirement::Complete,
+    pays_on: LinkRequirement::Slow,
     gives_orders: true,
     peers,
     parts: |tree| skips(tree.count()).len(),

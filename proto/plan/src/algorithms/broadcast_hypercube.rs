@@ -10,7 +10,7 @@ use super::algorithm::Algorithm;
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::{hop, least_steps_among_all};
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, Offer, TreeRequirement};
+use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
 use super::timetable::{self, Timetable};
 use crate::timing::Timing;
 
@@ -22,6 +22,7 @@ const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
         ..Offer::choice(&[("hypercube", None)], "")
     },
     fits: TreeRequirement::Cubes,
+    pays_on: LinkRequirement::Slow,
     gives_orders: true,
     peers: |tree, pe| {
         (0..dimensions(tree))

@@ -18,7 +18,7 @@ use super::{blocks, exchange_plan};
 use crate::cost::Ports;
 use crate::timing::Timing;
 
-const ROUNDS: AlgorithmSpec = AlgorithmSpec {
+pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Exchange,
     name: "rounds",
     offer: Offer::choice(
@@ -122,7 +122,7 @@ fn in_blocks(tree: &Tree, flits: &[Vec<u64>], all_ports: bool) -> Timetable {
 }
 
 /// Returns the crossings that a planner computes for the present PEs.
-fn hops(
+pub(super) fn hops(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,

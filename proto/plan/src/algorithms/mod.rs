@@ -17,6 +17,7 @@ pub mod cover_in_turn;
 pub mod cover_plan;
 mod cover_split;
 mod exchange;
+pub(crate) mod exchange_bruck;
 mod exchange_hosts;
 mod exchange_plan;
 mod farthest_first;
@@ -49,7 +50,7 @@ pub use broadcast::MOST_BLOCKS;
 pub use gossip_in_cycles::CycleGossip;
 pub use gossip_on_network::OnNetwork;
 pub use lock_step::{ListTask, NotPlanned};
-pub use spec::{Offer, OfferKind, TreeRequirement};
+pub use spec::{LinkRequirement, Offer, OfferKind, TreeRequirement};
 pub use upper_bound::UpperBound;
 
 #[cfg(test)]

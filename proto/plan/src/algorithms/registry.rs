@@ -5,7 +5,7 @@ use super::algorithm::Algorithm;
 
 impl Algorithm {
     /// All algorithms, with the least value of their parameters.
-    pub const ALL: [Algorithm; 24] = [
+    pub const ALL: [Algorithm; 25] = [
         Algorithm::FARTHEST_FIRST,
         Algorithm::SHOULDER_TAP,
         Algorithm::CERTIFICATION_SERIAL,
@@ -28,6 +28,7 @@ impl Algorithm {
         Algorithm::GOSSIP_ON_NETWORK,
         Algorithm::EXCHANGE_ROUNDS,
         Algorithm::EXCHANGE_SHIFTS,
+        Algorithm::EXCHANGE_BRUCK,
         Algorithm::EXCHANGE_TREE,
         Algorithm::EXCHANGE_AT_ONCE,
     ];

@@ -26,7 +26,7 @@ use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::choice::{Choice, Forecast};
 use crate::job::fault::{RequestError, one};
-use crate::job::flit_size::pays_in_parts;
+use crate::job::flit_size::may_pay;
 use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
@@ -167,7 +167,7 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             let uses_tree = candidate.operation.fits().stays_in_tree();
             let is_safe = |pacing| offer.any_pacing || is_safe(&on_tree, pacing);
             let operation = candidate.operation;
-            let pays = || offer.is_complete || pays_in_parts(&on_tree.site.tree, operation, &model);
+            let pays = || offer.is_complete || may_pay(&on_tree.site.tree, operation, &model);
             let is_good = |baseline| {
                 offer.any_baseline || is_good_baseline(baseline, &on_tree.site, offer.bytes)
             };

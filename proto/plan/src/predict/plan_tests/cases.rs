@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Collective;
 
+use crate::algorithms::exchange_bruck;
 use crate::algorithms::plan::plan;
 use crate::algorithms::timetable::Timetable;
 use crate::algorithms::{Algorithm, ListTask, OnNetwork, TreeRequirement};
@@ -246,16 +247,30 @@ fn exchange(operation: Algorithm) -> Vec<Case> {
                 let plan = listed(planned, &tree, &lengths, *ports);
                 let planned = of_hops(&plan.hops, false);
                 let case = Case::new(&name, &tree, operation, &lengths, planned);
-                if *ports == Ports::Single {
-                    case
-                } else {
-                    case.multi()
+                match (operation == Algorithm::EXCHANGE_BRUCK, ports) {
+                    (true, _) => Case {
+                        planned: in_packets(&lengths, pes),
+                        ..case
+                    },
+                    (_, Ports::Single) => case,
+                    (_, Ports::PerEdge) => case.multi(),
                 }
             };
             ports.iter().map(case).collect::<Vec<Case>>()
         })
     };
     all(["star:5", "star:8", "kary:2:7"].map(of_tree))
+}
+
+/// Returns the plan of Bruck's exchange, whose radix depends on the set-up time.
+fn in_packets(flits: &[u64], pes: usize) -> Planned {
+    let rows: Vec<Vec<u64>> = flits.chunks(pes).map(<[u64]>::to_vec).collect();
+    Box::new(move |timing| {
+        of_hops(
+            &exchange_bruck::in_packets(&rows, timing.setup_flits).hops,
+            false,
+        )
+    })
 }
 
 /// Returns the rounds of an algorithm with the crossings of their plans.

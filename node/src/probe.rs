@@ -19,8 +19,8 @@ use flitcast_proto::wire::seal::SEAL_BYTES;
 use crate::link::{Link, LinkError, Outgoing};
 use crate::system::clock::{self, Alarm};
 use crate::tuning::probe::{
-    BUDGET_SHARE, GROWTH, LEAST_TURNS, LONG_ENOUGH_NS, LONGEST_BYTES, MAX_FLITS, MOST_TURNS,
-    OVERTIME, OVERTIME_NS, QUICK_GROWTH, QUICK_NS, SHORT_FROM, SHORTEST_BYTES, SMALL,
+    BUDGET_SHARE, FEW_SIZES, GROWTH, LEAST_TURNS, LONG_ENOUGH_NS, LONGEST_BYTES, MAX_FLITS,
+    MOST_TURNS, OVERTIME, OVERTIME_NS, QUICK_GROWTH, QUICK_NS, SHORT_FROM, SHORTEST_BYTES, SMALL,
     SMALL_FOR_CLOCKS, TOO_LONG_NS,
 };
 
@@ -141,6 +141,13 @@ impl Prober<'_> {
                 break;
             }
             bytes *= growth;
+        }
+        if let [.., shorter, longer] = sizes[..]
+            && long_enough == 2
+            && sizes.len() < FEW_SIZES
+        {
+            // Three sizes beyond a bend: no disturbed one decides the rate.
+            sizes.insert(sizes.len() - 1, shorter.midpoint(longer));
         }
         if idle_ns_per_byte == 0.0 {
             // All found a full bucket, which shall be empty from now on.

@@ -22,6 +22,8 @@ pub mod probe {
     pub const GROWTH: u32 = 2;
     /// Ratio of consecutive sizes if there is little time.
     pub const QUICK_GROWTH: u32 = 4;
+    /// Number of sizes below which one is added between the last two.
+    pub const FEW_SIZES: usize = 5;
     /// Budget below which there is little time.
     pub const QUICK_NS: u64 = 50_000_000;
     /// Length of the longest burst.

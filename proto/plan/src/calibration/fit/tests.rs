@@ -116,6 +116,26 @@ fn a_burst_at_the_softwares_pace_is_no_rate() {
     assert!((found.latency_ns - 12_000.0).abs() < 100.0, "{found:?}");
 }
 
+/// A slow link whose bucket holds two frames, as a short measurement sees it: a few times of five sizes,
+/// the short ones of which wait longer for a processor than for the link.
+#[test]
+fn few_sizes_give_the_rate_behind_a_shallow_bucket() {
+    let mut random = SplitMix64::new(7);
+    for _ in 0..200 {
+        let mut points = Vec::new();
+        for (bytes, repeats) in [(24, 6), (1_073, 3), (4_145, 3), (10_289, 2), (16_435, 3)] {
+            for _ in 0..repeats {
+                let beyond = (bytes as f64 - 2_800.0).max(0.0);
+                let waits = 200_000.0 * uniform(&mut random).powi(3);
+                let ns = 8_000.0 + 840.0 * beyond + waits;
+                points.push(Point { bytes, ns });
+            }
+        }
+        let rate = fit_link(&points, 1).unwrap().link.ns_per_byte.value;
+        assert!((800.0..880.0).contains(&rate), "{rate}: {points:?}");
+    }
+}
+
 /// With up to three of ten times outliers, the latency is within 5 %, the rate within 2 %, and the
 /// burst within 4 KiB in at least 95 of 100 cases.
 #[test]

@@ -88,6 +88,19 @@ fn four_hosts_exchange_by_rounds_in_9_steps_and_by_shifts_in_14() {
     assert_eq!(replay(&plan), 32);
 }
 
+/// The longer the set-up of a packet, the more messages it carries, and the more PEs forward them.
+#[test]
+fn a_plan_by_bruck_takes_as_few_packets_as_pay() {
+    let line = "--network complete:8 --lengths each:1 --algorithm bruck";
+    let plan = planned_of("exchange", line);
+    assert_eq!(replay(&plan), 12);
+    for (setup, packets) in [("200us", 4 * 8), ("40ms", 3 * 8)] {
+        let link = format!("--link setup={setup},rate=10mbit --link-flit 16KiB");
+        let plan = planned_of("exchange", &format!("{line} {link}"));
+        assert_eq!(number(&plan["on_links"], "packets"), packets, "{setup}");
+    }
+}
+
 #[test]
 fn all_faults_of_a_matrix_are_told_with_their_cells() {
     let dir = scratch();

@@ -66,6 +66,7 @@ CASES = [
     ("exchange", "--tree kary:2:7 --ports multi", "tree"),
     ("exchange", "--network complete:8", "rounds"),
     ("exchange", "--network complete:8", "shifts"),
+    ("exchange", "--network complete:8", "bruck"),
     ("exchange", "--network complete:8", "at-once"),
 ]
 # Blocks are cut in as many parts as a network has dimensions, and in halves.

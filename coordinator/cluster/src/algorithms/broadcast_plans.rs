@@ -30,6 +30,7 @@ pub fn among_all(
         source: from,
         flits: &[flits],
         ports: Ports::Single,
+        setup_flits: 0,
     };
     let plan = algorithm.operation().list(&task)?;
     Ok((tree, plan))

@@ -1,7 +1,7 @@
 //! The time of a plan on links (`--link`): that of a round whose processes cost nothing.
 
 use clap::Args;
-use flitcast_plan::cost::Ports;
+use flitcast_plan::cost::{Model, Ports};
 use flitcast_plan::on_links::{Sent, course};
 use flitcast_plan::timing::Timing;
 use flitcast_proto::schedule::pace::Pacing;
@@ -54,6 +54,22 @@ fn parse_flit_size(text: &str) -> Result<u32, String> {
 }
 
 impl LinkArgs {
+    /// Returns the set-up time of a packet on the requested links as a number of flits, or 0.
+    pub fn setup_flits(&self) -> u64 {
+        let timing = self
+            .link
+            .map(|link| self.timing(&links_alone(1, link.link(), Ports::Single)));
+        timing.map_or(0, |timing| timing.setup_flits)
+    }
+
+    fn flit_bytes(&self) -> u32 {
+        self.link_flit.unwrap_or(USUAL_FLIT_BYTES)
+    }
+
+    fn timing(&self, model: &Model) -> Timing {
+        Timing::of(model, self.flit_bytes(), Pacing::default())
+    }
+
     /// Returns the time of a plan between `pes` PEs on the requested links, if there are any. `crossings`
     /// is the number of flits times edges of the plan that `sent` lists.
     ///
@@ -71,14 +87,14 @@ impl LinkArgs {
             return Ok(None);
         };
         check_crossings(crossings)?;
-        let flit_bytes = self.link_flit.unwrap_or(USUAL_FLIT_BYTES);
+        let flit_bytes = self.flit_bytes();
         let model = links_alone(pes, link.link(), ports);
         // All links are alike, whatever the tree.
         let parents = (0..pes).map(|pe| (pe > 0).then_some(PeId::ROOT)).collect();
         let Ok(tree) = Tree::from_parents(parents) else {
             unreachable!("a star is a tree")
         };
-        let sent = sent(&Timing::of(&model, flit_bytes, Pacing::default()));
+        let sent = sent(&self.timing(&model));
         let course = course(&sent, &tree, &model, flit_bytes);
         Ok(Some(OnLinks {
             link,

@@ -55,6 +55,7 @@ fn comparison(
             source: from,
             flits: &[flits],
             ports: args.ports.of_model(),
+            setup_flits: 0,
         };
         bounds.push(Algorithm::BROADCAST_ROUNDS.least_steps_of_list(&task));
         let listed = Algorithm::listed(Collective::Broadcast);

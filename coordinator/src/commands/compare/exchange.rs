@@ -44,6 +44,7 @@ fn comparison(
             source: tree.root(),
             flits: &flits,
             ports: args.ports.of_model(),
+            setup_flits: 0,
         };
         let listed = Algorithm::listed(Collective::Exchange);
         for one in listed.filter(|one| is_for_trees(*one) != reach_all) {

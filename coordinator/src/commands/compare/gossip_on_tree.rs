@@ -45,6 +45,7 @@ fn comparison(
             source: tree.root(),
             flits,
             ports: args.ports.of_model(),
+            setup_flits: 0,
         };
         bounds.push(Algorithm::GOSSIP_FLOOD.least_steps_of_list(&task));
         for one in TreeGossip::compared() {

@@ -51,6 +51,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
         source: from,
         flits: &[args.size],
         ports: args.ports.of_model(),
+        setup_flits: 0,
     };
     let named = match args.algorithm {
         BroadcastAlgorithm::Listed(one) => Some(one),
@@ -84,6 +85,7 @@ fn shared(
         source: from,
         flits: &[args.size],
         ports: args.ports.of_model(),
+        setup_flits: 0,
     };
     let planned = StaticPlan {
         algorithm: algorithm.name(),

@@ -32,6 +32,7 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
         source: topology.tree.root(),
         flits: &rows.concat(),
         ports: args.ports.of_model(),
+        setup_flits: args.print.links.setup_flits(),
     };
     let planned = StaticPlan::quickest(algorithms.into_iter(), &args.algorithm, &task)?;
     Ok(match reach_all {

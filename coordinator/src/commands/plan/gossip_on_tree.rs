@@ -32,6 +32,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
         source: tree.root(),
         flits: &flits,
         ports: args.ports.of_model(),
+        setup_flits: 0,
     };
     let plan = algorithm.plan(&task);
     let plan = plan.map_err(|why| not_planned(algorithm, why))?;

@@ -80,6 +80,7 @@ pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticP
         source: from,
         flits: &flits,
         ports: args.ports.of_model(),
+        setup_flits: 0,
     };
     let planned = StaticPlan {
         played: Played::default(),

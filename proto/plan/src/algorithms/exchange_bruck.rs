@@ -34,7 +34,7 @@ const BRUCK: AlgorithmSpec = AlgorithmSpec {
     },
     plan: LockStep::List(|task| {
         check_crossings(crossings(task.tree.len(), 2))?;
-        Ok(in_packets(&task.rows(), 0))
+        Ok(in_packets(&task.rows(), task.setup_flits))
     }),
     ..ROUNDS
 };

@@ -37,6 +37,8 @@ pub struct ListTask<'a> {
     pub flits: &'a [u64],
     /// Number of ports of a PE.
     pub ports: Ports,
+    /// The set-up time of a packet as a number of flits; 0 in the papers' model.
+    pub setup_flits: u64,
 }
 
 impl ListTask<'_> {

@@ -235,6 +235,7 @@ mod tests {
                         source: PeId::ROOT,
                         flits,
                         ports,
+                        setup_flits: 0,
                     };
                     let Ok(plan) = one.list(&task) else {
                         continue;

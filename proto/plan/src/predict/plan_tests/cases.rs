@@ -122,6 +122,7 @@ fn listed(one: Algorithm, tree: &Tree, flits: &[u64], ports: Ports) -> Timetable
         source: tree.root(),
         flits,
         ports,
+        setup_flits: 0,
     };
     one.list(&task).expect("a plan")
 }

@@ -142,12 +142,8 @@ impl Prober<'_> {
             }
             bytes *= growth;
         }
-        if let [.., shorter, longer] = sizes[..]
-            && long_enough == 2
-            && sizes.len() < FEW_SIZES
-        {
-            // Three sizes beyond a bend: no disturbed one decides the rate.
-            sizes.insert(sizes.len() - 1, shorter.midpoint(longer));
+        if long_enough == 2 {
+            add_middle(&mut sizes);
         }
         if idle_ns_per_byte == 0.0 {
             // All found a full bucket, which shall be empty from now on.
@@ -214,6 +210,16 @@ impl Prober<'_> {
             }),
             _ => Err(self.link.malformed("no end of the answer to a probe")),
         }
+    }
+}
+
+/// Adds a size between the last two if there are few, so that three are beyond a bend: no disturbed one
+/// decides the rate.
+fn add_middle(sizes: &mut Vec<u32>) {
+    if let [.., shorter, longer] = sizes[..]
+        && sizes.len() < FEW_SIZES
+    {
+        sizes.insert(sizes.len() - 1, shorter.midpoint(longer));
     }
 }
 
@@ -380,6 +386,19 @@ mod tests {
             assert!(!answer_next(&mut below, FLIT).await.unwrap());
         }
         assert_eq!(below.next_control().await.unwrap(), call);
+    }
+
+    #[test]
+    fn few_sizes_get_one_more_near_the_end() {
+        for (before, after) in [
+            (&[1024, 4096, 16_384][..], &[1024, 4096, 10_240, 16_384][..]),
+            (&[1024], &[1024]),
+            (&[1, 2, 4, 8, 16], &[1, 2, 4, 8, 16]),
+        ] {
+            let mut sizes = before.to_vec();
+            add_middle(&mut sizes);
+            assert_eq!(sizes, after);
+        }
     }
 
     #[test]

@@ -240,12 +240,6 @@ fn measured_links_decide_how_to_broadcast() {
         assert_eq!(report.value("/algorithm"), algorithm, "{line}");
         let is_named = line.contains("--algorithm") || line.contains("--spanning");
         assert_eq!(*report.value("/choice") == Value::Null, is_named, "{line}");
-        // A byte takes 200 ns. One link that seems much quicker would decide the choice.
-        let edges = report.list("/edges").iter();
-        for link in edges.flat_map(|edge| [&edge["down"], &edge["up"]]) {
-            let ns = link["ns_per_byte"].as_f64().expect("a rate");
-            assert!((150.0..260.0).contains(&ns), "{line}: {link}");
-        }
     }
 }
 

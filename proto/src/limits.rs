@@ -125,3 +125,7 @@ pub const POLL_MAX_MESSAGE_BYTES: u64 = 128 << 10;
 
 /// Maximum length of messages that wait for others.
 pub const SHORT_MESSAGE_BYTES: u64 = 4 << 10;
+
+/// Bytes that several senders may send to a PE at once. Any switch is assumed to store them, beside the
+/// packets of acknowledgements: the shortest queues have 16 KiB.
+pub const SHORT_QUEUE_BYTES: u64 = 8 << 10;

@@ -2,6 +2,8 @@
 //! machines in lock step are compared with formulas that are derived independently here. The
 //! simulator itself fails on any collision, torn message, early send or stall.
 
+use std::sync::Arc;
+
 use flitcast_plan::Algorithm;
 use flitcast_plan::schedule::scatter;
 use flitcast_plan::sim;
@@ -27,14 +29,16 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     /// Returns (place, c, n) of the children that get an order.
     fn promises(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> Vec<(u64, u64, u64)> {
         let order = match sync {
-            Sync::Serial | Sync::Parallel | Sync::MultiPort => tree.children(pe).to_vec(),
+            Sync::Serial | Sync::Parallel | Sync::MultiPort | Sync::Known => {
+                tree.children(pe).to_vec()
+            }
             Sync::Pipelined => token_order(tree, pe),
         };
         let certificates = order.iter().map(|&c| certificate(tree, flits, sync, c));
         let ordered = certificates.filter(|&(_, n)| sync == Sync::Serial || n > 0);
         let placed = (1..).zip(ordered).map(|(place, (c, n))| match sync {
             Sync::Parallel | Sync::MultiPort => (1, c, n),
-            Sync::Serial | Sync::Pipelined => (place, c, n),
+            Sync::Serial | Sync::Pipelined | Sync::Known => (place, c, n),
         });
         placed.collect()
     }
@@ -43,7 +47,7 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
         let orders = match sync {
             Sync::MultiPort => 0,
             Sync::Parallel => promised.len().min(1),
-            Sync::Serial | Sync::Pipelined => promised.len(),
+            Sync::Serial | Sync::Pipelined | Sync::Known => promised.len(),
         } as u64;
         let mut lag = orders + 1;
         let mut off = flits[pe.index()];
@@ -60,6 +64,7 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     let certified = match sync {
         Sync::Serial => 2 * (tree.len() as u64 - 1),
         Sync::Pipelined => 2 * b(tree, PeId::ROOT),
+        Sync::Known => 0,
         Sync::Parallel | Sync::MultiPort => {
             let depths = tree.pes().map(|pe| u64::from(tree.depth(pe)));
             2 * depths.max().unwrap()
@@ -98,6 +103,19 @@ proptest! {
             let run = sim::run(&tree, Algorithm::certification(sync), &flits).unwrap();
                 prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, sync));
         }
+    }
+
+    /// P0 receives a flit in each step from the second on.
+    #[test]
+    fn orders_on_a_star_take_a_step_more_than_the_flits((tree, flits) in tree_and_flits(30)) {
+        let parents = tree.ids().map(|pe| (pe != PeId::ROOT).then_some(PeId::ROOT));
+        let star = Arc::new(Tree::from_parents(parents.collect()).unwrap());
+        let run = sim::run(&star, Algorithm::GATHER_BY_ORDERS, &flits).unwrap();
+        let all: u64 = flits.iter().sum();
+        prop_assert_eq!(run.time_steps(), if all == 0 { 0 } else { 1 + all });
+        prop_assert_eq!(run.time_steps(), certification_steps(&star, &flits, Sync::Known));
+        let bound = Algorithm::GATHER_BY_ORDERS.least_steps(&star, &flits);
+        prop_assert_eq!(run.time_steps(), bound);
     }
 }
 

@@ -22,10 +22,6 @@ pub const SEARCHED_FINALISTS: usize = 6;
 /// longest flits are then chosen, because they cost least where predictions are incomplete.
 pub const EQUAL_PREDICTIONS: f64 = 1.02;
 
-/// Bytes that any switch is assumed to store for a host, beside the packets of acknowledgements: half of
-/// the shortest queues of switches, 16 KiB.
-pub const SHORT_QUEUE_BYTES: u64 = 8 << 10;
-
 /// Number of flits of the longest message in the first pass of a choice: enough to tell a path, which is a
 /// pipeline, from a tree of whole messages.
 pub const COARSE_FLITS: u64 = 4;

@@ -8,7 +8,7 @@ use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Transmit};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets};
+use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use crate::{PeId, Time};
 
 /// A child and its certificate.
@@ -63,7 +63,9 @@ impl Certification {
         let is_root = place.is_root();
         let own = schedule.sends.first().copied();
         let (order, certify_after) = match sync {
-            Sync::Serial | Sync::Parallel | Sync::MultiPort => (place.children().to_vec(), 0),
+            Sync::Serial | Sync::Parallel | Sync::MultiPort | Sync::Known => {
+                (place.children().to_vec(), 0)
+            }
             Sync::Pipelined => {
                 let broadcast = place.tree.token_broadcast();
                 // Received in step t, it crosses in step 2B + 1 - t.
@@ -72,15 +74,19 @@ impl Certification {
                 (broadcast.order(place.id).to_vec(), after)
             }
         };
+        let is_known = sync == Sync::Known;
         let certifier = |pe: PeId| {
             let place = place.children().binary_search(&pe).unwrap_or(0);
+            let pace = schedule.pace.below[place];
             Certifier {
                 pe,
                 rank: schedule.child_ranks.get(place).copied().unwrap_or(0),
-                pace: schedule.pace.below[place],
-                certificate: None,
+                pace,
+                certificate: is_known.then(|| known_certificate(&schedule, pe, &pace.up)),
             }
         };
+        let children: Vec<Certifier> = order.into_iter().map(certifier).collect();
+        let known = if is_known { children.len() } else { 0 };
         Certification {
             sync,
             all_ports: schedule.all_ports,
@@ -89,12 +95,12 @@ impl Certification {
                 packets: schedule.own_packets(),
                 due: Time(0),
             },
-            children: order.into_iter().map(certifier).collect(),
-            tokens_sent: 0,
-            certified: 0,
-            token_at: None,
+            children,
+            tokens_sent: known,
+            certified: known,
+            token_at: (is_known && !is_root).then_some(Time(0)),
             certify_after,
-            owes_certificate: !is_root,
+            owes_certificate: !is_root && !is_known,
             ordered: false,
             orders: Orders::default(),
             streams: VecDeque::new(),
@@ -146,6 +152,12 @@ impl Certification {
         self.ordered = true;
     }
 
+    /// Sets P0's orders; all children must have certified.
+    fn give_root_orders(&mut self, now: Time) {
+        let slots = rules::root_orders(self.all_ports, &self.promises());
+        self.give_orders(now, slots);
+    }
+
     /// Returns the position of the stream from this child that may be in progress.
     fn stream_of(&self, from: PeId) -> Option<usize> {
         let open = if self.all_ports { usize::MAX } else { 1 };
@@ -169,8 +181,9 @@ impl Certification {
 impl Role for Certification {
     fn trigger(&mut self, now: Time) {
         self.token_at = Some(now);
-        // Without other PEs, P0 waits for no certificate.
-        self.ordered = self.children.is_empty();
+        if self.all_certified() {
+            self.give_root_orders(now);
+        }
     }
 
     fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
@@ -183,8 +196,7 @@ impl Role for Certification {
                     self.certified += 1;
                 }
                 if place.is_root() && self.all_certified() {
-                    let slots = rules::root_orders(self.all_ports, &self.promises());
-                    self.give_orders(now, slots);
+                    self.give_root_orders(now);
                 }
             }
             Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
@@ -317,4 +329,13 @@ impl Role for Certification {
             && self.own.message.is_none()
             && self.streams.is_empty()
     }
+}
+
+/// Returns the certificate of a child without children, from the message that P0 receives from it.
+fn known_certificate(schedule: &PeSchedule, child: PeId, up: &Passage) -> Certificate {
+    let mut receives = schedule.receives.iter();
+    let message = receives.find(|message| message.source == child);
+    let bytes = message.map_or(0, |message| message.bytes);
+    let packets = Packets::of(bytes, schedule.flit_bytes);
+    rules::certificate(Sync::Known, schedule.pace.pacing, up, packets, &[])
 }

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use crate::limits::SHORT_QUEUE_BYTES;
 use crate::schedule::certification::Slot;
 use crate::{PeId, Time};
 
@@ -24,8 +25,10 @@ struct Piece {
 struct Order {
     to: PeId,
     after: u64,
-    /// The position on the line, in ticks, at which the order goes.
+    /// The position on the line, in ticks, at which the order goes,
     goes_at: u64,
+    /// and the ticks by which it goes before the line begins, if the way is so long.
+    early: u64,
     /// Ticks from the order to the arrival of the child's first byte.
     ahead: u64,
     piece: usize,
@@ -54,6 +57,7 @@ impl Orders {
             to: slot.pe,
             after: slot.after,
             goes_at: 0,
+            early: u64::MAX,
             ahead: 0,
             piece: 0,
         };
@@ -79,6 +83,8 @@ impl Orders {
         let mut pieces = vec![piece(own)];
         let mut ticks = own.1;
         let mut left = VecDeque::new();
+        // Bytes that arrive before the next stream.
+        let mut bytes = own.0;
         for slot in slots {
             // Nothing arrives while the own message is sent, so the stream after it may have begun
             // already. The first flit after another stream may not begin before that
@@ -93,11 +99,16 @@ impl Orders {
                 // A child that is called in its turn starts as soon as it can.
                 after: slot.lag,
                 goes_at: ticks.saturating_sub(lead),
+                early: match bytes <= SHORT_QUEUE_BYTES {
+                    true => u64::MAX,
+                    false => lead.saturating_sub(ticks),
+                },
                 ahead: slot.ahead,
                 piece: pieces.len(),
             });
             pieces.push(piece((slot.packets.bytes, slot.through)));
             ticks = ticks.saturating_add(slot.through);
+            bytes = bytes.saturating_add(slot.packets.bytes);
         }
         Orders {
             left,
@@ -120,9 +131,12 @@ impl Orders {
 
     /// Returns when the next order goes, if it goes before the next flit.
     pub(super) fn due(&self) -> Option<Time> {
-        let Order { goes_at, .. } = self.left.front()?;
+        let Order { goes_at, early, .. } = self.left.front()?;
         let Some(wait) = goes_at.checked_sub(self.reached).filter(|wait| *wait > 0) else {
-            return Some(Time(0));
+            // On a long way, orders of short streams would meet streams that have yet to arrive.
+            let is_before = self.passed == 0;
+            let at = Time(self.reached_at.0.saturating_sub(*early));
+            return Some(if is_before { at } else { Time(0) });
         };
         // After the next flit the time is computed from that flit.
         let known = *goes_at <= self.line(self.passed.saturating_add(self.flit_bytes));
@@ -234,6 +248,22 @@ mod tests {
         orders.went(Time(100));
         orders.progress(Time(1160), 4);
         assert_eq!(orders.due(), Some(Time(1180)));
+    }
+
+    #[test]
+    fn on_a_long_way_orders_of_streams_that_would_meet_go_one_after_the_other() {
+        let slots = [1, 2, 3, 4].map(|pe| slot(pe, SHORT_QUEUE_BYTES / 2, 1_000_000));
+        let through = slots[0].through;
+        let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
+        // A switch stores what the first streams send at once.
+        for pe in 1..=3 {
+            assert_eq!(orders.next(Time(100)), Some((PeId(pe), 1_000_000)));
+            orders.went(Time(100));
+        }
+        assert_eq!(orders.due(), Some(Time(100 + 3 * through)));
+        // Once data arrive, that time has passed.
+        orders.progress(Time(200), 4);
+        assert_eq!(orders.due(), Some(Time(0)));
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub enum Sync {
     /// and P0 receives each child's stream on a separate port. Streams to a relay still follow each
     /// other, because there is only one link to its parent.
     MultiPort,
+    /// None: the root has its children's certificates before the round, since it has the lengths of their
+    /// messages. On stars only.
+    Known,
 }
 
 /// (c, n): `lag` ticks after its order, the first flit of a PE's subtree is with the
@@ -156,7 +159,7 @@ pub fn places(
         .map(
             |((pe, rank, ChildPace { reach, up }, certificate), before)| {
                 let turn = match sync {
-                    Sync::Serial | Sync::Pipelined => before.saturating_mul(control),
+                    Sync::Serial | Sync::Pipelined | Sync::Known => before.saturating_mul(control),
                     Sync::Parallel | Sync::MultiPort => 0,
                 };
                 let out = match sync {
@@ -185,7 +188,7 @@ fn sequence(sync: Sync, pacing: Pacing, up: &Passage, children: &[Child]) -> Vec
     let relayed = |child: &Child| {
         let ordered = match sync {
             Sync::Serial => last.unwrap_or(child.ordered),
-            Sync::Pipelined | Sync::Parallel | Sync::MultiPort => child.ordered,
+            Sync::Pipelined | Sync::Parallel | Sync::MultiPort | Sync::Known => child.ordered,
         };
         let (through, delay) = child.relayed(pacing, up);
         Relayed {

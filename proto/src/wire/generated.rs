@@ -1657,6 +1657,8 @@ pub enum Role {
     FlitByFlit = 9,
     /// A PE executes the list of crossings in its PeSchedule.
     StaticSchedule = 10,
+    /// Orders as in certification; the root of a star has the lengths.
+    CertificationKnown = 11,
 }
 impl Role {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1676,6 +1678,7 @@ impl Role {
             Self::Combining => "ROLE_COMBINING",
             Self::FlitByFlit => "ROLE_FLIT_BY_FLIT",
             Self::StaticSchedule => "ROLE_STATIC_SCHEDULE",
+            Self::CertificationKnown => "ROLE_CERTIFICATION_KNOWN",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1692,6 +1695,7 @@ impl Role {
             "ROLE_COMBINING" => Some(Self::Combining),
             "ROLE_FLIT_BY_FLIT" => Some(Self::FlitByFlit),
             "ROLE_STATIC_SCHEDULE" => Some(Self::StaticSchedule),
+            "ROLE_CERTIFICATION_KNOWN" => Some(Self::CertificationKnown),
             _ => None,
         }
     }

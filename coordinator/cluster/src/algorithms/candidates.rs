@@ -41,6 +41,11 @@ pub fn check_fits(
             pe,
             children: tree.children(pe).len(),
         },
+        (TreeRequirement::Stars, _) => {
+            let far = tree.pes().find(|&pe| tree.depth(pe) > 1);
+            let pe = far.unwrap_or(tree.root());
+            NotApplicable::NoStar { spec, pe }
+        }
         (TreeRequirement::Cubes, _) => NotApplicable::NoCube { pes: tree.count() },
         _ => NotApplicable::NotComplete { spec },
     })

@@ -16,6 +16,14 @@ pub enum NotApplicable {
         /// Number of its children.
         children: usize,
     },
+    /// The algorithm needs a star.
+    #[error("for stars only, and in {spec} {pe} is not a child of the root")]
+    NoStar {
+        /// Name of the tree.
+        spec: String,
+        /// A PE below another PE than the root.
+        pe: PeId,
+    },
     /// The algorithm builds its own tree in a complete network.
     #[error("for PEs that can all reach each other, which {spec} does not promise")]
     NotComplete {
@@ -34,7 +42,9 @@ impl NotApplicable {
     /// Returns the option to use instead.
     pub fn instead(&self) -> &'static str {
         match self {
-            NotApplicable::NoPath { .. } => "--algorithm certification",
+            NotApplicable::NoPath { .. } | NotApplicable::NoStar { .. } => {
+                "--algorithm certification"
+            }
             NotApplicable::NotComplete { .. } => "--network complete:N",
             NotApplicable::NoCube { .. } => "--algorithm path",
         }

@@ -1,8 +1,7 @@
 //! The names of baselines: well-known algorithms that are run for comparison with the schedules.
 
 use flitcast_plan::Algorithm;
-
-use crate::tuning::SHORT_QUEUE_BYTES;
+use flitcast_proto::ops::SHORT_QUEUE_BYTES;
 
 /// Number of requests that the windowed gather keeps under way.
 pub const WINDOW: usize = 4;

@@ -44,6 +44,7 @@ impl Algorithm {
             Sync::Pipelined => Algorithm::CERTIFICATION_PIPELINED,
             Sync::Parallel => Algorithm::CERTIFICATION_PARALLEL,
             Sync::MultiPort => Algorithm::CERTIFICATION_MULTI_PORT,
+            Sync::Known => Algorithm::GATHER_BY_ORDERS,
         }
     }
 

@@ -210,7 +210,7 @@ impl Basis<'_> {
     /// Returns the children of `pe` that get an order.
     fn promises(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
         let in_token_order = match self.sync {
-            Sync::Serial | Sync::Parallel | Sync::MultiPort => self.tree.children(pe),
+            Sync::Serial | Sync::Parallel | Sync::MultiPort | Sync::Known => self.tree.children(pe),
             Sync::Pipelined => self.tree.token_broadcast().order(pe),
         };
         let pace = self.pace(pe);
@@ -287,6 +287,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
             }
             2 * broadcast.steps()
         }
+        Sync::Known => 0,
         // A PE certifies in the step after its last child.
         Sync::Parallel | Sync::MultiPort => {
             let mut certified = vec![0; tree.len()];

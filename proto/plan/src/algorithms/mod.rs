@@ -21,6 +21,7 @@ pub(crate) mod exchange_bruck;
 mod exchange_hosts;
 mod exchange_plan;
 mod farthest_first;
+mod gather_by_orders;
 pub mod gather_order;
 mod gossip;
 mod gossip_in_cycles;

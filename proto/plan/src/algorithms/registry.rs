@@ -5,13 +5,14 @@ use super::algorithm::Algorithm;
 
 impl Algorithm {
     /// All algorithms, with the least value of their parameters.
-    pub const ALL: [Algorithm; 25] = [
+    pub const ALL: [Algorithm; 26] = [
         Algorithm::FARTHEST_FIRST,
         Algorithm::SHOULDER_TAP,
         Algorithm::CERTIFICATION_SERIAL,
         Algorithm::CERTIFICATION_PIPELINED,
         Algorithm::CERTIFICATION_PARALLEL,
         Algorithm::CERTIFICATION_MULTI_PORT,
+        Algorithm::GATHER_BY_ORDERS,
         Algorithm::LINEAR_GATHER,
         Algorithm::COMBINING_GATHER,
         Algorithm::COMBINING_SCATTER,

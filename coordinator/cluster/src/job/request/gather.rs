@@ -3,6 +3,7 @@
 use anyhow::{anyhow, bail};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
 use super::checked::Request;
@@ -49,8 +50,8 @@ pub fn gather_operation(
     }
 }
 
-/// Returns the alternatives to the default gather for the choice after the links are measured: `window` and
-/// `linear`, if all PEs are children of P0 over a network without a profile.
+/// Returns the alternatives to the default gather for the choice after the links are measured: `window`,
+/// `linear` and `orders`, if all PEs are children of P0 over a network without a profile.
 pub fn other_gathers(request: &Request) -> Vec<Method> {
     let (site, tree) = (&request.site, &request.site.tree);
     let is_star = tree.root() == PeId::ROOT && tree.pes().all(|pe| tree.depth(pe) <= 1);
@@ -64,6 +65,12 @@ pub fn other_gathers(request: &Request) -> Vec<Method> {
     let mut others: Vec<Method> = others.map(|one| one.way(request.way.flit_bytes)).collect();
     // If both are equal, the first is chosen: `linear` is predicted with too few waits.
     others.reverse();
+    let orders = candidates::in_order(GATHER.collective().name());
+    let orders = orders
+        .into_iter()
+        .filter(|one| one.operation == Algorithm::GATHER_BY_ORDERS);
+    let in_turns = orders.filter(|one| one.pacing == Some(Pacing::Turns));
+    others.extend(in_turns.map(|one| one.way(request.way.flit_bytes)));
     others
 }
 

@@ -175,7 +175,7 @@ delivered = [3] | delivered = [3, 3] | delivered: P3 is named twice
 rate=50mbit | rate=50 | down: rate:
 input = | # input = | `input` is missing
 algorithm = "certification"\nsync = "pipelined" | algorithm = "shoulder-tap" | algorithm: shoulder-tap is for paths
-algorithm = "certification"\nsync = "pipelined" | algorithm = "linear" | algorithm: linear is for PEs that can all
+algorithm = "certification"\nsync = "pipelined" | algorithm = "linear" | algorithm: linear is for stars only
 "#;
 
 #[test]

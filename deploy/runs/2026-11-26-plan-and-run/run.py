@@ -30,6 +30,7 @@ CASES = [
     ("gather", "--tree path:6", "shoulder-tap"),
     ("gather", "--tree path:6", "certification"),
     ("gather", "--tree kary:2:7", "certification"),
+    ("gather", "--tree star:6", "orders"),
     ("gather", "--network complete:6", "linear"),
     ("gather", "--network complete:6", "window"),
     ("gather", "--network complete:8", "binomial"),

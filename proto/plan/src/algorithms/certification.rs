@@ -123,8 +123,11 @@ pub struct StreamPlan {
 /// gather by certification.
 pub fn streams(tree: &Tree, schedules: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
     let root = &schedules[tree.root().index()];
-    let PeRole::Certification(sync) = root.role else {
-        return None;
+    let sync = match root.role {
+        // No PE sends one.
+        PeRole::Certification(Sync::Known) => return None,
+        PeRole::Certification(sync) => sync,
+        _ => return None,
     };
     let basis = Basis {
         tree,

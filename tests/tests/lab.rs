@@ -196,19 +196,21 @@ fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
 }
 
 /// Between hosts, a gather is chosen when the links are measured: one PE after the other behind a switch,
-/// four at a time only if four messages fit into its queue.
+/// several at a time only if their messages fit into its queue.
 #[test]
 #[ignore = "needs root and iproute2"]
 fn measured_links_decide_how_to_gather() {
     let rack = Lab::up("--tree star:9 --rate 100mbit --layout rack");
-    for (line, algorithm) in [
-        ("--size 256B", "window"),
-        ("--size 256KiB", "linear"),
+    for (line, algorithms) in [
+        ("--size 256B", "orders window"),
+        ("--size 256KiB", "linear orders"),
         ("--size 256KiB --token pipelined", "certification"),
         ("--size 256KiB --pacing turns", "certification"),
     ] {
         let report = report(&rack, &format!("gather {line}"));
-        assert_eq!(report.value("/algorithm"), algorithm, "{line}");
+        let algorithm = report.value("/algorithm").as_str().expect("a name");
+        let is_listed = algorithms.split(' ').any(|one| one == algorithm);
+        assert!(is_listed, "{line}: {algorithm}");
         let is_named = line.contains("--token") || line.contains("--pacing");
         assert_eq!(*report.value("/choice") == Value::Null, is_named, "{line}");
     }

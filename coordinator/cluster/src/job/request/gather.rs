@@ -65,12 +65,11 @@ pub fn other_gathers(request: &Request) -> Vec<Method> {
     let mut others: Vec<Method> = others.map(|one| one.way(request.way.flit_bytes)).collect();
     // If both are equal, the first is chosen: `linear` is predicted with too few waits.
     others.reverse();
-    let orders = candidates::in_order(GATHER.collective().name());
-    let orders = orders
-        .into_iter()
-        .filter(|one| one.operation == Algorithm::GATHER_BY_ORDERS);
-    let in_turns = orders.filter(|one| one.pacing == Some(Pacing::Turns));
-    others.extend(in_turns.map(|one| one.way(request.way.flit_bytes)));
+    others.push(Method {
+        pacing: Some(Pacing::Turns),
+        flit_bytes: request.way.flit_bytes,
+        ..Method::of(Algorithm::GATHER_BY_ORDERS)
+    });
     others
 }
 

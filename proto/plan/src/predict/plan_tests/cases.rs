@@ -282,6 +282,9 @@ pub fn cases(operation: Algorithm) -> Vec<Case> {
         (Collective::Gather, "shoulder-tap") => {
             to_or_from_root(operation, &["path:2", "path:6", "path:9"])
         }
+        (Collective::Gather, "orders") => {
+            to_or_from_root(operation, &["star:2", "star:6", "star:9"])
+        }
         // The time of the last one in steps is not planned.
         (Collective::Gather, "certification") if operation.has_plan() => {
             to_or_from_root(operation, &trees)

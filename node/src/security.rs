@@ -3,10 +3,14 @@
 //! in other modules.
 
 mod explain;
+mod handshake;
 mod name;
 mod peer_verifier;
-mod read_ahead;
+mod protected;
+mod records;
 mod revoked;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use std::fmt::Display;
@@ -16,22 +20,24 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use flitcast_proto::wire::admission::IssuedCredentials;
+use rustls::client::{Resumption, UnbufferedClientConnection};
 use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::Acceptor;
-use rustls::{ClientConfig, ServerConfig};
+use rustls::server::UnbufferedServerConnection;
+use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
 use thiserror::Error;
 use tokio::net::TcpStream;
-use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::handshake_limiter::Lease;
 use crate::limits::{CREDENTIALS_FILE_BYTES, ROUND_TRIP};
 use crate::system::{process, regular};
 use explain::{explained, told};
+use handshake::{failed, handshake};
 pub use name::Name;
 use peer_verifier::PeerVerifier;
-use read_ahead::ReadAhead;
+use protected::Protected;
 pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
 pub use transport::{PeerCertificate, Transport};
 
@@ -132,18 +138,24 @@ impl Identity {
         believed.check(&certificate, name).map_err(refused)?;
         let provider = provider();
         let versions = &[&rustls::version::TLS13];
-        let client = ClientConfig::builder_with_provider(provider.clone())
+        let mut client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(versions)
             .map_err(refused)?
             .with_webpki_verifier(believed.servers.clone())
             .with_client_auth_cert(certificate.clone(), key.clone_key())
             .map_err(refused)?;
-        let server = ServerConfig::builder_with_provider(provider)
+        let mut server = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(refused)?
             .with_client_cert_verifier(believed.clients.clone())
             .with_single_cert(certificate, key)
             .map_err(refused)?;
+        // For `RecordKey`.
+        client.enable_secret_extraction = true;
+        server.enable_secret_extraction = true;
+        // All connections verify certificates.
+        client.resumption = Resumption::disabled();
+        server.send_tls13_tickets = 0;
         Ok(Identity {
             client: Arc::new(client),
             server: Arc::new(server),
@@ -178,8 +190,13 @@ fn believed_in(folder: &Path) -> Result<PeerVerifier, SecurityError> {
     believed.map_err(|error| SecurityError::of(path.display(), told(&error, None)))
 }
 
+/// Returns the algorithms. AES-128 comes first, since it is the fastest, and every implementation of TLS
+/// 1.3 has it.
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+    let mut provider = rustls::crypto::ring::default_provider();
+    let is_other = |suite: &SupportedCipherSuite| *suite != TLS13_AES_128_GCM_SHA256;
+    provider.cipher_suites.sort_by_key(is_other);
+    Arc::new(provider)
 }
 
 impl Security {
@@ -188,16 +205,17 @@ impl Security {
     /// # Errors
     ///
     /// Returns an error if the other end has another name, or rejects this process.
-    pub async fn call(&self, stream: TcpStream, to: Name) -> io::Result<Transport> {
+    pub async fn call(&self, mut stream: TcpStream, to: Name) -> io::Result<Transport> {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
                 identity.lasts()?;
-                let connector = TlsConnector::from(identity.client.clone());
-                let stream = ReadAhead::new(stream);
-                let secured = connector.connect(to.on_certificates(), stream).await;
-                let secured = secured.map_err(|error| explained(error, Some(to)))?;
-                Ok(Transport::tls(secured.into(), identity.believed.clone()))
+                let config = identity.client.clone();
+                let end = UnbufferedClientConnection::new(config, to.on_certificates());
+                let agreed = handshake(end.map_err(failed)?, &mut stream, || {}).await;
+                let agreed = agreed.map_err(|error| explained(error, Some(to)))?;
+                let stream = Protected::new(stream, agreed);
+                Ok(Transport::tls(stream, identity.believed.clone()))
             }
         }
     }
@@ -209,7 +227,7 @@ impl Security {
     /// # Errors
     ///
     /// Returns an error if the authority has not issued the certificate.
-    pub async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
+    pub async fn answer(&self, mut stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
@@ -217,15 +235,13 @@ impl Security {
                 // No memory is allocated for a client that sends nothing.
                 stream.peek(&mut [0]).await?;
                 Box::pin(async {
-                    let unknown = |error| explained(error, None);
-                    let stream = ReadAhead::new(stream);
-                    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
-                    let hello = hello.await.map_err(unknown)?;
-                    lease.renew(ROUND_TRIP);
-                    let secured = hello.into_stream(identity.server.clone()).await;
-                    let secured = secured.map_err(unknown)?;
+                    let end = UnbufferedServerConnection::new(identity.server.clone());
+                    let answered = || lease.renew(ROUND_TRIP);
+                    let agreed = handshake(end.map_err(failed)?, &mut stream, answered).await;
+                    let agreed = agreed.map_err(|error| explained(error, None))?;
                     lease.settle();
-                    Ok(Transport::tls(secured.into(), identity.believed.clone()))
+                    let stream = Protected::new(stream, agreed);
+                    Ok(Transport::tls(stream, identity.believed.clone()))
                 })
                 .await
             }

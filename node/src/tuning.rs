@@ -86,8 +86,10 @@ pub mod cold {
     pub const APART: u64 = 128 << 10;
 }
 
-/// Reading of protected connections.
-pub mod read_ahead {
-    /// rustls asks a socket for 4 KiB at a time; a flit of 64 KiB would take 16 reads.
+/// Buffers of protected connections.
+pub mod protected {
+    /// Number of bytes that are read at once.
     pub const READ_AHEAD: usize = 64 * 1024;
+    /// Number of full records that are encrypted and sent at once.
+    pub const RECORDS_AT_ONCE: usize = 4;
 }

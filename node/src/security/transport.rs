@@ -4,17 +4,16 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsStream;
 
 use super::Name;
 use super::explain::{explained, told};
 use super::peer_verifier::PeerVerifier;
-use super::read_ahead::ReadAhead;
+use super::protected::Protected;
 use crate::system::sockets;
 
 /// A connection.
@@ -25,7 +24,7 @@ pub struct Transport(Kind);
 enum Kind {
     Plain(TcpStream),
     /// Boxed, because it is large and links are moved; with the verifier of certificates.
-    Tls(Box<TlsStream<ReadAhead>>, Arc<PeerVerifier>),
+    Tls(Box<Protected>, Arc<PeerVerifier>),
 }
 
 impl Transport {
@@ -35,8 +34,7 @@ impl Transport {
     }
 
     /// Creates a connection whose ends have authenticated each other.
-    pub(super) fn tls(mut stream: TlsStream<ReadAhead>, believed: Arc<PeerVerifier>) -> Transport {
-        stream.get_mut().0.is_known();
+    pub(super) fn tls(stream: Protected, believed: Arc<PeerVerifier>) -> Transport {
         Transport(Kind::Tls(Box::new(stream), believed))
     }
 
@@ -44,7 +42,7 @@ impl Transport {
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,
-            Kind::Tls(stream, _) => stream.get_ref().0.socket(),
+            Kind::Tls(stream, _) => stream.socket(),
         }
     }
 
@@ -58,20 +56,24 @@ impl Transport {
     pub fn waiting_bytes(&self) -> u64 {
         let read_ahead = match &self.0 {
             Kind::Plain(_) => 0,
-            Kind::Tls(stream, _) => stream.get_ref().0.held_bytes() as u64,
+            Kind::Tls(stream, _) => stream.encrypted_bytes() as u64,
         };
         read_ahead + sockets::unread_bytes(self.socket()).unwrap_or(0)
+    }
+
+    /// Replaces the key to send with after this many records.
+    #[cfg(test)]
+    pub(super) fn set_most_records(&mut self, records: u64) {
+        if let Kind::Tls(stream, _) = &mut self.0 {
+            stream.most_records = records;
+        }
     }
 
     /// Returns the certificate of the other end.
     pub fn shown(&self) -> PeerCertificate {
         PeerCertificate(match &self.0 {
             Kind::Plain(_) => None,
-            Kind::Tls(stream, believed) => {
-                let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-                let chain = chain.iter().map(|it| it.clone().into_owned());
-                Some((chain.collect(), believed.clone()))
-            }
+            Kind::Tls(stream, believed) => Some((stream.certificates().to_vec(), believed.clone())),
         })
     }
 }
@@ -102,12 +104,10 @@ impl AsyncRead for Transport {
     ) -> Poll<io::Result<()>> {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Kind::Tls(stream, _) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
-                // A process that dies does not end TLS properly. Lengths and receipts show that frames
-                // and a round are complete.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
-                read => Poll::Ready(read.map_err(|error| explained(error, None))),
-            },
+            Kind::Tls(stream, _) => {
+                let read = Pin::new(stream).poll_read(cx, buf);
+                read.map_err(|error| explained(error, None))
+            }
         }
     }
 }

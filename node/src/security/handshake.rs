@@ -80,37 +80,36 @@ pub trait End: std::ops::Deref<Target: std::ops::Deref<Target = CommonState>> {
     fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error>;
 }
 
-impl End for UnbufferedClientConnection {
-    type Data = ClientConnectionData;
+/// Implements [`End`], which the library's ends have no trait for.
+macro_rules! end {
+    ($end:ty, $data:ty, $later:path) => {
+        impl End for $end {
+            type Data = $data;
 
-    fn process<'c, 'i>(
-        &'c mut self,
-        received: &'i mut [u8],
-    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
-        self.process_tls_records(received)
-    }
+            fn process<'c, 'i>(
+                &'c mut self,
+                received: &'i mut [u8],
+            ) -> UnbufferedStatus<'c, 'i, $data> {
+                self.process_tls_records(received)
+            }
 
-    fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error> {
-        let (secrets, later) = self.dangerous_into_kernel_connection()?;
-        Ok((secrets, LaterKeys::Client(later)))
-    }
+            fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error> {
+                let (secrets, later) = self.dangerous_into_kernel_connection()?;
+                Ok((secrets, $later(later)))
+            }
+        }
+    };
 }
-
-impl End for UnbufferedServerConnection {
-    type Data = ServerConnectionData;
-
-    fn process<'c, 'i>(
-        &'c mut self,
-        received: &'i mut [u8],
-    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
-        self.process_tls_records(received)
-    }
-
-    fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error> {
-        let (secrets, later) = self.dangerous_into_kernel_connection()?;
-        Ok((secrets, LaterKeys::Server(later)))
-    }
-}
+end!(
+    UnbufferedClientConnection,
+    ClientConnectionData,
+    LaterKeys::Client
+);
+end!(
+    UnbufferedServerConnection,
+    ServerConnectionData,
+    LaterKeys::Server
+);
 
 /// The next action of a handshake.
 enum Next {

@@ -27,8 +27,9 @@ use crate::job::order::ordered;
 use crate::job::planned_round::{PlannedRound, Planner};
 use crate::tuning::{
     CROSSING_NS, FLIT_SIZE_LONGEST_NS, FLIT_SIZE_PART, FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_WORTH,
-    FLIT_SIZE_WORTH_IN_A_STREAM, LEAST_FLIT_BYTES, LISTED_CROSSING_NS, NEXT_FLIT_SIZE_RATIO,
-    SEGMENT_FLIT_BYTES, SLOW_LINK_RATIO, SWITCHED_FLIT_BYTES, USUAL_FLIT_BYTES,
+    FLIT_SIZE_WORTH_IN_A_STREAM, LEAST_FLIT_BYTES, LISTED_CROSSING_NS, LONG_FLIT_BYTES,
+    LONG_FLIT_SENDERS, LONG_MESSAGE_BYTES, NEXT_FLIT_SIZE_RATIO, SEGMENT_FLIT_BYTES,
+    SLOW_LINK_RATIO, SWITCHED_FLIT_BYTES, USUAL_FLIT_BYTES,
 };
 
 /// Plans and predicts a round with the requested flit size, or else with the best one. An order is not
@@ -240,8 +241,18 @@ pub fn may_pay(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
 /// Returns the default flit size of messages with these lengths.
 pub fn usual_flit(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64]) -> u32 {
     let longest = bytes.iter().copied().max().unwrap_or(0);
-    match longest <= USUAL_FLIT_BYTES.into() || are_slow(tree, operation, model) {
-        true => USUAL_FLIT_BYTES,
+    if longest <= USUAL_FLIT_BYTES.into() || are_slow(tree, operation, model) {
+        return USUAL_FLIT_BYTES;
+    }
+    let collective = operation.collective();
+    let children = || tree.pes().map(|pe| tree.children(pe).len()).max();
+    let fits = match collective.direction() {
+        Direction::Down => true,
+        // A PE of a gossip holds messages of others, too.
+        _ => collective != Collective::Gossip && children() <= Some(LONG_FLIT_SENDERS),
+    };
+    match fits && longest >= LONG_MESSAGE_BYTES {
+        true => LONG_FLIT_BYTES,
         false => SEGMENT_FLIT_BYTES,
     }
 }

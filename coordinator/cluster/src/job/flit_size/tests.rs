@@ -129,6 +129,57 @@ fn where_software_takes_the_time_the_size_stays_as_usual() {
     assert_eq!(to_the_end(0.4, 64 << 10).decisions.flit_size, None);
 }
 
+#[test]
+fn long_messages_go_in_long_flits_where_they_are_quick_and_there_is_memory() {
+    let usual = |spec: &str, operation, ns_per_byte, bytes| {
+        let tree = tree(spec);
+        usual_flit(&tree, operation, &model(&tree, ns_per_byte), &[0, bytes])
+    };
+    let (scatter, gather) = (
+        Algorithm::FARTHEST_FIRST,
+        Algorithm::CERTIFICATION_PIPELINED,
+    );
+    let short = LONG_MESSAGE_BYTES - 1;
+    for (spec, operation, ns_per_byte, bytes, expected) in [
+        (
+            "star:9",
+            scatter,
+            0.0,
+            USUAL_FLIT_BYTES.into(),
+            USUAL_FLIT_BYTES,
+        ),
+        ("star:9", scatter, 0.0, short, SEGMENT_FLIT_BYTES),
+        ("star:9", scatter, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
+        ("star:90", scatter, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
+        (
+            "star:9",
+            scatter,
+            GBIT,
+            LONG_MESSAGE_BYTES,
+            USUAL_FLIT_BYTES,
+        ),
+        ("star:9", gather, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
+        (
+            "star:10",
+            gather,
+            0.0,
+            LONG_MESSAGE_BYTES,
+            SEGMENT_FLIT_BYTES,
+        ),
+        ("path:90", gather, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
+        (
+            "star:9",
+            Algorithm::GOSSIP_FLOOD,
+            0.0,
+            LONG_MESSAGE_BYTES,
+            SEGMENT_FLIT_BYTES,
+        ),
+    ] {
+        let chosen = usual(spec, operation, ns_per_byte, bytes);
+        assert_eq!(chosen, expected, "{spec}, {operation:?}, {bytes} bytes");
+    }
+}
+
 /// Another size is only chosen if it makes the round quicker by a fifth, and all PEs receive the same
 /// size.
 #[test]

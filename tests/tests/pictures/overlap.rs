@@ -81,7 +81,9 @@ fn no_text_of_a_page_covers_another() {
             const frame = document.createElement('iframe');
             frame.style = `width:${{width}}px;height:1200px`;
             frame.srcdoc = page;
-            frame.onload = () => requestAnimationFrame(() => {{
+            // The page is drawn again in the frame after the one that gives it its size.
+            const drawn = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
+            frame.onload = () => drawn(() => {{
                 const page = frame.contentWindow;
                 const inner = page.document;
                 const {{ state }} = inner.body.dataset;

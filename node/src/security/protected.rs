@@ -21,7 +21,8 @@ const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
 const KEY_UPDATE_REQUESTED: [u8; 5] = [24, 0, 0, 1, 1];
 const NEW_TICKET: u8 = 4;
 
-/// The level of an alert that is an error.
+/// The levels of alerts: an announced end, and an error.
+const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 
 /// A protected connection.
@@ -196,7 +197,7 @@ impl Protected {
         Poll::Ready(Ok(()))
     }
 
-    /// Encrypts the begin of `parts` and returns its length.
+    /// Encrypts the first bytes of `parts` and returns their number.
     fn encrypt(&mut self, parts: &[IoSlice<'_>]) -> Result<usize, Error> {
         let all: usize = parts.iter().map(|part| part.len()).sum();
         let bytes = all.min(RECORDS_AT_ONCE * MAX_CONTENT_BYTES);
@@ -293,7 +294,7 @@ impl AsyncWrite for Protected {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         ready!(this.poll_send(cx))?;
-        this.alert(1, AlertDescription::CloseNotify);
+        this.alert(WARNING, AlertDescription::CloseNotify);
         Pin::new(&mut this.stream).poll_shutdown(cx)
     }
 }

@@ -114,7 +114,7 @@ impl RecordKey {
         out.extend(sealed.expect("a record is short").as_ref());
     }
 
-    /// Decrypts the record at the begin of `bytes`; returns its length, and the type and place of its
+    /// Decrypts the record at the start of `bytes`; returns its length, and the type and place of its
     /// content, or `None` if not all of it is there.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl RecordKey {
 pub struct Opened {
     /// The type of its content.
     pub kind: ContentType,
-    /// The place of its content, from the begin of its header.
+    /// The place of its content, from the start of its header.
     pub content: Range<usize>,
     /// The length of the record with its header.
     pub bytes: usize,

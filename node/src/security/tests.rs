@@ -125,10 +125,22 @@ async fn each_algorithm_carries_bytes_to_and_from_the_library_with_new_keys_on_t
                 }
                 false => {
                     let name = COORDINATOR.on_certificates();
-                    let connected = async { Ok(connector.connect(name, calling).await?.into()) };
+                    // What follows the handshake at once arrives with its end.
+                    let connected = async {
+                        let mut stream = connector.connect(name, calling).await?;
+                        stream.write_all(&text(10)).await?;
+                        stream.write_all(&text(20_000)).await?;
+                        stream.flush().await?;
+                        Ok(stream.into())
+                    };
                     tokio::try_join!(ours.answer(called, &lease), connected).expect("both")
                 }
             };
+            if !we_call {
+                let mut received = vec![0; 20_010];
+                one.read_exact(&mut received).await.expect("all arrives");
+                assert!(received == [text(10), text(20_000)].concat());
+            }
             one.set_most_records(5);
             send(&mut one, |_| {}).await;
             receives(&mut other).await;

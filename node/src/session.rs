@@ -295,6 +295,7 @@ async fn play_rounds(
                 link.compress();
             }
         }
+        store.warm_up(schedule.flit_bytes);
         let flit_bytes = schedule.longest_received_flit();
         for sender in schedule.senders(tree, pe) {
             neighbours.get(sender).touch_memory(flit_bytes);

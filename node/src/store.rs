@@ -191,6 +191,13 @@ impl<'a> Store<'a> {
         }
     }
 
+    /// Generates what flits of up to `flit_bytes` need, so that no round has to.
+    pub fn warm_up(&self, flit_bytes: u32) {
+        if let Payload::Synthetic { .. } = self.assignment.payload {
+            Synthetic::warm_up(flit_bytes as usize);
+        }
+    }
+
     /// Examines the PE's part of the input. Also returns the lengths, the content and the states of
     /// the messages that this PE sends, by id; messages that are left out have length 0.
     pub async fn open(
@@ -212,7 +219,6 @@ impl<'a> Store<'a> {
         let files = match &assignment.payload {
             Payload::Files(files) => files.clone(),
             Payload::Synthetic { lengths } => {
-                Synthetic::warm_up();
                 let bytes = collective.by_delivery(tree, lengths);
                 let owed = |it: Address| {
                     let ends = it.ends(tree).map(|at| collective.delivery(tree, it.id, at));

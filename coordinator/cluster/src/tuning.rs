@@ -52,7 +52,7 @@ pub const SEGMENT_FLIT_BYTES: u32 = 60 << 10;
 pub const LONG_FLIT_BYTES: u32 = 124 << 10;
 
 /// Length from which messages are long.
-pub const LONG_MESSAGE_BYTES: u64 = 4 << 20;
+pub const LONG_MESSAGE_BYTES: u64 = 512 << 10;
 
 /// Maximum number of neighbours that send such flits to one PE, which has memory for one of each.
 pub const LONG_FLIT_SENDERS: usize = 8;

@@ -27,7 +27,10 @@ fn pattern(flit_bytes: usize) -> &'static [u8] {
         [const { OnceLock::new() }; DOUBLINGS + 1];
     let times = flit_bytes.div_ceil(SHORT_FLIT_BYTES).max(1);
     let doublings = times.next_power_of_two().ilog2() as usize;
-    PATTERNS[doublings].get_or_init(|| generated(SHORT_FLIT_BYTES << doublings))
+    let existing = PATTERNS[doublings..].iter().find_map(OnceLock::get);
+    existing.unwrap_or_else(|| {
+        PATTERNS[doublings].get_or_init(|| generated(SHORT_FLIT_BYTES << doublings))
+    })
 }
 
 fn generated(flit_bytes: usize) -> Vec<u8> {
@@ -52,9 +55,9 @@ pub struct Synthetic {
 }
 
 impl Synthetic {
-    /// Generates the pattern of all but long flits, so that no round has to.
-    pub fn warm_up() {
-        pattern(SHORT_FLIT_BYTES);
+    /// Generates the pattern of flits of up to `flit_bytes`, so that no round has to.
+    pub fn warm_up(flit_bytes: usize) {
+        pattern(flit_bytes);
     }
 
     /// Returns the message with this id.

@@ -127,9 +127,9 @@ impl Hosts {
         })
     }
 
-    /// Returns whether these are the costs of processes in their first round.
-    pub fn are_in_first_round(&self) -> bool {
-        self.machines.iter().any(|host| host.first_ns > 0.0)
+    /// Returns whether threads of other programs are busy on any machine.
+    pub fn have_busy_threads(&self) -> bool {
+        self.machines.iter().any(|host| host.busy_threads > 0)
     }
 
     /// Returns the costs in the median of this number of rounds; the median is not the first

@@ -20,8 +20,8 @@ pub struct Timing {
     pub all_ports: bool,
     /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
-    /// Whether PEs poll for short messages before they sleep. A first round is too rare to be worth the
-    /// time of a core.
+    /// Whether PEs poll for short messages before they sleep. Where other programs are busy, a PE that
+    /// yields waits for a whole time slice of theirs.
     pub polls: bool,
     /// Whether flits are compressed.
     pub compresses: bool,
@@ -86,7 +86,7 @@ impl Timing {
             shares_no_port: model.ports == Ports::PerEdge,
             polls: model.ports == Ports::PerEdge
                 && !model.own_links
-                && !model.hosts.are_in_first_round(),
+                && !model.hosts.have_busy_threads(),
             compresses: model.compresses(),
             setup_flits: setup_flits(model, flit_bytes),
         }

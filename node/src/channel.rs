@@ -25,17 +25,17 @@ const READ_BYTES: usize = 8 << 10;
 
 /// The receiving end of a channel, over `stream`.
 #[derive(Debug)]
-pub struct WordReader<In, R> {
+pub struct ControlReader<In, R> {
     stream: R,
     buffer: BytesMut,
     max_frame: usize,
     parse: fn(&[u8]) -> Result<In, WireError>,
 }
 
-impl<In, R: AsyncRead + Unpin> WordReader<In, R> {
+impl<In, R: AsyncRead + Unpin> ControlReader<In, R> {
     /// Creates a reader of a stream; `parse` parses a message from a frame's body.
-    pub fn new(stream: R, parse: fn(&[u8]) -> Result<In, WireError>) -> WordReader<In, R> {
-        WordReader {
+    pub fn new(stream: R, parse: fn(&[u8]) -> Result<In, WireError>) -> ControlReader<In, R> {
+        ControlReader {
             stream,
             buffer: BytesMut::new(),
             max_frame: MAX_CONTROL_FRAME,
@@ -87,17 +87,17 @@ impl<In, R: AsyncRead + Unpin> WordReader<In, R> {
 
 /// The sending end of a channel, over `stream`.
 #[derive(Debug)]
-pub struct WordWriter<Out, W> {
+pub struct ControlWriter<Out, W> {
     stream: W,
     put: fn(&Out, &mut Vec<u8>),
     scratch: Vec<u8>,
 }
 
-impl<Out, W: AsyncWrite + Unpin> WordWriter<Out, W> {
+impl<Out, W: AsyncWrite + Unpin> ControlWriter<Out, W> {
     /// Creates a writer to a stream; `put` appends a message as a frame.
-    pub fn new(stream: W, put: fn(&Out, &mut Vec<u8>)) -> WordWriter<Out, W> {
+    pub fn new(stream: W, put: fn(&Out, &mut Vec<u8>)) -> ControlWriter<Out, W> {
         let scratch = Vec::new();
-        WordWriter {
+        ControlWriter {
             stream,
             put,
             scratch,
@@ -136,12 +136,12 @@ mod tests {
         let (near, far) = tokio::io::duplex(1);
         let sent = words.clone();
         let sending = tokio::spawn(async move {
-            let mut writer = WordWriter::new(near, ToPe::put);
+            let mut writer = ControlWriter::new(near, ToPe::put);
             for word in sent {
                 writer.send(word).await.unwrap();
             }
         });
-        let mut reader = WordReader::new(far, ToPe::parse);
+        let mut reader = ControlReader::new(far, ToPe::parse);
         for word in words {
             assert_eq!(reader.next().await.unwrap().unwrap(), word);
         }
@@ -155,7 +155,7 @@ mod tests {
             (&u32::MAX.to_be_bytes()[..], "4294967295"),
             (&[0, 0, 0, 9, 1], "bytes remaining"),
         ] {
-            let mut reader = WordReader::new(begin, ToPe::parse);
+            let mut reader = ControlReader::new(begin, ToPe::parse);
             let refused = reader.next().await.unwrap().unwrap_err();
             assert!(refused.to_string().contains(why), "{refused}");
             assert!(reader.buffer.capacity() <= 2 * READ_BYTES, "{why}");

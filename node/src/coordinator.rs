@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::activity_monitor::ActivityMonitor;
-use crate::channel::{ChannelError, WordReader, WordWriter};
+use crate::channel::{ChannelError, ControlReader, ControlWriter};
 use crate::config::NodeConfig;
 use crate::counters::Tally;
 use crate::error::NodeError;
@@ -70,17 +70,17 @@ impl Coordinator {
     }
 
     /// Queues a message for the coordinator.
-    pub async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
+    pub async fn send(&mut self, word: FromPe) -> Result<(), NodeError> {
         if self.queue.send(word).await.is_ok() {
             return Ok(());
         }
         // The channel accepts no more messages; the last received one contains the reason.
         loop {
-            self.next_word().await?;
+            self.next_command().await?;
         }
     }
 
-    pub async fn next_word(&mut self) -> Result<ToPe, NodeError> {
+    pub async fn next_command(&mut self) -> Result<ToPe, NodeError> {
         match self.words.recv().await {
             Some(word) => {
                 let word = word.map_err(|error| self.lost(error.into()))?;
@@ -126,8 +126,8 @@ async fn correspond(
     mut queued: mpsc::Receiver<FromPe>,
 ) {
     let (read, write) = tokio::io::split(stream);
-    let mut reader = WordReader::new(read, ToPe::parse);
-    let mut writer = WordWriter::new(write, FromPe::put);
+    let mut reader = ControlReader::new(read, ToPe::parse);
+    let mut writer = ControlWriter::new(write, FromPe::put);
     // At most one answer waits: only its existence matters.
     let (answer, mut answers) = mpsc::channel(1);
     let reading = async {

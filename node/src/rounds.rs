@@ -47,13 +47,13 @@ pub trait Channel {
     type Error;
 
     /// Receives the next message of the coordinator.
-    async fn next_word(&mut self) -> Result<ToPe, Self::Error>;
+    async fn next_command(&mut self) -> Result<ToPe, Self::Error>;
 
     /// Receives the next message of the coordinator during a round; meanwhile P0 reports progress.
-    async fn next_word_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
+    async fn next_command_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
 
     /// Sends a message to the coordinator.
-    async fn say(&mut self, word: FromPe) -> Result<(), Self::Error>;
+    async fn send(&mut self, word: FromPe) -> Result<(), Self::Error>;
 
     /// Returns the error that a message is unexpected at this time.
     fn unexpected(&self, word: &ToPe, when: &'static str) -> Self::Error;
@@ -78,7 +78,7 @@ where
     C::Error: From<I::Error>,
 {
     prepare(lanes).await;
-    channel.say(FromPe::Prepared).await?;
+    channel.send(FromPe::Prepared).await?;
     for id in (1..=rounds).map(RoundId) {
         *under_way = id;
         let mut begins_at = Time(0);
@@ -115,19 +115,19 @@ where
             Ok(RoundEnd::Stopped) => return Ok(()),
             Ok(RoundEnd::Played | RoundEnd::Aborted) => {}
             Err(error) => match channel.fault(id, &error) {
-                Some(fault) => channel.say(fault).await?,
+                Some(fault) => channel.send(fault).await?,
                 None => return Err(error),
             },
         }
         if let Some(report) = report {
-            channel.say(FromPe::Report(report)).await?;
+            channel.send(FromPe::Report(report)).await?;
         }
         if gave_up {
             break;
         }
     }
     loop {
-        match channel.next_word().await? {
+        match channel.next_command().await? {
             ToPe::Stop { .. } => return Ok(()),
             // Sent to all PEs, even to one that has given up by itself.
             ToPe::Abort { .. } | ToPe::Collect { .. } => {}
@@ -144,10 +144,10 @@ async fn triggered<C: Channel>(
     channel: &mut C,
 ) -> Result<ControlFlow<RoundEnd, Time>, C::Error> {
     loop {
-        return Ok(match channel.next_word().await? {
+        return Ok(match channel.next_command().await? {
             ToPe::ReadClock => {
                 let at_ns = io.now().0;
-                channel.say(FromPe::ClockRead { at_ns }).await?;
+                channel.send(FromPe::ClockRead { at_ns }).await?;
                 continue;
             }
             ToPe::Trigger { round, at_ns } if round == id => match at_ns {
@@ -204,7 +204,7 @@ where
                 played?;
                 *complete = true;
             }
-            word = channel.next_word_in(id) => match word? {
+            word = channel.next_command_in(id) => match word? {
                 ToPe::Collect { round } if round == id => collect = true,
                 ToPe::Stop { .. } => return Ok(RoundEnd::Stopped),
                 ToPe::Abort { .. } => return Ok(RoundEnd::Aborted),
@@ -253,15 +253,15 @@ mod tests {
     impl Channel for Sends {
         type Error = NodeError;
 
-        async fn next_word(&mut self) -> Result<ToPe, NodeError> {
+        async fn next_command(&mut self) -> Result<ToPe, NodeError> {
             self.0.pop_front().ok_or(NodeError::Abandoned)
         }
 
-        async fn next_word_in(&mut self, _round: RoundId) -> Result<ToPe, NodeError> {
-            self.next_word().await
+        async fn next_command_in(&mut self, _round: RoundId) -> Result<ToPe, NodeError> {
+            self.next_command().await
         }
 
-        async fn say(&mut self, _word: FromPe) -> Result<(), NodeError> {
+        async fn send(&mut self, _word: FromPe) -> Result<(), NodeError> {
             Ok(())
         }
 

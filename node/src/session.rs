@@ -91,7 +91,7 @@ pub(crate) async fn serve(
 ) -> Result<(), NodeError> {
     register(config, listener, channel).await?;
     let assignment = loop {
-        match channel.next_word().await? {
+        match channel.next_command().await? {
             ToPe::Assignment(assignment) => break assignment,
             ToPe::Run(command) => {
                 if !task::run(config, channel, command).await? {
@@ -150,9 +150,9 @@ async fn told(
     // is a consequence.
     tracing::debug!(%error, "cannot go on");
     let fault = error.report(config.pe, round);
-    if channel.say(fault).await.is_ok() {
+    if channel.send(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
-            while !matches!(channel.next_word().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
+            while !matches!(channel.next_command().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
         });
         if told.await.is_ok() {
             return Ok(());
@@ -181,7 +181,7 @@ async fn register(
         host: process::host(),
         secret: config.secret,
     };
-    channel.say(FromPe::Register(register)).await?;
+    channel.send(FromPe::Register(register)).await?;
     // While other PEs start.
     prepare_hashes();
     Ok(())
@@ -227,7 +227,7 @@ async fn work(
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
     let ((mut store, ready), mut neighbours) = tokio::select! {
         opened = opening => opened?,
-        word = channel.next_word() => match word? {
+        word = channel.next_command() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
             other => return Err(NodeError::unexpected(&other, "before the PE was ready")),
         },
@@ -235,7 +235,7 @@ async fn work(
     for link in neighbours.iter_mut().flat_map(Neighbours::all_mut) {
         link.watch(pulse.clone());
     }
-    channel.say(FromPe::Ready(ready)).await?;
+    channel.send(FromPe::Ready(ready)).await?;
     let prepared = prepare(config, channel, &mut neighbours[0], &assignment, &mut store);
     let Some(prepare) = prepared.await? else {
         return Ok(());
@@ -347,30 +347,30 @@ struct RoundsChannel<'a> {
 impl Channel for RoundsChannel<'_> {
     type Error = NodeError;
 
-    async fn next_word(&mut self) -> Result<ToPe, NodeError> {
-        self.channel.next_word().await
+    async fn next_command(&mut self) -> Result<ToPe, NodeError> {
+        self.channel.next_command().await
     }
 
-    async fn next_word_in(&mut self, round: RoundId) -> Result<ToPe, NodeError> {
+    async fn next_command_in(&mut self, round: RoundId) -> Result<ToPe, NodeError> {
         if !self.is_root {
-            return self.channel.next_word().await;
+            return self.channel.next_command().await;
         }
         loop {
             tokio::select! {
                 biased;
-                word = self.channel.next_word() => return word,
+                word = self.channel.next_command() => return word,
                 _ = self.tick.tick() => {
                     let bytes = self.channel.pulse.counters().moved_bytes();
                     if std::mem::replace(&mut self.shown, bytes) != bytes {
-                        self.channel.say(FromPe::Progress { round, bytes }).await?;
+                        self.channel.send(FromPe::Progress { round, bytes }).await?;
                     }
                 }
             }
         }
     }
 
-    async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
-        self.channel.say(word).await
+    async fn send(&mut self, word: FromPe) -> Result<(), NodeError> {
+        self.channel.send(word).await
     }
 
     fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
@@ -408,7 +408,7 @@ async fn prepare(
             }
         };
         tokio::select! {
-            word = channel.next_word() => match word? {
+            word = channel.next_command() => match word? {
                 ToPe::ProbeEdge { child, budget_ns } => {
                     let missing = || NodeError::MissingCallers(vec![child]);
                     let link = neighbours.child(child).ok_or_else(missing)?;
@@ -417,37 +417,37 @@ async fn prepare(
                     let limit = limits::PROBE + Duration::from_nanos(budget_ns);
                     let measured = timeout(limit, measure).await;
                     let exchanges = measured.map_err(|_| NodeError::SilentChild(child))??;
-                    channel.say(FromPe::ProbeResult { child, exchanges }).await?;
+                    channel.send(FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::MeasureFiles => {
                     let costs = measure_files(config, assignment).await;
-                    channel.say(FromPe::FilesMeasured(costs)).await?;
+                    channel.send(FromPe::FilesMeasured(costs)).await?;
                 }
                 ToPe::MeasureHost { encrypted } => {
                     let found = host::measure(encrypted).await;
-                    channel.say(FromPe::HostMeasured { found }).await?;
+                    channel.send(FromPe::HostMeasured { found }).await?;
                 }
                 ToPe::CheckPrefixes { prefixes } => {
                     // They may be long, and the coordinator may end the PE meanwhile.
                     let digests = tokio::select! {
                         digests = store.check_prefixes(&prefixes) => digests,
-                        word = channel.next_word() => match word? {
+                        word = channel.next_command() => match word? {
                             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                             other => return Err(NodeError::unexpected(&other, "while prefixes are read")),
                         },
                     };
-                    channel.say(FromPe::PrefixesChecked { digests }).await?;
+                    channel.send(FromPe::PrefixesChecked { digests }).await?;
                 }
                 ToPe::SkipFiles { present } => {
                     let skipped = tokio::select! {
                         skipped = store.skip_files(present) => skipped,
-                        word = channel.next_word() => match word? {
+                        word = channel.next_command() => match word? {
                             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                             other => return Err(NodeError::unexpected(&other, "while files are compared")),
                         },
                     };
                     let skipped = skipped.map_err(|fault| NodeError::Payload(vec![fault]))?;
-                    channel.say(FromPe::FilesSkipped { skipped }).await?;
+                    channel.send(FromPe::FilesSkipped { skipped }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),

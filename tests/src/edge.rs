@@ -55,14 +55,14 @@ impl Edge {
 
     /// Receives the next frame, which must not be a flit.
     #[track_caller]
-    pub fn hear(&mut self) -> EdgeFrame {
+    pub fn receive(&mut self) -> EdgeFrame {
         let frame = self.incoming.frame().expect("the neighbour speaks");
         EdgeFrame::parse(&frame[LENGTH_BYTES..]).expect("it speaks the protocol")
     }
 
     /// Sends a frame that is not a flit.
     #[track_caller]
-    pub fn say(&mut self, frame: &EdgeFrame) {
+    pub fn send(&mut self, frame: &EdgeFrame) {
         let sent = self.outgoing.send(&written(frame));
         sent.expect("the neighbour hears");
     }

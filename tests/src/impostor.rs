@@ -194,7 +194,7 @@ impl Impostor {
             words,
         };
         let register = impostor.register(versions);
-        impostor.say(&FromPe::Register(register));
+        impostor.send(&FromPe::Register(register));
         impostor
     }
 
@@ -218,24 +218,24 @@ impl Impostor {
     }
 
     /// Sends a message to the coordinator, which may have ended.
-    pub fn say(&self, word: &FromPe) {
+    pub fn send(&self, word: &FromPe) {
         let _ = (&self.channel).write_all(&spoken(word));
     }
 
     /// Sends the body of a frame to the coordinator, whatever it is.
-    pub fn send(&self, body: &[u8]) {
+    pub fn send_body(&self, body: &[u8]) {
         let _ = (&self.channel).write_all(&framed(body));
     }
 
     /// Returns the coordinator's next message except pings; `None` if it has ended.
-    pub fn next_word(&self) -> Option<ToPe> {
+    pub fn next_command(&self) -> Option<ToPe> {
         self.words.recv_timeout(Duration::from_secs(60)).ok()
     }
 
     /// Receives the assignment.
     #[track_caller]
     pub fn assignment(&self) -> Assignment {
-        match self.next_word() {
+        match self.next_command() {
             Some(ToPe::Assignment(assignment)) => assignment,
             other => panic!("no assignment but {other:?}"),
         }
@@ -246,8 +246,8 @@ impl Impostor {
     pub fn call_parent(&self, assignment: &Assignment) -> Edge {
         let address = assignment.parent_listen.as_ref().expect("it has a parent");
         let mut edge = Edge::new(TcpStream::connect(address).expect("the parent listens"));
-        edge.say(&EdgeFrame::Hello(self.hello()));
-        assert!(matches!(edge.hear(), EdgeFrame::Hello(_)));
+        edge.send(&EdgeFrame::Hello(self.hello()));
+        assert!(matches!(edge.receive(), EdgeFrame::Hello(_)));
         edge
     }
 
@@ -256,8 +256,8 @@ impl Impostor {
     pub fn hear_child(&self) -> Edge {
         let (stream, _) = self.listener.accept().expect("the child calls");
         let mut edge = Edge::new(stream);
-        assert!(matches!(edge.hear(), EdgeFrame::Hello(_)));
-        edge.say(&EdgeFrame::Hello(self.hello()));
+        assert!(matches!(edge.receive(), EdgeFrame::Hello(_)));
+        edge.send(&EdgeFrame::Hello(self.hello()));
         edge
     }
 
@@ -277,7 +277,7 @@ impl Impostor {
     /// of the parent are answered, and guessed values are reported for the edge to a child.
     #[track_caller]
     pub fn get_ready(&self, parent: &mut Edge, message_bytes: Vec<u64>) -> Prepare {
-        self.say(&FromPe::Ready(Ready {
+        self.send(&FromPe::Ready(Ready {
             message_bytes,
             ..Ready::default()
         }));
@@ -288,14 +288,14 @@ impl Impostor {
         let prepare = loop {
             match self.words.try_recv() {
                 Ok(ToPe::Prepare(prepare)) => break prepare,
-                Ok(ToPe::MeasureFiles) => self.say(&FromPe::FilesMeasured(None)),
+                Ok(ToPe::MeasureFiles) => self.send(&FromPe::FilesMeasured(None)),
                 Ok(ToPe::MeasureHost { .. }) => {
                     let found = String::new();
-                    self.say(&FromPe::HostMeasured { found });
+                    self.send(&FromPe::HostMeasured { found });
                 }
                 Ok(ToPe::ProbeEdge { child, .. }) => {
                     let exchanges = guessed_exchanges();
-                    self.say(&FromPe::ProbeResult { child, exchanges });
+                    self.send(&FromPe::ProbeResult { child, exchanges });
                 }
                 Ok(other) => panic!("not before the rounds: {other:?}"),
                 Err(_) => {}
@@ -304,11 +304,11 @@ impl Impostor {
             let has_begun = parent.incoming.stream.peek(&mut [0]).is_ok_and(|n| n > 0);
             patience(parent, None);
             // A frame that has started will be complete soon.
-            if has_begun && let EdgeFrame::Probe(probe) = parent.hear() {
+            if has_begun && let EdgeFrame::Probe(probe) = parent.receive() {
                 answer_probe(parent, probe);
             }
         };
-        self.say(&FromPe::Prepared);
+        self.send(&FromPe::Prepared);
         prepare
     }
 
@@ -330,7 +330,7 @@ impl Impostor {
 
     /// Serves the coordinator's requests until the end: reports each round as complete.
     pub fn serve(&self) {
-        while let Some(word) = self.next_word() {
+        while let Some(word) = self.next_command() {
             match word {
                 ToPe::Collect { round } | ToPe::Abort { round, .. } => {
                     let report = Report {
@@ -338,7 +338,7 @@ impl Impostor {
                         peak_resident_bytes: 1 << 20,
                         ..Report::blank(round, Vec::new())
                     };
-                    self.say(&FromPe::Report(report));
+                    self.send(&FromPe::Report(report));
                 }
                 _ => break,
             }
@@ -384,7 +384,7 @@ fn answer_probe(parent: &mut Edge, probe: Probe) {
     for _ in 0..probe.reply_flits {
         parent.outgoing.send(&flit).expect("the parent hears");
     }
-    parent.say(&EdgeFrame::ProbeReply {
+    parent.send(&EdgeFrame::ProbeReply {
         received_ns: 1,
         answered_ns: 1,
     });

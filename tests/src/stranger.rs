@@ -26,10 +26,10 @@ impl Stranger {
         let set = channel.set_read_timeout(Some(PATIENCE));
         set.expect("it can be set");
         let mut stranger = Stranger(channel);
-        let joins = stranger.hear();
+        let joins = stranger.receive();
         assert!(matches!(joins, FromPe::Join(_)), "{joins:?}");
         let second = Duration::from_secs(1);
-        stranger.say(&ToPe::Welcome(Welcome {
+        stranger.send(&ToPe::Welcome(Welcome {
             cluster: 1,
             secret: Secret::new([1; Secret::BYTES]),
             listen: "127.0.0.1".to_owned(),
@@ -42,28 +42,28 @@ impl Stranger {
                 disk: second,
             },
         }));
-        let registers = stranger.hear();
+        let registers = stranger.receive();
         assert!(matches!(registers, FromPe::Register(_)), "{registers:?}");
         stranger
     }
 
     /// Sends a message.
     #[track_caller]
-    pub fn say(&mut self, word: &ToPe) {
+    pub fn send(&mut self, word: &ToPe) {
         let sent = self.0.write_all(&written(|out| word.put(out)));
         sent.expect("the PE hears");
     }
 
     /// Sends the body of a frame, whatever it is.
     #[track_caller]
-    pub fn send(&mut self, body: &[u8]) {
+    pub fn send_body(&mut self, body: &[u8]) {
         let sent = self.0.write_all(&framed(body));
         sent.expect("the PE reads it");
     }
 
     /// Receives the PE's next message.
     #[track_caller]
-    pub fn hear(&mut self) -> FromPe {
+    pub fn receive(&mut self) -> FromPe {
         let body = read_body(&mut self.0).expect("the PE says something");
         FromPe::parse(&body).expect("a PE speaks the protocol")
     }

@@ -211,7 +211,7 @@ fn what_a_peer_says_cannot_pass_for_a_line_of_the_command() {
     let running = start(stage.arguments("gather --size 1KiB -vv"));
     let impostor = stage.enter();
     let _ = impostor.assignment();
-    impostor.say(&FromPe::Fault {
+    impostor.send(&FromPe::Fault {
         round: RoundId(0),
         peer: None,
         reason: forged.to_owned(),

@@ -35,13 +35,13 @@
 //! };
 //! controller.run_rounds(Time(0), plan);
 //! for pe in tree.pes() {
-//!     assert!(matches!(controller.poll_word(), Some((to, ToPe::Prepare(_))) if to == pe));
+//!     assert!(matches!(controller.poll_command(), Some((to, ToPe::Prepare(_))) if to == pe));
 //! }
 //! for pe in tree.pes() {
-//!     controller.handle_word(Time(5), pe, FromPe::Prepared);
+//!     controller.handle_reply(Time(5), pe, FromPe::Prepared);
 //! }
 //! let trigger = ToPe::Trigger { round: RoundId(1), at_ns: 0 };
-//! assert_eq!(controller.poll_word(), Some((PeId::ROOT, trigger)));
+//! assert_eq!(controller.poll_command(), Some((PeId::ROOT, trigger)));
 //!
 //! // P1 dies. All PEs receive an abort, and none reports what arrived.
 //! let how = "was killed".to_owned();

@@ -121,7 +121,13 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> 
     faults.check()?;
     let authority = found(&args.folder, args.authority_days)?;
     let until = issue_all(&args.folder, &authority, &names, args.days)?;
-    Ok(say(out, &args.folder, &names, until, authority.ends()))
+    Ok(print_issued(
+        out,
+        &args.folder,
+        &names,
+        until,
+        authority.ends(),
+    ))
 }
 
 fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
@@ -136,7 +142,13 @@ fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults
     let authority = authority_in(&args.folder)?;
     let until = issue_all(&args.folder, &authority, &names, args.days)?;
     drop(lock);
-    Ok(say(out, &args.folder, &names, until, authority.ends()))
+    Ok(print_issued(
+        out,
+        &args.folder,
+        &names,
+        until,
+        authority.ends(),
+    ))
 }
 
 fn revoke(args: &RevokeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
@@ -205,7 +217,7 @@ fn all(pes: u32, faults: &mut Faults) -> Vec<Name> {
     std::iter::once(Name::Coordinator).chain(pes).collect()
 }
 
-fn say(
+fn print_issued(
     out: &mut dyn Write,
     folder: &Path,
     names: &[Name],

@@ -47,7 +47,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
     let pe = process.pe;
     let mut channel = process.clone();
     let prepare = loop {
-        match channel.next_word().await? {
+        match channel.next_command().await? {
             ToPe::Prepare(prepare) => break prepare,
             ToPe::Stop { .. } => return Ok(()),
             ToPe::Abort { .. } => {}

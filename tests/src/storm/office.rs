@@ -97,10 +97,10 @@ impl Office {
         }
     }
 
-    pub(super) fn hear(&mut self, now: u64, pe: PeId, word: FromPe) {
+    pub(super) fn handle_reply(&mut self, now: u64, pe: PeId, word: FromPe) {
         if self.listens_to(pe) && !self.is_over() {
             self.heard[pe.index()] = now;
-            self.controller.handle_word(Time(now), pe, word);
+            self.controller.handle_reply(Time(now), pe, word);
             self.go_on(now);
         }
     }
@@ -138,7 +138,7 @@ impl Office {
             }
         }
         self.words
-            .extend(std::iter::from_fn(|| self.controller.poll_word()));
+            .extend(std::iter::from_fn(|| self.controller.poll_command()));
         if let Some(gave_up) = self.controller.gave_up() {
             self.gave_up = Some((now, gave_up));
         }

@@ -42,7 +42,7 @@ pub(super) enum Event {
     /// A ping reaches a PE.
     Pinged(PeId, bool),
     /// A message of a PE reaches the coordinator.
-    Heard(PeId, FromPe),
+    Reply(PeId, FromPe),
     /// The end of a PE's channel or process reaches the coordinator.
     Ended(PeId, PeLoss),
     /// The expiry of the coordinator's deadline.
@@ -239,10 +239,10 @@ impl World {
                 Process::Stopped => self.hosts[pe.index()].pulse.unanswered += 1,
                 Process::Gone => {}
             },
-            Event::Heard(pe, word) => {
+            Event::Reply(pe, word) => {
                 let text = format_args!("the coordinator hears of {pe}: {}", short(&word));
                 self.trace.note(self.now, text);
-                self.office.hear(self.now, pe, word);
+                self.office.handle_reply(self.now, pe, word);
                 self.go_on();
             }
             Event::Ended(pe, lost) => {

@@ -186,7 +186,7 @@ fn every_wait_has_a_limit_or_a_reason() {
 fn nothing_is_heard_without_a_deadline() {
     let mut found = Vec::new();
     for source in sources(&["node", "coordinator/cluster", "coordinator"]) {
-        for word in ["hear", "next_word", "wait"] {
+        for word in ["hear", "next_command", "wait"] {
             if source.code.contains(&format!("{word}(None)")) {
                 found.push((source.file.clone(), word));
             }

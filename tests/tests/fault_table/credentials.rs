@@ -110,7 +110,7 @@ fn row_23_who_does_not_know_the_secret() {
     });
     timed("23", "no secret, at a PE", Some(2.0), || {
         let mut edge = Edge::new(TcpStream::connect(parent).expect("it listens"));
-        edge.say(&lying);
+        edge.send(&lying);
         hung_up(&mut edge.incoming.stream);
     });
     running.wait_for(&["P0| ", told]);

@@ -257,7 +257,7 @@ fn row_22_another_cluster_is_turned_away() {
             secret: Secret::new([0; Secret::BYTES]),
             lane: 0,
         });
-        Edge::new(stranger.try_clone().expect("it can be")).say(&hello);
+        Edge::new(stranger.try_clone().expect("it can be")).send(&hello);
         hung_up(&mut stranger);
     });
 }

@@ -37,7 +37,7 @@ fn sent(entry: FileEntry) -> Finished {
     let impostor = stage.enter();
     let mut edge = impostor.call_parent(&impostor.assignment());
     impostor.get_ready(&mut edge, vec![payload.len() as u64]);
-    while !matches!(edge.hear(), EdgeFrame::Control { .. }) {}
+    while !matches!(edge.receive(), EdgeFrame::Control { .. }) {}
     let message = Message::between(PeId(1), PeId::ROOT, payload.len() as u64);
     let digest = XxHash3_128::oneshot(&payload).to_be_bytes();
     let mut frame = Vec::new();

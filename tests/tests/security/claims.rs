@@ -61,7 +61,7 @@ fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
     let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
     for body in bodies {
         let mut stranger = Stranger::welcome(&listener);
-        stranger.send(&body);
+        stranger.send_body(&body);
     }
     // The PE joins again.
     drop(Stranger::welcome(&listener));
@@ -96,7 +96,7 @@ fn a_coordinator_takes_no_more_memory_than_its_pes_can_have_to_report() {
         assert_eq!(impostor.pe, PeId(1));
         let assignment = impostor.assignment();
         let _parent = impostor.call_parent(&assignment);
-        impostor.send(&body);
+        impostor.send_body(&body);
         // The process continues: the coordinator evaluates the message, not the end of the process.
         let failed = running.finish();
         failed.fails(1, &[why, "P1"]);

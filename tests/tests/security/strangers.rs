@@ -65,7 +65,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     let mut stranger = Stranger::welcome(listener);
     let marker = at("marker");
     let words = ["touch".into(), marker.clone().into_os_string()];
-    stranger.say(&ToPe::Run(Run {
+    stranger.send(&ToPe::Run(Run {
         words: words.into(),
         work: work.clone(),
         pes: 2,
@@ -75,18 +75,18 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         linked: false,
     }));
     let unknown = "nobody knows who its coordinator is";
-    let ran = stranger.hear();
+    let ran = stranger.receive();
     let is_refused = |end: &End| matches!(end, End::Failed(why) if why.contains(unknown));
     assert!(
         matches!(&ran, FromPe::Ran(Ran { end, .. }) if is_refused(end)),
         "{ran:?}"
     );
     assert!(!marker.exists());
-    stranger.say(&ToPe::Clear {
+    stranger.send(&ToPe::Clear {
         work: work.clone(),
         gathered: work.clone(),
     });
-    let FromPe::Cleared { left } = stranger.hear() else {
+    let FromPe::Cleared { left } = stranger.receive() else {
         panic!("it clears");
     };
     assert!(left.contains(unknown), "{left}");
@@ -96,7 +96,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     std::fs::write(at("written").join(RECEIPT), "another's").expect("it can be written");
     for collective in [Collective::Scatter, Collective::Gather] {
         let listen = listener.local_addr().expect("it listens");
-        stranger.say(&ToPe::Assignment(Assignment {
+        stranger.send(&ToPe::Assignment(Assignment {
             payload: Payload::Files(FilePayload {
                 input: dir.to_owned(),
                 output: at("written"),
@@ -105,16 +105,16 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             }),
             ..assignment(&[None, Some(0)], listen, collective)
         }));
-        let FromPe::Fault { reason, .. } = stranger.hear() else {
+        let FromPe::Fault { reason, .. } = stranger.receive() else {
             panic!("it plays");
         };
         let told = "synthetic messages only: give both ends --credentials DIR";
         assert!(reason.contains(told), "{reason}");
-        stranger.say(&ToPe::Stop { over: true });
+        stranger.send(&ToPe::Stop { over: true });
         // It stays, and joins the next process that listens.
         stranger = Stranger::welcome(listener);
     }
-    stranger.say(&ToPe::Stop { over: true });
+    stranger.send(&ToPe::Stop { over: true });
     assert_eq!(names(&at("written")), [RECEIPT]);
 }
 
@@ -192,15 +192,15 @@ fn refuse_peers(peers: &[u32]) {
         listen: Some(at.to_string()),
         link: None,
     };
-    stranger.say(&ToPe::Assignment(Assignment {
+    stranger.send(&ToPe::Assignment(Assignment {
         peers: peers.iter().map(peer).collect(),
         ..assignment(&[None, Some(0), Some(0)], at, Collective::Exchange)
     }));
-    let FromPe::Fault { reason, .. } = stranger.hear() else {
+    let FromPe::Fault { reason, .. } = stranger.receive() else {
         panic!("it plays");
     };
     let told = "with peers that it cannot connect to";
     assert!(reason.contains(told), "{peers:?}: {reason}");
-    stranger.say(&ToPe::Stop { over: true });
+    stranger.send(&ToPe::Stop { over: true });
     dismiss(vec![node]);
 }

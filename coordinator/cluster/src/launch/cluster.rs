@@ -14,7 +14,7 @@ mod running;
 
 pub use error::LaunchError;
 pub use exit::Exit;
-pub use member::Heard;
+pub use member::PeEvent;
 pub use plan::LaunchPlan;
 pub use process::begin;
 pub use running::Cluster;

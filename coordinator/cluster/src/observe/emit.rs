@@ -9,9 +9,9 @@ use crate::observe::otel;
 
 /// Passes an event to all observers. [`Event::Ends`] may wait some time for a collector of traces.
 pub fn emit(event: Event<'_>) {
-    live::NOW.hear(&event);
+    live::NOW.observe(&event);
     #[cfg(feature = "otel")]
-    otel::NOW.hear(&event);
+    otel::NOW.observe(&event);
 }
 
 /// A run on one cluster. Dropping the guard ends the run.

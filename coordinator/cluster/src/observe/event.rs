@@ -49,7 +49,7 @@ pub enum MapEvent<'a> {
     /// A PE has ended the command on a shard.
     Ended(PeId, &'a str),
     /// A PE has answered a ping.
-    Heard(PeId, &'a Pong),
+    Pong(PeId, &'a Pong),
     /// The numbers of shards have changed.
     Shards(ShardCounts),
 }
@@ -104,7 +104,7 @@ pub enum Event<'a> {
     /// A map runs commands; the clusters that move shards meanwhile are others.
     Map(MapEvent<'a>),
     /// A PE has answered a ping.
-    Heard(PeId, &'a Pong),
+    Pong(PeId, &'a Pong),
     /// A PE has reported a round, with its counters.
     Reported(PeId, &'a Counts),
     /// The current step has failed, and the run with it.

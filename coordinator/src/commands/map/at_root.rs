@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::args::Map;
 use super::shards::Shards;
-use flitcast_cluster::launch::cluster::{Cluster, Heard};
+use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::options::tree::TreeArgs;
@@ -43,7 +43,7 @@ pub async fn ask_root(
         false => vec![root],
     };
     let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
-        cluster.say(root, word).await;
+        cluster.send(root, word).await;
         Ok(answer(cluster, root).await)
     };
     let asked = on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await?;
@@ -58,14 +58,14 @@ pub async fn ask_root(
 async fn answer(cluster: &mut Cluster, root: PeId) -> Result<FromPe, String> {
     let deadline = Instant::now() + ANSWER;
     loop {
-        match cluster.hear(deadline).await {
-            Some((_, Heard::Word(FromPe::Pong(_)))) => {}
-            Some((pe, Heard::Word(word))) if pe == root => return Ok(word),
-            Some((pe, Heard::Exited(exit, lines))) if pe == root => {
+        match cluster.next_event(deadline).await {
+            Some((_, PeEvent::Reply(FromPe::Pong(_)))) => {}
+            Some((pe, PeEvent::Reply(word))) if pe == root => return Ok(word),
+            Some((pe, PeEvent::Exited(exit, lines))) if pe == root => {
                 let said = last_words("; it last printed: ", &lines);
                 return Err(format!("{root} {exit}{said}"));
             }
-            Some((pe, Heard::ChannelEnded(_))) if pe == root => {
+            Some((pe, PeEvent::ChannelEnded(_))) if pe == root => {
                 if cluster.joined_from(root).is_some() {
                     return Err(format!("{root} is gone"));
                 }

@@ -22,7 +22,7 @@ use super::moving::Mover;
 use super::order::Order;
 use super::remaining::Durations;
 use super::task::{CommandFate, ShardTask, numbered};
-use flitcast_cluster::launch::cluster::{Cluster, Heard};
+use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::observe::emit::emit;
 use flitcast_cluster::observe::event::{Event, MapEvent, ShardCounts};
@@ -130,7 +130,7 @@ impl<'a> Queue<'a> {
             tokio::select! {
                 // The next turn of the loop ends the commands.
                 () = ends.cancelled() => {}
-                heard = self.cluster.hear(Instant::now() + LOOK) => match heard {
+                heard = self.cluster.next_event(Instant::now() + LOOK) => match heard {
                     Some((pe, heard)) => self.take(pe, heard),
                     None => {
                         self.lose_dead();
@@ -169,7 +169,7 @@ impl<'a> Queue<'a> {
     /// a first one before any gets a second one.
     async fn fill(&mut self) {
         while let Some((pe, shard)) = self.obsolete.pop() {
-            self.cluster.say(pe, ToPe::EndRun { shard }).await;
+            self.cluster.send(pe, ToPe::EndRun { shard }).await;
         }
         if self.is_halted {
             return;
@@ -324,13 +324,13 @@ impl<'a> Queue<'a> {
         of_pe.insert(task.name.clone(), Running { task: index, began });
         emit(Event::Map(MapEvent::Begins(pe, &task.shown())));
         self.show();
-        self.cluster.say(pe, ToPe::Run(run)).await;
+        self.cluster.send(pe, ToPe::Run(run)).await;
     }
 
     /// Handles an event of a PE.
-    fn take(&mut self, pe: PeId, heard: Heard) {
+    fn take(&mut self, pe: PeId, heard: PeEvent) {
         let lost = match heard {
-            Heard::Word(FromPe::Line { text, shard }) => {
+            PeEvent::Reply(FromPe::Line { text, shard }) => {
                 let is_named = self.tasks.first().is_some_and(|task| task.is_named);
                 return match is_named || shard != numbered(pe) {
                     true => {
@@ -341,11 +341,11 @@ impl<'a> Queue<'a> {
                 };
             }
             // Each time a PE answers, the estimate of the time left is renewed.
-            Heard::Word(FromPe::Pong(pong)) => {
-                emit(Event::Map(MapEvent::Heard(pe, &pong)));
+            PeEvent::Reply(FromPe::Pong(pong)) => {
+                emit(Event::Map(MapEvent::Pong(pe, &pong)));
                 return self.show();
             }
-            Heard::Word(FromPe::Ran(ran)) => {
+            PeEvent::Reply(FromPe::Ran(ran)) => {
                 if let Some(of_pe) = self.running.get_mut(&pe)
                     && let Some(run) = of_pe.remove(&ran.shard)
                 {
@@ -356,12 +356,12 @@ impl<'a> Queue<'a> {
                 }
                 return;
             }
-            Heard::Word(FromPe::Fault { reason, .. }) => reason,
-            Heard::Word(other) => format!("sent an unexpected message: {}", other.kind()),
-            Heard::Exited(exit, lines) => {
+            PeEvent::Reply(FromPe::Fault { reason, .. }) => reason,
+            PeEvent::Reply(other) => format!("sent an unexpected message: {}", other.kind()),
+            PeEvent::Exited(exit, lines) => {
                 format!("{exit}{}", last_words("; it last printed: ", &lines))
             }
-            Heard::ChannelEnded(end) => match why_ended(self.cluster, pe, end) {
+            PeEvent::ChannelEnded(end) => match why_ended(self.cluster, pe, end) {
                 Some(why) => why,
                 // The end of its process is reported next.
                 None => return self.cluster.give_up_on(pe),

@@ -14,7 +14,7 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
 use super::args::Map;
-use flitcast_cluster::launch::cluster::{Cluster, Heard};
+use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
@@ -113,21 +113,21 @@ async fn told(cluster: &mut Cluster, work: PathBuf, gathered: (PeId, PathBuf)) -
             true => (work.clone(), gathered.1.clone()),
             false => (work.clone(), PathBuf::new()),
         };
-        cluster.say(pe, ToPe::Clear { work, gathered }).await;
+        cluster.send(pe, ToPe::Clear { work, gathered }).await;
     }
     let mut asked: Vec<PeId> = cluster.pes().collect();
     let mut left_over = Vec::new();
     let deadline = Instant::now() + CLEARING;
     while !asked.is_empty() {
-        match cluster.hear(deadline).await {
-            Some((_, Heard::Word(FromPe::Pong(_)))) => {}
+        match cluster.next_event(deadline).await {
+            Some((_, PeEvent::Reply(FromPe::Pong(_)))) => {}
             Some((pe, heard)) => {
                 let was_asked = asked.len();
                 asked.retain(|other| *other != pe);
                 match heard {
                     _ if asked.len() == was_asked => {}
-                    Heard::Word(FromPe::Cleared { left }) if left.is_empty() => {}
-                    Heard::Word(FromPe::Cleared { left }) => {
+                    PeEvent::Reply(FromPe::Cleared { left }) if left.is_empty() => {}
+                    PeEvent::Reply(FromPe::Cleared { left }) => {
                         left_over.push(format!("{pe}: {left}"))
                     }
                     _ => left_over.push(format!("{pe} is gone")),

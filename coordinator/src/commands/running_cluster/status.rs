@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::render::exit::{FAILED, refused};
 use crate::render::hosts::hosts;
 use crate::render::tree::in_tree_order;
-use flitcast_cluster::launch::cluster::{Cluster, Heard, LaunchPlan};
+use flitcast_cluster::launch::cluster::{Cluster, LaunchPlan, PeEvent};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
@@ -193,10 +193,10 @@ async fn asked(
         .collect();
     let deadline = Instant::now() + ANSWER;
     while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
-        let Some((pe, heard)) = cluster.hear(deadline).await else {
+        let Some((pe, heard)) = cluster.next_event(deadline).await else {
             break;
         };
-        let Heard::Word(FromPe::Pong(pong)) = heard else {
+        let PeEvent::Reply(FromPe::Pong(pong)) = heard else {
             continue;
         };
         // A ping follows each answer, the first one the answer to a heartbeat.
@@ -211,7 +211,7 @@ async fn asked(
         });
         (one.asked, one.resident_bytes) = (asked, pong.counts.resident_bytes);
         if one.lag().is_none() {
-            cluster.say(pe, ToPe::Ping { look: false }).await;
+            cluster.send(pe, ToPe::Ping { look: false }).await;
         }
     }
     cluster.stop(false, pending()).await;

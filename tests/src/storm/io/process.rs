@@ -61,17 +61,17 @@ impl Process {
 impl Channel for Process {
     type Error = Cause;
 
-    async fn next_word(&mut self) -> Result<ToPe, Cause> {
+    async fn next_command(&mut self) -> Result<ToPe, Cause> {
         let pe = self.pe;
-        Ok(self.until(|world| world.next_word(pe)).await)
+        Ok(self.until(|world| world.next_command(pe)).await)
     }
 
-    async fn next_word_in(&mut self, _round: RoundId) -> Result<ToPe, Cause> {
-        self.next_word().await
+    async fn next_command_in(&mut self, _round: RoundId) -> Result<ToPe, Cause> {
+        self.next_command().await
     }
 
-    async fn say(&mut self, word: FromPe) -> Result<(), Cause> {
-        self.world.borrow_mut().say(self.pe, word);
+    async fn send(&mut self, word: FromPe) -> Result<(), Cause> {
+        self.world.borrow_mut().send_reply(self.pe, word);
         Ok(())
     }
 

@@ -60,18 +60,18 @@ impl World {
             unreached,
             counts: Default::default(),
         };
-        self.say(pe, FromPe::Pong(pong));
+        self.send_reply(pe, FromPe::Pong(pong));
     }
 
     /// Returns the next message for a PE.
-    pub(in super::super) fn next_word(&mut self, pe: PeId) -> Option<ToPe> {
+    pub(in super::super) fn next_command(&mut self, pe: PeId) -> Option<ToPe> {
         self.hosts[pe.index()].words.pop_front()
     }
 
     /// Sends a message of a PE to the coordinator.
-    pub(in super::super) fn say(&mut self, pe: PeId, word: FromPe) {
+    pub(in super::super) fn send_reply(&mut self, pe: PeId, word: FromPe) {
         let at = self.now + self.scenario.control_ns[pe.index()];
-        self.cause(at, Event::Heard(pe, word));
+        self.cause(at, Event::Reply(pe, word));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use flitcast_node::channel::{ChannelError, WordReader, WordWriter};
+use flitcast_node::channel::{ChannelError, ControlReader, ControlWriter};
 use flitcast_node::security::Transport;
 use flitcast_node::timeout_stream::TimeoutStream;
 use flitcast_proto::PeId;
@@ -14,17 +14,17 @@ use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::member::Heard;
+use super::member::PeEvent;
 use crate::text::printable::{in_one_line, indented};
 
-pub type ChannelReader = WordReader<FromPe, ReadHalf<TimeoutStream<Transport>>>;
-pub type ChannelWriter = WordWriter<ToPe, WriteHalf<TimeoutStream<Transport>>>;
+pub type ChannelReader = ControlReader<FromPe, ReadHalf<TimeoutStream<Transport>>>;
+pub type ChannelWriter = ControlWriter<ToPe, WriteHalf<TimeoutStream<Transport>>>;
 
 /// Splits a stream into the reader and the writer of a channel.
 pub fn open(stream: TimeoutStream<Transport>) -> (ChannelReader, ChannelWriter) {
     let (read, write) = tokio::io::split(stream);
-    let reader = WordReader::new(read, FromPe::parse);
-    (reader, WordWriter::new(write, ToPe::put))
+    let reader = ControlReader::new(read, FromPe::parse);
+    (reader, ControlWriter::new(write, ToPe::put))
 }
 
 /// Sends queued messages and passes on received ones, until the channel ends.
@@ -33,7 +33,7 @@ pub async fn converse(
     reader: ChannelReader,
     writer: ChannelWriter,
     queue: mpsc::Receiver<ToPe>,
-    heard: mpsc::Sender<(PeId, Heard)>,
+    heard: mpsc::Sender<(PeId, PeEvent)>,
     heartbeat: Duration,
     look: Arc<AtomicBool>,
 ) {
@@ -46,7 +46,7 @@ pub async fn converse(
             Ok(()) => reading.await,
         },
     };
-    let _ = heard.send((pe, Heard::ChannelEnded(end))).await;
+    let _ = heard.send((pe, PeEvent::ChannelEnded(end))).await;
 }
 
 /// Escapes the texts of a PE for people, which are repeated in errors and logs: no text of a peer
@@ -77,12 +77,12 @@ fn without_lines(mut word: FromPe) -> FromPe {
 async fn read(
     pe: PeId,
     mut reader: ChannelReader,
-    heard: &mpsc::Sender<(PeId, Heard)>,
+    heard: &mpsc::Sender<(PeId, PeEvent)>,
 ) -> Option<ChannelError> {
     loop {
         match reader.next().await? {
             Ok(word) => {
-                let word = Heard::Word(without_lines(word));
+                let word = PeEvent::Reply(without_lines(word));
                 heard.send((pe, word)).await.ok()?;
             }
             Err(error) => return Some(error),

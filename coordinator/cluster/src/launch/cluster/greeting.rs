@@ -71,12 +71,12 @@ impl HandshakeServer {
                 Ok(welcome) => ToPe::Welcome(welcome),
                 Err(reason) => {
                     let refusal = reason.clone();
-                    let _ = say(&mut stream, &ToPe::Refusal { reason: refusal }).await;
+                    let _ = send(&mut stream, &ToPe::Refusal { reason: refusal }).await;
                     return Err(format!("{} may not join: {reason}", asked.pe));
                 }
             };
-            let said = say(&mut stream, &answer).await;
-            said.map_err(|e| e.to_string())?;
+            let sent = send(&mut stream, &answer).await;
+            sent.map_err(|e| e.to_string())?;
             if matches!(self.security, Security::Plain) {
                 lease.renew(ROUND_TRIP);
             }
@@ -141,7 +141,7 @@ async fn next(stream: &mut Transport) -> Result<FromPe, String> {
     let mut prefix = [0; LENGTH_BYTES];
     let read = stream.read_exact(&mut prefix).await;
     read.map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => "it said nothing".to_owned(),
+        io::ErrorKind::UnexpectedEof => "it sent nothing".to_owned(),
         _ => error.to_string(),
     })?;
     let length = frame_length(prefix, MAX_GREETING).map_err(|e| e.to_string())?;
@@ -151,7 +151,7 @@ async fn next(stream: &mut Transport) -> Result<FromPe, String> {
     FromPe::parse(&body).map_err(|e| e.to_string())
 }
 
-async fn say(stream: &mut Transport, word: &ToPe) -> io::Result<()> {
+async fn send(stream: &mut Transport, word: &ToPe) -> io::Result<()> {
     let mut frame = Vec::new();
     word.put(&mut frame);
     stream.write_all(&frame).await?;

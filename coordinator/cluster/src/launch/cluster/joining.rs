@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::error::LaunchError;
 use super::greeting::HandshakeResult;
-use super::member::{Heard, Member};
+use super::member::{Member, PeEvent};
 use super::plan::Joining;
 use super::running::Cluster;
 use crate::observe::console::Console;
@@ -27,7 +27,7 @@ impl Cluster {
         joining: Joining,
         listener: &TcpListener,
         guarded: &Guarded,
-        heard: &mpsc::Sender<(PeId, Heard)>,
+        heard: &mpsc::Sender<(PeId, PeEvent)>,
         console: &Console,
     ) -> Result<(), LaunchError> {
         let joining = Arc::new(joining);
@@ -68,7 +68,7 @@ impl Cluster {
     }
 
     /// Registers a new process, or refuses it if another process already has its PE.
-    fn join_one(&mut self, newcomer: HandshakeResult, heard: &mpsc::Sender<(PeId, Heard)>) {
+    fn join_one(&mut self, newcomer: HandshakeResult, heard: &mpsc::Sender<(PeId, PeEvent)>) {
         // A process that has just left makes room for the next.
         while let Ok((pe, heard)) = self.events.try_recv() {
             self.leave_early(pe, heard);
@@ -88,8 +88,8 @@ impl Cluster {
     }
 
     /// Handles a process that leaves before all have joined: another may take its place.
-    fn leave_early(&mut self, pe: PeId, heard: Heard) {
-        if let Heard::ChannelEnded(why) = heard
+    fn leave_early(&mut self, pe: PeId, heard: PeEvent) {
+        if let PeEvent::ChannelEnded(why) = heard
             && let Some(member) = self.members.get_mut(&pe)
             && let Some((_, address)) = &member.register
         {

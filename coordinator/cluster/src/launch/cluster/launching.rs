@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Death, LaunchError};
-use super::member::{Heard, Member, Process};
+use super::member::{Member, PeEvent, Process};
 use super::plan::{Joining, LaunchPlan};
 use super::process::{LogForwarder, arguments, keep, spawn};
 use super::remote;
@@ -138,7 +138,7 @@ impl Cluster {
         &mut self,
         plan: &LaunchPlan<'_>,
         guarded: &Guarded,
-        heard: &mpsc::Sender<(PeId, Heard)>,
+        heard: &mpsc::Sender<(PeId, PeEvent)>,
         console: &Console,
     ) -> Result<(), LaunchError> {
         let placement = plan.placement;
@@ -224,7 +224,7 @@ impl Cluster {
         &mut self,
         listener: &TcpListener,
         guarded: &Guarded,
-        heard: &mpsc::Sender<(PeId, Heard)>,
+        heard: &mpsc::Sender<(PeId, PeEvent)>,
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
@@ -257,7 +257,7 @@ impl Cluster {
                     missing -= 1;
                 }
                 Some((pe, event)) = self.events.recv() => {
-                    if let Heard::Exited(exit, last_words) = event {
+                    if let PeEvent::Exited(exit, last_words) = event {
                         tracing::info!(%pe, "{exit}");
                         deaths.push(Death { pe, exit, last_words });
                         enough.get_or_insert_with(|| Instant::now() + OTHER_HOSTS);
@@ -268,7 +268,7 @@ impl Cluster {
         }
         // Exits that were reported last.
         while let (Some(_), Ok((pe, event))) = (hosts, self.events.try_recv()) {
-            if let Heard::Exited(exit, last_words) = event {
+            if let PeEvent::Exited(exit, last_words) = event {
                 let death = Death {
                     pe,
                     exit,

@@ -12,9 +12,9 @@ use super::exit::Exit;
 
 /// An event of one PE.
 #[derive(Debug)]
-pub enum Heard {
+pub enum PeEvent {
     /// A message of the PE.
-    Word(FromPe),
+    Reply(FromPe),
     /// The PE's channel ended, or failed with an error.
     ChannelEnded(Option<ChannelError>),
     /// The PE's process ended; with its last lines on stderr.

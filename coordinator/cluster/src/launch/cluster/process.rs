@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
-use super::member::Heard;
+use super::member::PeEvent;
 use super::plan::LaunchPlan;
 use crate::launch::log_args::LogArgs;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand, attach, lines};
@@ -130,7 +130,7 @@ pub struct LogForwarder {
     pub pe: PeId,
     pub console: Console,
     /// Receiver of the end of the process.
-    pub heard: mpsc::Sender<(PeId, Heard)>,
+    pub heard: mpsc::Sender<(PeId, PeEvent)>,
     pub last_words: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ impl LogForwarder {
     }
 
     pub async fn tell_end(self, exit: Exit) {
-        let end = Heard::Exited(exit, self.last_words);
+        let end = PeEvent::Exited(exit, self.last_words);
         let _ = self.heard.send((self.pe, end)).await;
     }
 }

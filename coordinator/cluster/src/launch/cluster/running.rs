@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::conversation::converse;
 use super::greeting::{HandshakeResult, HandshakeServer};
-use super::member::{Heard, Member};
+use super::member::{Member, PeEvent};
 use super::plan::Joining;
 use crate::launch::starter::Started;
 use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
@@ -30,7 +30,7 @@ use crate::tuning::{QUEUED_WORDS, STOP};
 pub struct Cluster {
     pub(super) id: u64,
     pub(super) members: BTreeMap<PeId, Member>,
-    pub(super) events: mpsc::Receiver<(PeId, Heard)>,
+    pub(super) events: mpsc::Receiver<(PeId, PeEvent)>,
     /// Token that makes the keeper tasks kill their processes.
     pub(super) kill: CancellationToken,
     pub(super) timeouts: Timeouts,
@@ -94,7 +94,7 @@ impl Cluster {
     pub(super) fn let_in(
         &mut self,
         newcomer: HandshakeResult,
-        heard: &mpsc::Sender<(PeId, Heard)>,
+        heard: &mpsc::Sender<(PeId, PeEvent)>,
     ) {
         let pe = newcomer.register.pe;
         // A cluster whose tree was repaired lacks PEs, and ids stay what they are.
@@ -150,7 +150,7 @@ impl Cluster {
     }
 
     /// Queues a message to a PE. If the PE is gone, an event reports that soon.
-    pub async fn say(&mut self, pe: PeId, word: ToPe) {
+    pub async fn send(&mut self, pe: PeId, word: ToPe) {
         if let Some(queue) = &self.members[&pe].queue
             && queue.send(word).await.is_err()
         {
@@ -161,21 +161,21 @@ impl Cluster {
     /// Queues the same message to all PEs.
     pub async fn say_to_all(&mut self, word: &ToPe) {
         for pe in self.pes() {
-            self.say(pe, word.clone()).await;
+            self.send(pe, word.clone()).await;
         }
     }
 
     /// Waits for the next event of any PE; returns `None` at the deadline, or if no PE is left.
-    pub async fn hear(&mut self, deadline: Instant) -> Option<(PeId, Heard)> {
+    pub async fn next_event(&mut self, deadline: Instant) -> Option<(PeId, PeEvent)> {
         let heard = timeout_at(deadline, self.events.recv()).await.ok()?;
         if let Some((pe, heard)) = &heard
             && let Some(member) = self.members.get_mut(pe)
         {
             member.exited |= match heard {
-                Heard::Exited(..) => true,
+                PeEvent::Exited(..) => true,
                 // A process that has joined causes no further events.
-                Heard::ChannelEnded(_) => member.process.is_none(),
-                Heard::Word(_) => false,
+                PeEvent::ChannelEnded(_) => member.process.is_none(),
+                PeEvent::Reply(_) => false,
             };
         }
         heard
@@ -213,7 +213,7 @@ impl Cluster {
         let leaving = async {
             self.say_to_all(&ToPe::Stop { over }).await;
             while self.members.values().any(Member::is_waited_for) {
-                if self.hear(deadline).await.is_none() {
+                if self.next_event(deadline).await.is_none() {
                     break;
                 }
             }

@@ -88,7 +88,7 @@ struct PeStatus {
 
 impl Live {
     /// Updates the state for an event.
-    pub fn hear(&self, event: &Event<'_>) {
+    pub fn observe(&self, event: &Event<'_>) {
         match *event {
             Event::Launching(request) => self.launching(request),
             Event::Launched { pid, hosts } => self.with(|now| {
@@ -114,11 +114,11 @@ impl Live {
                 });
             }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
-            Event::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            Event::Pong(pe, pong) => self.told(pe, pong.doing, &pong.counts),
             Event::Map(ref event) => {
                 let state = &mut *self.lock();
                 if let Some(map) = state.map.as_mut().or(state.cluster.as_mut()) {
-                    map.hear(event);
+                    map.observe(event);
                 }
             }
             Event::RunEnds => self.run_ends(),
@@ -240,10 +240,10 @@ impl Live {
 
 impl LiveCluster {
     /// Updates the state for an event of a map.
-    fn hear(&mut self, event: &MapEvent<'_>) {
+    fn observe(&mut self, event: &MapEvent<'_>) {
         match *event {
             MapEvent::Shards(shards) => self.shards = Some(shards),
-            MapEvent::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            MapEvent::Pong(pe, pong) => self.told(pe, pong.doing, &pong.counts),
             MapEvent::Begins(pe, shard) => {
                 let seen = self.pes.get_mut(&pe);
                 seen.map(|seen| seen.shards.insert(shard.to_owned()));

@@ -73,7 +73,7 @@ struct Failed {
 
 impl Spans {
     /// Updates the spans for an event.
-    pub fn hear(&self, event: &Event<'_>) {
+    pub fn observe(&self, event: &Event<'_>) {
         match *event {
             Event::Begins { command } => self.begin(command),
             Event::Launching(request) => self.launching(request),
@@ -97,7 +97,7 @@ impl Spans {
             Event::Stopping => self.with(|traced| traced.step("stop", Vec::new())),
             Event::RunEnds => self.with(Traced::end_run),
             Event::Ends { went_well } => self.end(went_well),
-            Event::Map(_) | Event::Heard(..) | Event::Reported(..) | Event::Abandoned => {}
+            Event::Map(_) | Event::Pong(..) | Event::Reported(..) | Event::Abandoned => {}
         }
     }
 

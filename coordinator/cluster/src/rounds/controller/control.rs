@@ -106,16 +106,16 @@ impl RoundController {
             );
             return self.fail(now, FailureCause::Other("schedule", None, text));
         }
-        self.say(pe, word);
+        self.send(pe, word);
         self.awaited.ask(now, pe, answer);
     }
 
-    pub(super) fn say(&mut self, pe: PeId, word: ToPe) {
+    pub(super) fn send(&mut self, pe: PeId, word: ToPe) {
         self.words.push_back((pe, word));
     }
 
     /// Handles a message from a PE.
-    pub fn handle_word(&mut self, now: Time, pe: PeId, word: FromPe) {
+    pub fn handle_reply(&mut self, now: Time, pe: PeId, word: FromPe) {
         if !self.setting.tree.contains(pe) {
             return;
         }
@@ -124,7 +124,7 @@ impl RoundController {
         }
         match (&self.state, word) {
             (State::Over, _) => {}
-            (State::GivingUp(..), _) => self.end_if_all_told(),
+            (State::GivingUp(..), _) => self.end_if_all_notified(),
             (
                 _,
                 FromPe::Fault {
@@ -149,7 +149,7 @@ impl RoundController {
                 self.suspect(now, peer, fault);
             }
             (State::Seeking(..), _) => {}
-            (_, FromPe::Pong(pong)) => self.heard(now, pe, pong),
+            (_, FromPe::Pong(pong)) => self.handle_pong(now, pe, pong),
             (State::Asking, word) => match self.awaited.take(pe, &word) {
                 Ok(()) => {
                     if let (FromPe::ClockRead { at_ns }, Some(readings)) =
@@ -163,18 +163,18 @@ impl RoundController {
                 }
                 Err(trouble) => self.fail(now, trouble),
             },
-            (State::Round(_), word) => self.hear_in_round(now, pe, word),
-            (State::Reporting(_), word) => self.hear_in_reporting(now, pe, word),
+            (State::Round(_), word) => self.handle_in_round(now, pe, word),
+            (State::Reporting(_), word) => self.handle_in_reporting(now, pe, word),
         }
     }
 
-    fn heard(&mut self, now: Time, pe: PeId, pong: Pong) {
+    fn handle_pong(&mut self, now: Time, pe: PeId, pong: Pong) {
         let files_quiet = Duration::from_millis(pong.files_quiet_ms);
         self.awaited.works(before(now, files_quiet));
         if let State::Round(under_way) = &mut self.state {
             under_way.watch.heard(pe, &pong, now);
         }
-        self.updates.push_back(ControllerEvent::Heard(pe, pong));
+        self.updates.push_back(ControllerEvent::Pong(pe, pong));
         self.look_after_round(now);
     }
 
@@ -193,7 +193,7 @@ impl RoundController {
                 if matches!(lost, PeLoss::Lifeless(_) | PeLoss::Broken(_)) {
                     self.give_up_on(pe);
                 }
-                self.end_if_all_told();
+                self.end_if_all_notified();
             }
             State::Over => {}
             _ => self.lose(now, pe, lost),
@@ -230,7 +230,7 @@ impl RoundController {
     }
 
     /// Returns the next message to a PE.
-    pub fn poll_word(&mut self) -> Option<(PeId, ToPe)> {
+    pub fn poll_command(&mut self) -> Option<(PeId, ToPe)> {
         self.words.pop_front()
     }
 

@@ -34,10 +34,10 @@ impl RoundController {
         let (round, tree) = (self.round, self.setting.tree.clone());
         for pe in tree.pes() {
             let reason = reason.clone();
-            self.say(pe, ToPe::Abort { round, reason });
+            self.send(pe, ToPe::Abort { round, reason });
         }
         self.state = State::GivingUp(trouble, after(now, LAST_REPORTS));
-        self.end_if_all_told();
+        self.end_if_all_notified();
     }
 
     pub(super) fn give_up_on(&mut self, pe: PeId) {
@@ -55,7 +55,7 @@ impl RoundController {
     }
 
     /// Ends the wait as soon as all PEs that can report deliveries have done so.
-    pub(super) fn end_if_all_told(&mut self) {
+    pub(super) fn end_if_all_notified(&mut self) {
         let is_waited_for = |pe: PeId| self.is_alive(pe) && self.last_reports[pe.index()].is_none();
         let is_any_waited_for = self.setting.tree.pes().any(is_waited_for);
         // PEs do not report a round that has not begun.

@@ -6,8 +6,8 @@
 //! | in | out |
 //! | --- | --- |
 //! | `assign`, `probe`, `measure_files`, `measure_host`: a request to one PE | `poll_update`: events, for display or as answers |
-//! | `run_rounds`: all rounds | `poll_word`: messages to PEs |
-//! | `handle_word`, `handle_lost`: messages and ends of PEs | `poll_timeout`: when to call `handle_timeout` |
+//! | `run_rounds`: all rounds | `poll_command`: messages to PEs |
+//! | `handle_reply`, `handle_lost`: messages and ends of PEs | `poll_timeout`: when to call `handle_timeout` |
 //! | `fail`: an error of the driver | `gave_up`: the end of all rounds after an error, with the results |
 //!
 //! This module contains all rules about errors: which PEs are awaited and for how long (`awaited`),

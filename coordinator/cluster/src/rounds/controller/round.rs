@@ -56,7 +56,7 @@ impl RoundController {
         self.enter(Phase::Round { moved: 0, of });
         self.updates.push_back(ControllerEvent::RoundBegins(round));
         for (pe, at_ns) in triggers {
-            self.say(pe, ToPe::Trigger { round, at_ns });
+            self.send(pe, ToPe::Trigger { round, at_ns });
         }
         // A round has no deadline, because its links determine its time. It is monitored instead,
         // and given up when nothing moves any more.
@@ -76,7 +76,7 @@ impl RoundController {
     }
 
     /// Handles a message while P0 runs a round.
-    pub(super) fn hear_in_round(&mut self, now: Time, pe: PeId, word: FromPe) {
+    pub(super) fn handle_in_round(&mut self, now: Time, pe: PeId, word: FromPe) {
         let State::Round(under_way) = &self.state else {
             return;
         };
@@ -104,13 +104,13 @@ impl RoundController {
         self.enter(Phase::Report);
         let (round, tree) = (self.round, self.setting.tree.clone());
         for pe in tree.below_root() {
-            self.say(pe, ToPe::Collect { round });
+            self.send(pe, ToPe::Collect { round });
         }
         self.wait_for_reports(now);
     }
 
     /// Handles a message while reports are collected.
-    pub(super) fn hear_in_reporting(&mut self, now: Time, pe: PeId, word: FromPe) {
+    pub(super) fn handle_in_reporting(&mut self, now: Time, pe: PeId, word: FromPe) {
         match word {
             // Reports with spans are long.
             FromPe::Report(_) => self.wait_for_reports(now),

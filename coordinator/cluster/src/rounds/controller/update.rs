@@ -19,7 +19,7 @@ pub enum ControllerEvent {
     /// A new phase begins.
     Enters(Phase),
     /// A PE has answered a ping.
-    Heard(PeId, Pong),
+    Pong(PeId, Pong),
     /// P0 gets the trigger of a round.
     RoundBegins(RoundId),
     /// P0 has sent or received bytes of the round.

@@ -37,7 +37,7 @@ impl Driver<'_> {
                     Ok(computed) => return Ok(computed),
                     Err(_) => panic!("the computation has panicked"),
                 },
-                () = self.hear() => {}
+                () = self.handle_event() => {}
             }
         }
     }

@@ -54,7 +54,7 @@ impl Driver<'_> {
             };
             self.controller.assign(self.now(), pe, assignment);
             // One at a time, because assignments may be long.
-            self.say_words().await;
+            self.send_commands().await;
         }
         let collective = request.way.operation.collective();
         let mut inventory = Inventory::new(&request.site.tree, collective, left_out);

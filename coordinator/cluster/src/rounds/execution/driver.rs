@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::parallel_trees::lanes_of;
 use crate::job::parallel_trees::ParallelTrees;
 use crate::job::request::Request;
-use crate::launch::cluster::{Cluster, Heard};
+use crate::launch::cluster::{Cluster, PeEvent};
 use crate::observe::console::Console;
 use crate::observe::emit::emit;
 use crate::observe::event::Event;
@@ -145,7 +145,7 @@ impl<'a> Driver<'a> {
     /// Displays events and sends messages while no answer is expected.
     pub async fn catch_up(&mut self) -> Result<(), StopReason> {
         self.show_all();
-        self.say_words().await;
+        self.send_commands().await;
         match self.controller.gave_up() {
             Some(gave_up) => Err(StopReason::GaveUp(gave_up)),
             None => Ok(()),
@@ -165,26 +165,26 @@ impl<'a> Driver<'a> {
                     return Ok(Some(answer));
                 }
             }
-            self.say_words().await;
+            self.send_commands().await;
             if let Some(gave_up) = self.controller.gave_up() {
                 return Err(StopReason::GaveUp(gave_up));
             }
             if self.controller.is_idle() {
                 return Ok(None);
             }
-            self.hear().await;
+            self.handle_event().await;
             self.cluster.look(self.controller.wants_look());
         }
     }
 
-    pub async fn say_words(&mut self) {
-        while let Some((pe, word)) = self.controller.poll_word() {
-            self.cluster.say(pe, word).await;
+    pub async fn send_commands(&mut self) {
+        while let Some((pe, word)) = self.controller.poll_command() {
+            self.cluster.send(pe, word).await;
         }
     }
 
     /// Passes the next event of a PE, or the expiry of a deadline, to the controller.
-    pub async fn hear(&mut self) {
+    pub async fn handle_event(&mut self) {
         let deadline = Instant::now() + CLOCK_CHECKS;
         let timeout = self.controller.poll_timeout();
         let timeout = timeout.map(|time| (time, self.clock.at(time)));
@@ -202,7 +202,7 @@ impl<'a> Driver<'a> {
                 self.controller.fail(self.clock.now(), FailureCause::Interrupted);
                 return;
             }
-            heard = self.cluster.hear(until) => heard,
+            heard = self.cluster.next_event(until) => heard,
         };
         self.clock.look();
         let now = self.now();
@@ -214,11 +214,11 @@ impl<'a> Driver<'a> {
                 }
                 _ => {}
             },
-            Some((pe, Heard::Word(word))) => self.controller.handle_word(now, pe, word),
-            Some((pe, Heard::ChannelEnded(end))) => {
+            Some((pe, PeEvent::Reply(word))) => self.controller.handle_reply(now, pe, word),
+            Some((pe, PeEvent::ChannelEnded(end))) => {
                 self.controller.handle_lost(now, pe, why_ended(end));
             }
-            Some((pe, Heard::Exited(exit, last_words))) => {
+            Some((pe, PeEvent::Exited(exit, last_words))) => {
                 let how = exit.to_string();
                 let lost = PeLoss::Exited { how, last_words };
                 self.controller.handle_lost(now, pe, lost);
@@ -230,7 +230,7 @@ impl<'a> Driver<'a> {
     fn show(&mut self, update: ControllerEvent) -> Option<ControllerEvent> {
         match update {
             ControllerEvent::Enters(phase) => emit(Event::Enters(phase)),
-            ControllerEvent::Heard(pe, pong) => emit(Event::Heard(pe, &pong)),
+            ControllerEvent::Pong(pe, pong) => emit(Event::Pong(pe, &pong)),
             ControllerEvent::Reported(pe, counts) => emit(Event::Reported(pe, &counts)),
             ControllerEvent::RoundBegins(round) => {
                 let collective = self.request.way.operation.collective();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::lookup::{Lookup, is_host_name};
 use super::values::{
     At, read_address, read_destination, read_link, read_name, read_rails, read_reached_by,
-    read_words,
+    read_texts,
 };
 use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::SourcePosition;
@@ -106,7 +106,7 @@ pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: &Lookup) -> PeEntr
         reached_by: reached_by.unwrap_or_default(),
         parent: At::key(&table, "parent", read_name),
         parent_address: At::key(&table, "parent_address", read_address),
-        run: At::key(&table, "run", read_words),
+        run: At::key(&table, "run", read_texts),
         ssh: At::key(&table, "ssh", read_destination),
         here: table.flag("here"),
         link: At::key(&table, "link", read_link),

@@ -26,7 +26,7 @@ use clap::ValueEnum;
 use super::entry::PeEntry;
 use super::lookup::Lookup;
 use super::ssh;
-use super::values::{At, named_file, read_address, read_words};
+use super::values::{At, named_file, read_address, read_texts};
 use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::SourcePosition;
 use crate::options::names::typed;
@@ -110,7 +110,7 @@ pub fn launch(field: &Field<'_, '_>, beside: &Path) -> Option<LaunchTable> {
     });
     section.ssh = ssh::keys(&table, beside);
     section.file = At::key(&table, "file", |field| named_file("file", field, beside));
-    section.options = At::key(&table, "options", read_words);
+    section.options = At::key(&table, "options", read_texts);
     table.refuse_others();
     Some(section)
 }

@@ -96,7 +96,7 @@ pub fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(SourcePosition, Str
 }
 
 /// Reads the words of a command; the first is the program.
-pub fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
+pub fn read_texts(field: &Field<'_, '_>) -> Option<Vec<String>> {
     field.texts_where("a list of words, like [\"nice\", \"-5\"]", |words| {
         words.first().is_none_or(|first| !first.is_empty())
             && words.iter().all(|word| !word.contains('\0'))

@@ -239,12 +239,12 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
         exchanges: Vec::new(),
     };
     let mut answered = probe(0);
-    answered.handle_word(at(1.0), P1, result(P2));
+    answered.handle_reply(at(1.0), P1, result(P2));
     assert!(answered.is_idle());
     let update = ControllerEvent::Answered(P1, result(P2));
     assert_eq!(answered.poll_update(), Some(update));
     let mut wrong = probe(0);
-    wrong.handle_word(at(1.0), P1, result(P3));
+    wrong.handle_reply(at(1.0), P1, result(P3));
     let gave_up = wrong.gave_up().unwrap();
     assert_eq!(gave_up.trouble.kind(), "protocol");
 }

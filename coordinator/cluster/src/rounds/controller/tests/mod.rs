@@ -161,7 +161,7 @@ impl Scatter {
     }
 
     fn says(&mut self, seconds: f64, pe: PeId, word: FromPe) {
-        self.controller.handle_word(at(seconds), pe, word);
+        self.controller.handle_reply(at(seconds), pe, word);
     }
 
     fn loses(&mut self, seconds: f64, pe: PeId, lost: PeLoss) {
@@ -177,7 +177,7 @@ impl Scatter {
     }
 
     fn words(&mut self) -> Vec<(PeId, ToPe)> {
-        std::iter::from_fn(|| self.controller.poll_word()).collect()
+        std::iter::from_fn(|| self.controller.poll_command()).collect()
     }
 
     fn updates(&mut self) -> &[ControllerEvent] {

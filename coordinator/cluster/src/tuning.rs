@@ -46,9 +46,9 @@ pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
 /// a path of eight PEs a fifth more time. The payload consists of whole pages of 4 KiB.
 pub const SEGMENT_FLIT_BYTES: u32 = 60 << 10;
 
-/// Default payload of the flits of long messages in the same situation: two segments. A first round among eight
-/// PEs takes a tenth less time than with one segment, but more with messages of 1 MiB. Four segments save as
-/// much, and take more memory.
+/// Default payload of the flits of long messages in the same situation: two segments. Rounds of eight PEs
+/// take a tenth less time than with one segment. Four segments save as much, but not with messages of less
+/// than 1 MiB, and take more memory.
 pub const LONG_FLIT_BYTES: u32 = 124 << 10;
 
 /// Length from which messages are long.

@@ -20,17 +20,28 @@ const SHORT_FLIT_BYTES: usize = 64 * 1024;
 /// Number of doublings from the shortest pattern to the one of the longest flits.
 const DOUBLINGS: usize = (MAX_FLIT_BYTES as usize / SHORT_FLIT_BYTES).ilog2() as usize;
 
+/// The pattern, continued past its period by the longest flit of each number of doublings.
+static PATTERNS: [OnceLock<Vec<u8>>; DOUBLINGS + 1] = [const { OnceLock::new() }; DOUBLINGS + 1];
+
 /// Returns the pattern, continued past its period by a flit of `flit_bytes` or more, so that any flit
 /// of any message is one slice of it.
 fn pattern(flit_bytes: usize) -> &'static [u8] {
-    static PATTERNS: [OnceLock<Vec<u8>>; DOUBLINGS + 1] =
-        [const { OnceLock::new() }; DOUBLINGS + 1];
-    let times = flit_bytes.div_ceil(SHORT_FLIT_BYTES).max(1);
-    let doublings = times.next_power_of_two().ilog2() as usize;
-    let existing = PATTERNS[doublings..].iter().find_map(OnceLock::get);
-    existing.unwrap_or_else(|| {
+    generated_pattern(flit_bytes).unwrap_or_else(|| {
+        let doublings = doublings(flit_bytes);
         PATTERNS[doublings].get_or_init(|| generated(SHORT_FLIT_BYTES << doublings))
     })
+}
+
+/// Returns a pattern that is long enough for such flits, if one was generated before.
+fn generated_pattern(flit_bytes: usize) -> Option<&'static Vec<u8>> {
+    let long_enough = &PATTERNS[doublings(flit_bytes)..];
+    long_enough.iter().find_map(OnceLock::get)
+}
+
+/// Returns how often the shortest pattern's flits are to be doubled for flits of this length.
+fn doublings(flit_bytes: usize) -> usize {
+    let times = flit_bytes.div_ceil(SHORT_FLIT_BYTES).max(1);
+    times.next_power_of_two().ilog2() as usize
 }
 
 fn generated(flit_bytes: usize) -> Vec<u8> {
@@ -94,6 +105,16 @@ mod tests {
                 .collect::<Vec<u8>>()
         };
         assert!(whole(1) == whole(60_000) && whole(1) == whole(200_000));
+    }
+
+    /// Generating a pattern within a round of long flits took as long as the round.
+    #[test]
+    fn no_round_generates_a_pattern() {
+        let longest = MAX_FLIT_BYTES as usize;
+        Synthetic::warm_up(longest);
+        for flit_bytes in [1, SHORT_FLIT_BYTES, SHORT_FLIT_BYTES + 1, longest] {
+            assert!(generated_pattern(flit_bytes).is_some(), "{flit_bytes}");
+        }
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub struct Timing {
     pub all_ports: bool,
     /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
-    /// Whether PEs poll for short messages before they sleep. Where other programs are busy, a PE that
-    /// yields waits for a whole time slice of theirs.
+    /// Whether PEs poll for short messages before they sleep. Beside a busy program, a PE that yields
+    /// waits for the program's whole time slice.
     pub polls: bool,
     /// Whether flits are compressed.
     pub compresses: bool,

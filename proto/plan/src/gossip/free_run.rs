@@ -73,7 +73,7 @@ impl FreeRun<'_> {
         for edge in edges {
             self.free[edge] = end;
         }
-        let came = &mut self.came[packet.class][packet.to.index()];
+        let ranges = &mut self.received[packet.class][packet.to.index()];
         let mut rank = 0;
         for &(first, last) in packet.flits.ranges() {
             let (end, packet) = (last, self.flights.len());
@@ -96,7 +96,7 @@ impl FreeRun<'_> {
 
     /// Returns the earliest begin of a packet that its flits permit.
     fn available(&self, packet: &Packet) -> u128 {
-        let came = &self.came[packet.class][packet.from.index()];
+        let ranges = &self.received[packet.class][packet.from.index()];
         let mut sources: Vec<usize> = Vec::new();
         let (mut received, mut last_rank) = (0, 0);
         for &(begin, end) in packet.flits.ranges() {

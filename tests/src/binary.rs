@@ -30,7 +30,7 @@ fn build() -> PathBuf {
         .target_dir(target_dir());
     // The messages also concern the tests' own programs.
     let built = build.exec();
-    let built = built.and_then(|mut all| all.try_for_each(|said| said.map(drop)));
+    let built = built.and_then(|mut all| all.try_for_each(|message| message.map(drop)));
     built.unwrap_or_else(|error| panic!("flitcast cannot be built: {error}"));
     above_test(2).join("flitcast")
 }
@@ -38,14 +38,16 @@ fn build() -> PathBuf {
 /// Returns the variables that cargo sets for a test of its package. A cargo that the test runs must
 /// not get them: a crate that reads them would be rebuilt, and rebuilt again outside of the test.
 pub fn of_cargo() -> impl Iterator<Item = OsString> {
-    let is_told = |name: &OsString| {
+    let is_from_cargo = |name: &OsString| {
         let name = name.as_encoded_bytes();
         name.starts_with(b"CARGO_PKG_") || name.starts_with(b"CARGO_MANIFEST_")
     };
-    std::env::vars_os().map(|(name, _)| name).filter(is_told)
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(is_from_cargo)
 }
 
-/// Returns the directory in which commands under test store what they learn about this machine.
+/// Returns the directory in which commands under test store their measurements of this machine.
 pub(crate) fn cache() -> PathBuf {
     target_dir().join("tmp").join("cache")
 }

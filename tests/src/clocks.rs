@@ -49,10 +49,10 @@ impl WallClock {
     pub fn new() -> WallClock {
         // `faketime` sets the path of its library for the loader.
         let line = ["-m", "-f", "+0", "printenv", "LD_PRELOAD"];
-        let asked = said(Command::new("faketime").args(line)).ok();
+        let finished = said(Command::new("faketime").args(line)).ok();
         let clock = WallClock {
             folder: scratch(),
-            library: asked.stdout.trim().to_owned(),
+            library: finished.stdout.trim().to_owned(),
         };
         clock.set(0);
         clock
@@ -67,10 +67,10 @@ impl WallClock {
         let ahead_s = days * DAY_S + DAY_S / 2 - now_s % DAY_S;
         // Written at once: a partial file would be an invalid time.
         let new = self.folder.put("new", format!("{ahead_s:+}\n"));
-        fs::rename(new, self.told()).expect("a scratch directory can be written to");
+        fs::rename(new, self.timestamp_file()).expect("a scratch directory can be written to");
     }
 
-    fn told(&self) -> PathBuf {
+    fn timestamp_file(&self) -> PathBuf {
         self.folder.join("ahead")
     }
 
@@ -78,7 +78,7 @@ impl WallClock {
     pub fn rule<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env("LD_PRELOAD", &self.library)
-            .env("FAKETIME_TIMESTAMP_FILE", self.told())
+            .env("FAKETIME_TIMESTAMP_FILE", self.timestamp_file())
             .env("FAKETIME_NO_CACHE", "1")
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
             .env("NO_FAKE_STAT", "1")

@@ -177,7 +177,7 @@ impl Containers {
     /// Runs compose, which must succeed.
     #[track_caller]
     pub fn done(&self, words: &[&str]) -> String {
-        told(&said(&mut self.compose(words)).ok())
+        output_of(&said(&mut self.compose(words)).ok())
     }
 
     /// Returns the container of a PE.
@@ -185,7 +185,11 @@ impl Containers {
     pub fn container(&self, pe: u32) -> String {
         let found = said(&mut self.compose(&["ps", "-q", &format!("p{pe}")]));
         let id = found.stdout.trim();
-        assert!(!id.is_empty(), "no container of P{pe}: {}", told(&found));
+        assert!(
+            !id.is_empty(),
+            "no container of P{pe}: {}",
+            output_of(&found)
+        );
         id.to_owned()
     }
 
@@ -212,11 +216,11 @@ impl Containers {
         if down.code == Some(0) || thread::panicking() {
             return;
         }
-        let told = told(&down);
+        let output = output_of(&down);
         let label = format!("label=com.docker.compose.project={}", self.project);
         let left = docker(&["ps", "--all", "--quiet", "--filter", &label]);
-        let is_miscounted = told.contains("has active endpoints");
-        assert!(is_miscounted && left.trim().is_empty(), "{told}\n{left}");
+        let is_miscounted = output.contains("has active endpoints");
+        assert!(is_miscounted && left.trim().is_empty(), "{output}\n{left}");
     }
 }
 
@@ -229,10 +233,10 @@ impl Drop for Containers {
 /// Runs `docker` with these words, which must succeed.
 #[track_caller]
 pub fn docker(words: &[&str]) -> String {
-    told(&said(Command::new("docker").args(words)).ok())
+    output_of(&said(Command::new("docker").args(words)).ok())
 }
 
-fn told(finished: &Finished) -> String {
+fn output_of(finished: &Finished) -> String {
     format!("{}{}", finished.stdout, finished.stderr)
 }
 

@@ -21,8 +21,8 @@ const LOOK: Timespec = Timespec {
 /// Clients of a listener.
 #[derive(Debug)]
 pub struct Crowd {
-    came: Arc<AtomicU64>,
-    said_bytes: Arc<AtomicU64>,
+    connections: Arc<AtomicU64>,
+    sent_bytes: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -30,8 +30,8 @@ pub struct Crowd {
 /// One client.
 struct Caller {
     stream: TcpStream,
-    says: Vec<u8>,
-    said: usize,
+    opening: Vec<u8>,
+    sent: usize,
 }
 
 impl Crowd {
@@ -42,25 +42,25 @@ impl Crowd {
         callers: usize,
         opening: impl Fn(usize) -> Vec<u8> + Send + 'static,
     ) -> Crowd {
-        let came = Arc::<AtomicU64>::default();
-        let said_bytes = Arc::<AtomicU64>::default();
+        let connections = Arc::<AtomicU64>::default();
+        let sent_bytes = Arc::<AtomicU64>::default();
         let is_over = Arc::<AtomicBool>::default();
-        let shared = (came.clone(), said_bytes.clone(), is_over.clone());
+        let shared = (connections.clone(), sent_bytes.clone(), is_over.clone());
         let thread = thread::spawn(move || {
-            let (came, said_bytes, is_over) = shared;
+            let (connections, sent_bytes, is_over) = shared;
             let mut all: Vec<Option<Caller>> = (0..callers).map(|_| None).collect();
             while !is_over.load(Relaxed) {
                 for (number, place) in all.iter_mut().enumerate() {
                     if place.is_none() {
-                        *place = Caller::come(address, opening(number));
-                        came.fetch_add(u64::from(place.is_some()), Relaxed);
+                        *place = Caller::connect(address, opening(number));
+                        connections.fetch_add(u64::from(place.is_some()), Relaxed);
                     }
                 }
                 wait(&all);
                 for place in &mut all {
                     if let Some(caller) = place {
-                        match caller.goes_on() {
-                            Some(bytes) => drop(said_bytes.fetch_add(bytes, Relaxed)),
+                        match caller.continue_sending() {
+                            Some(bytes) => drop(sent_bytes.fetch_add(bytes, Relaxed)),
                             None => *place = None,
                         }
                     }
@@ -68,8 +68,8 @@ impl Crowd {
             }
         });
         Crowd {
-            came,
-            said_bytes,
+            connections,
+            sent_bytes,
             is_over,
             thread: Some(thread),
         }
@@ -77,12 +77,12 @@ impl Crowd {
 
     /// Returns the number of connections so far.
     pub fn came(&self) -> u64 {
-        self.came.load(Relaxed)
+        self.connections.load(Relaxed)
     }
 
     /// Returns the number of bytes that the system has accepted.
     pub fn said_bytes(&self) -> u64 {
-        self.said_bytes.load(Relaxed)
+        self.sent_bytes.load(Relaxed)
     }
 }
 
@@ -94,23 +94,23 @@ impl Drop for Crowd {
 }
 
 impl Caller {
-    fn come(address: SocketAddr, says: Vec<u8>) -> Option<Caller> {
+    fn connect(address: SocketAddr, opening: Vec<u8>) -> Option<Caller> {
         let stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
         stream.set_nonblocking(true).ok()?;
         Some(Caller {
             stream,
-            says,
-            said: 0,
+            opening,
+            sent: 0,
         })
     }
 
     /// Continues to send; returns the number of bytes that were accepted, or `None` if the client
     /// was disconnected.
-    fn goes_on(&mut self) -> Option<u64> {
-        let before = self.said;
-        while self.said < self.says.len() {
-            match self.stream.write(&self.says[self.said..]) {
-                Ok(bytes) => self.said += bytes,
+    fn continue_sending(&mut self) -> Option<u64> {
+        let before = self.sent;
+        while self.sent < self.opening.len() {
+            match self.stream.write(&self.opening[self.sent..]) {
+                Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => return None,
             }
@@ -123,13 +123,13 @@ impl Caller {
                 Err(_) => return None,
             }
         }
-        Some((self.said - before) as u64)
+        Some((self.sent - before) as u64)
     }
 }
 
 /// Waits until any of the connections is ready.
 fn wait(all: &[Option<Caller>]) {
-    let watched = |caller: &'_ Caller| match caller.said < caller.says.len() {
+    let watched = |caller: &'_ Caller| match caller.sent < caller.opening.len() {
         true => PollFlags::IN | PollFlags::OUT,
         false => PollFlags::IN,
     };

@@ -17,7 +17,7 @@ pub fn far_away(near: SocketAddr, far: SocketAddr, delay: Duration) {
     thread::spawn(move || {
         while let Ok((caller, _)) = listener.accept() {
             thread::spawn(move || {
-                let (first, heard) = delayed(&caller, delay);
+                let (first, from_caller) = delayed(&caller, delay);
                 thread::sleep(delay);
                 // The listener may have ended.
                 let Ok(called) = TcpStream::connect(far) else {
@@ -25,9 +25,9 @@ pub fn far_away(near: SocketAddr, far: SocketAddr, delay: Duration) {
                 };
                 let _ = called.set_nodelay(true);
                 let _ = caller.set_nodelay(true);
-                let (second, said) = delayed(&called, delay);
-                let back = thread::spawn(move || arrive(&said, &caller));
-                arrive(&heard, &called);
+                let (second, from_called) = delayed(&called, delay);
+                let back = thread::spawn(move || arrive(&from_called, &caller));
+                arrive(&from_caller, &called);
                 let _ = (back.join(), first.join(), second.join());
             });
         }
@@ -38,13 +38,13 @@ type Part = (Instant, Vec<u8>);
 
 /// Reads immediately and sends each part with its arrival time.
 fn delayed(from: &TcpStream, delay: Duration) -> (thread::JoinHandle<()>, mpsc::Receiver<Part>) {
-    let (say, parts) = mpsc::channel();
+    let (sender, parts) = mpsc::channel();
     let mut from = from.try_clone().expect("it can be");
     let reading = thread::spawn(move || {
         let mut part = vec![0; PART];
         while let Ok(bytes @ 1..) = from.read(&mut part) {
             let part = (Instant::now() + delay, part[..bytes].to_vec());
-            if say.send(part).is_err() {
+            if sender.send(part).is_err() {
                 break;
             }
         }

@@ -39,7 +39,7 @@ fn search(folder: &Path, parent: &str, found: &mut Excluded) {
     }
 }
 
-/// One line says which tests a run leaves out, and why. libtest does not capture what is written
+/// One line names the tests that a run leaves out, and the reasons. libtest does not capture what is written
 /// to stderr itself.
 #[test]
 fn a_run_names_the_tests_that_it_leaves_out() {

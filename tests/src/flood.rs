@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Unauthenticated clients that connect one after the other and stay while descriptors are left.
 #[derive(Debug)]
 pub struct Flood {
-    came: Arc<AtomicU64>,
+    connections: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -30,18 +30,18 @@ impl Flood {
         // Two tests run at a time, and both need some descriptors for themselves.
         let ours = limit / 5 * 2;
         let open = ours.min(strangers * share) / share / THREADS;
-        let came = Arc::<AtomicU64>::default();
+        let connections = Arc::<AtomicU64>::default();
         let is_over = Arc::<AtomicBool>::default();
         let threads = (0..THREADS).map(|_| {
-            let (came, is_over) = (came.clone(), is_over.clone());
+            let (connections, is_over) = (connections.clone(), is_over.clone());
             thread::spawn(move || {
                 let mut staying = VecDeque::new();
-                while !is_over.load(Relaxed) && came.fetch_add(1, Relaxed) < strangers {
+                while !is_over.load(Relaxed) && connections.fetch_add(1, Relaxed) < strangers {
                     // A client that is not accepted counts as well.
                     let Ok(mut stranger) = TcpStream::connect_timeout(&address, PATIENCE) else {
                         continue;
                     };
-                    let rubbish: &[u8] = match came.load(Relaxed) % 10 {
+                    let rubbish: &[u8] = match connections.load(Relaxed) % 10 {
                         0 => &[0; 64],
                         1 => &[0xFF; 64],
                         // The start of a handshake that never ends.
@@ -61,14 +61,14 @@ impl Flood {
         });
         Flood {
             threads: threads.collect(),
-            came,
+            connections,
             is_over,
         }
     }
 
     /// Returns the number of clients so far.
     pub fn came(&self) -> u64 {
-        self.came.load(Relaxed)
+        self.connections.load(Relaxed)
     }
 }
 

@@ -158,13 +158,13 @@ pub struct Impostor {
     /// Listener for its children.
     pub listener: TcpListener,
     channel: TcpStream,
-    words: Receiver<ToPe>,
+    commands: Receiver<ToPe>,
 }
 
 impl Impostor {
     fn new(call: Call, pe: PeId, listener: TcpListener, versions: (u32, u32)) -> Impostor {
         let channel = TcpStream::connect(call.coordinator).expect("it listens");
-        let (say, words) = mpsc::channel();
+        let (sender, commands) = mpsc::channel();
         let mut answers = channel.try_clone().expect("it can be");
         let mut incoming = channel.try_clone().expect("it can be");
         thread::spawn(move || {
@@ -181,7 +181,7 @@ impl Impostor {
                         };
                         let _ = answers.write_all(&spoken(&FromPe::Pong(pong)));
                     }
-                    word => drop(say.send(word)),
+                    command => drop(sender.send(command)),
                 }
             }
         });
@@ -191,7 +191,7 @@ impl Impostor {
             pe,
             listener,
             channel,
-            words,
+            commands,
         };
         let register = impostor.register(versions);
         impostor.send(&FromPe::Register(register));
@@ -218,8 +218,8 @@ impl Impostor {
     }
 
     /// Sends a message to the coordinator, which may have ended.
-    pub fn send(&self, word: &FromPe) {
-        let _ = (&self.channel).write_all(&spoken(word));
+    pub fn send(&self, reply: &FromPe) {
+        let _ = (&self.channel).write_all(&spoken(reply));
     }
 
     /// Sends the body of a frame to the coordinator, whatever it is.
@@ -229,7 +229,7 @@ impl Impostor {
 
     /// Returns the coordinator's next message except pings; `None` if it has ended.
     pub fn next_command(&self) -> Option<ToPe> {
-        self.words.recv_timeout(Duration::from_secs(60)).ok()
+        self.commands.recv_timeout(Duration::from_secs(60)).ok()
     }
 
     /// Receives the assignment.
@@ -286,7 +286,7 @@ impl Impostor {
             set.expect("it can be set");
         };
         let prepare = loop {
-            match self.words.try_recv() {
+            match self.commands.try_recv() {
                 Ok(ToPe::Prepare(prepare)) => break prepare,
                 Ok(ToPe::MeasureFiles) => self.send(&FromPe::FilesMeasured(None)),
                 Ok(ToPe::MeasureHost { .. }) => {
@@ -322,7 +322,7 @@ impl Impostor {
         self.channel.peer_addr().expect("it is connected")
     }
 
-    /// Ends the idle process, like a PE that is asked to stop.
+    /// Ends the idle process, like a PE that receives a stop command.
     pub fn leave(&self) {
         let pid = Pid::from_raw(self.pid).expect("process ids are above 0");
         let _ = kill_process(pid, Signal::TERM);
@@ -330,8 +330,8 @@ impl Impostor {
 
     /// Serves the coordinator's requests until the end: reports each round as complete.
     pub fn serve(&self) {
-        while let Some(word) = self.next_command() {
-            match word {
+        while let Some(command) = self.next_command() {
+            match command {
                 ToPe::Collect { round } | ToPe::Abort { round, .. } => {
                     let report = Report {
                         complete: true,
@@ -354,8 +354,8 @@ impl Drop for Impostor {
 }
 
 /// Encodes a message as a frame.
-pub fn spoken(word: &FromPe) -> Vec<u8> {
-    written(|out| word.put(out))
+pub fn spoken(reply: &FromPe) -> Vec<u8> {
+    written(|out| reply.put(out))
 }
 
 /// Returns exchanges over an edge of 10 us in each direction and a nanosecond per byte.

@@ -135,7 +135,7 @@ impl Joining {
     }
 }
 
-/// Asks processes that stay to end, which they do with exit status 0.
+/// Ends processes that stay, by SIGTERM; their exit status must be 0.
 #[track_caller]
 pub fn dismiss(nodes: Vec<Running>) {
     for node in &nodes {

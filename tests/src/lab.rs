@@ -53,8 +53,8 @@ impl Lab {
     #[track_caller]
     pub fn up(line: &str) -> Lab {
         let turn = Turn::take();
-        let said = said(&mut script("up", line.split_whitespace())).ok();
-        let file = said.stdout.split_whitespace().last();
+        let finished = said(&mut script("up", line.split_whitespace())).ok();
+        let file = finished.stdout.split_whitespace().last();
         let file = file.expect("up names the file");
         Lab {
             cluster_file: file.into(),
@@ -77,14 +77,14 @@ impl Lab {
         let script = format!("exec 3<>/dev/tcp/{address}/9");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", from, "bash", "-c", &script]);
-        let said = said(command.env("LC_ALL", "C"));
-        let is = |words: &str| said.stderr.contains(words);
+        let finished = said(command.env("LC_ALL", "C"));
+        let is = |words: &str| finished.stderr.contains(words);
         if is("Connection refused") {
             Call::Answered
         } else if is("unreachable") || is("No route to host") {
             Call::NoWay
         } else {
-            panic!("{from} calls {address}: {said:?}")
+            panic!("{from} calls {address}: {finished:?}")
         }
     }
 
@@ -117,10 +117,10 @@ pub enum Call {
 /// Returns the named network namespaces of this machine.
 #[track_caller]
 pub fn namespaces() -> Vec<String> {
-    let said = said(Command::new("ip").args(["netns", "list"]));
+    let finished = said(Command::new("ip").args(["netns", "list"]));
     // The number of the namespace may follow the name.
     let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
-    let mut names: Vec<String> = said.stdout.lines().filter_map(first).collect();
+    let mut names: Vec<String> = finished.stdout.lines().filter_map(first).collect();
     names.sort();
     names
 }

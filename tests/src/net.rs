@@ -23,7 +23,7 @@ static CLAIMED: LazyLock<(u8, TcpListener)> = LazyLock::new(|| {
 ///
 /// # Panics
 ///
-/// Panics if a test program asks for more than there are.
+/// Panics if a test program requests more than there are.
 pub fn own_net() -> String {
     static LAST: AtomicU8 = AtomicU8::new(0);
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;

@@ -165,16 +165,19 @@ impl Pairs {
             }
         }
         for pair in self.all() {
-            let [_, came] = self.ends(pair);
-            let (sent, came) = (self.entry(pair), self.output().join(came));
-            if !others.remove(&came) {
+            let [_, received] = self.ends(pair);
+            let (sent, received) = (self.entry(pair), self.output().join(received));
+            if !others.remove(&received) {
                 continue;
             }
             match sent.is_dir() {
-                true => assert_eq!(snapshot(&sent), snapshot(&came)),
-                false => assert!(fs::read(&sent).ok() == fs::read(&came).ok(), "{came:?}"),
+                true => assert_eq!(snapshot(&sent), snapshot(&received)),
+                false => assert!(
+                    fs::read(&sent).ok() == fs::read(&received).ok(),
+                    "{received:?}"
+                ),
             }
-            there.insert(pair, identity(&came));
+            there.insert(pair, identity(&received));
         }
         assert!(others.is_empty(), "no messages: {others:?}");
         there

@@ -166,8 +166,8 @@ pub fn processor_time(pid: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
     let of_one = |task: io::Result<fs::DirEntry>| {
         // A thread may have just ended.
-        let told = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        told.split(' ').next()?.parse::<u64>().ok()
+        let schedstat = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        schedstat.split(' ').next()?.parse::<u64>().ok()
     };
     Duration::from_nanos(tasks.filter_map(of_one).sum())
 }

@@ -92,8 +92,8 @@ pub fn relay(parent: Edge, child: Edge, mut on_up: impl OnUp) {
             let frames = on_up.on_frame(frame);
             let sealed = frames.iter().map(|frame| to_parent.sealed(frame));
             let mut bytes = sealed.collect::<Vec<_>>().concat();
-            let goes_on = on_up.on_wire(is_flit, &mut bytes);
-            if to_parent.stream.write_all(&bytes).is_err() || !goes_on {
+            let continues = on_up.on_wire(is_flit, &mut bytes);
+            if to_parent.stream.write_all(&bytes).is_err() || !continues {
                 break;
             }
         }

@@ -19,7 +19,7 @@ use crate::{Report, flitcast};
 /// Time limit: many times the longest run.
 const TIME_LIMIT: Duration = Duration::from_secs(180);
 
-/// Variable with the directory in which commands store what they learn about this machine.
+/// Variable with the directory in which commands store their measurements of this machine.
 pub const CACHE_VARIABLE: &str = "XDG_CACHE_HOME";
 
 /// A run that has ended.
@@ -174,11 +174,11 @@ pub fn begin_within(limit: Duration, mut command: Command) -> Running {
     let mut child = command.spawn().expect("flitcast was built");
     let mut out = child.stdout.take().expect("it is piped");
     let err = BufReader::new(child.stderr.take().expect("it is piped"));
-    let (say, stderr) = mpsc::channel();
+    let (sender, stderr) = mpsc::channel();
     thread::spawn(move || {
         for line in err.split(b'\n').map_while(Result::ok) {
             // The receiver is gone once the run was given up.
-            let _ = say.send(String::from_utf8_lossy(&line).into_owned());
+            let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
         }
     });
     let stdout = thread::spawn(move || {
@@ -198,10 +198,10 @@ pub fn begin_within(limit: Duration, mut command: Command) -> Running {
 }
 
 impl Running {
-    /// Waits for a line on stderr that contains all of `words`, and returns it.
+    /// Waits for a line on stderr that contains all of `parts`, and returns it.
     #[track_caller]
-    pub fn wait_for(&mut self, words: &[&str]) -> String {
-        let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+    pub fn wait_for(&mut self, parts: &[&str]) -> String {
+        let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
         if let Some(line) = self.seen.lines().find(|line| is_it(line)) {
             return line.to_owned();
         }
@@ -210,12 +210,12 @@ impl Running {
                 return line;
             }
         }
-        panic!("{} never said {words:?}:\n{}", self.command, self.seen);
+        panic!("{} never said {parts:?}:\n{}", self.command, self.seen);
     }
 
-    /// Returns whether a line with all of `words` was read by now.
-    pub fn has_said(&self, words: &[&str]) -> bool {
-        let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+    /// Returns whether a line with all of `parts` was read by now.
+    pub fn has_said(&self, parts: &[&str]) -> bool {
+        let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
         self.seen.lines().any(is_it)
     }
 
@@ -278,8 +278,8 @@ impl Running {
     #[track_caller]
     fn all_end(&self, known: &[Process]) {
         until("the processes of a killed coordinator are gone", || {
-            let lives = |process: &Process| Process::lives(process.pid);
-            self.processes().is_empty() && !known.iter().any(lives)
+            let is_alive = |process: &Process| Process::lives(process.pid);
+            self.processes().is_empty() && !known.iter().any(is_alive)
         });
     }
 

@@ -38,8 +38,8 @@ impl Slurm {
     #[track_caller]
     pub fn up(nodes: u32) -> Slurm {
         let turn = SLURM.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = script(&["up", &nodes.to_string()]).ok();
-        let (_, configuration) = said.stdout.split_once('=').expect("up names its file");
+        let finished = script(&["up", &nodes.to_string()]).ok();
+        let (_, configuration) = finished.stdout.split_once('=').expect("up names its file");
         Slurm {
             dir: scratch(),
             configuration: configuration.trim().to_owned(),

@@ -181,11 +181,11 @@ impl Hosts {
             .stderr(stderr);
         self.servers[host] = Some(command.spawn().expect("there is `ip`"));
         eventually("an ssh server listens", || {
-            let said = fs::read_to_string(&log).unwrap_or_default();
+            let text = fs::read_to_string(&log).unwrap_or_default();
             let server = self.servers[host].as_mut()?;
             let ended = server.try_wait().expect("it is our child");
-            assert!(ended.is_none(), "no ssh server: {said}");
-            said.contains("Server listening on 0.0.0.0").then_some(())
+            assert!(ended.is_none(), "no ssh server: {text}");
+            text.contains("Server listening on 0.0.0.0").then_some(())
         });
     }
 

@@ -49,8 +49,8 @@ impl Stranger {
 
     /// Sends a message.
     #[track_caller]
-    pub fn send(&mut self, word: &ToPe) {
-        let sent = self.0.write_all(&written(|out| word.put(out)));
+    pub fn send(&mut self, command: &ToPe) {
+        let sent = self.0.write_all(&written(|out| command.put(out)));
         sent.expect("the PE hears");
     }
 

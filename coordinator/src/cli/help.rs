@@ -26,10 +26,10 @@ const EXPERT: &str = "blocks control cover credentials deal encrypted exclude_ho
     keep_work link_flit metrics order packets pacing ports profile raw root search shared spanning speculate sync \
     time_limit timeouts trace warm_up work";
 
-/// Arranges the help of all commands, if the command line may ask for it: that takes longer than the
+/// Arranges the help of all commands, if the command line may request it: that takes longer than the
 /// start of a PE should.
-pub fn if_asked(mut command: Command, words: &[OsString]) -> Command {
-    let asks = |word: &OsString| {
+pub fn with_help_if_requested(mut command: Command, words: &[OsString]) -> Command {
+    let requests_help = |word: &OsString| {
         let word = word.to_string_lossy();
         // -vh is -v and -h.
         let has_flag = word
@@ -37,7 +37,7 @@ pub fn if_asked(mut command: Command, words: &[OsString]) -> Command {
             .is_some_and(|it| !it.starts_with('-') && it.contains('h'));
         has_flag || word == "--help" || word == "help"
     };
-    if words.len() > 1 && !words.iter().any(asks) {
+    if words.len() > 1 && !words.iter().any(requests_help) {
         return command;
     }
     command = with_tasks(command);
@@ -186,7 +186,7 @@ mod tests {
     fn the_short_help_of_each_command_fits_on_a_screen() {
         let help = |words: &[&str]| {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            if_asked(Cli::command(), &words)
+            with_help_if_requested(Cli::command(), &words)
         };
         check(help(&["flitcast"]));
         let short = |words: &[&str]| help(words).render_help().to_string();

@@ -39,7 +39,7 @@ use flitcast_cluster::site::slurm::{choose_job, environment};
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
 use flitcast_cluster::text::stderr::{self, LogLines};
-use help::{if_asked, with_nearest, wrapped};
+use help::{with_help_if_requested, with_nearest, wrapped};
 
 /// Number of words that may contain the command: the program, the command, and options before it.
 const MOST_BEFORE: usize = 5;
@@ -47,7 +47,7 @@ const MOST_BEFORE: usize = 5;
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let words = words();
-    let parsed = if_asked(Cli::command(), &words).try_get_matches_from(words);
+    let parsed = with_help_if_requested(Cli::command(), &words).try_get_matches_from(words);
     let code = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => {
             let code = run(cli).unwrap_or_else(report_error);
@@ -202,7 +202,7 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             calibrate::measure_host_and_report(&args, &logs)
         }
         Command::Calibrate(Deferred(args)) => {
-            let calibration = args.understand().map_err(refused)?;
+            let calibration = args.into_calibration().map_err(refused)?;
             observed(seen, calibrate::calibrate_and_report(&calibration, &logs))
         }
         Command::Plan(Deferred(args)) => print_with(|out| plan::run(&args, out)),
@@ -257,7 +257,7 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
                 let why = "it is a file; give a folder of shards";
                 return Err(refused([format!("--input {input}: {why}")]));
             }
-            let map = Map::understand(args).map_err(refused)?;
+            let map = Map::from_args(args).map_err(refused)?;
             observed(seen, map::run(&map, &logs))
         }
         Command::Leash(Deferred(args)) => args.hold(),

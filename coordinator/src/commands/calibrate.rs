@@ -57,6 +57,6 @@ pub fn measure_host_and_report(args: &CalibrateArgs, logs: &LogArgs) -> anyhow::
         measure_host(args.encrypted, logs, &mut interrupts).await
     })?;
     report_end(measured, args.format, &RetryReport::default(), |measured| {
-        (measured.told(args.format), ExitCode::SUCCESS)
+        (measured.report(args.format), ExitCode::SUCCESS)
     })
 }

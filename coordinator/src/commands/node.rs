@@ -46,7 +46,7 @@ const UNGUARDED: &str = "who joins must show who it is: --credentials DIR (`flit
 
 /// Runs `flitcast node`.
 pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
-    let config = args.join.clone().map(|at| understood(&args, at));
+    let config = args.join.clone().map(|at| join_config(&args, at));
     let config = config.transpose().map_err(refused)?;
     let metrics = Metrics::listen(args.metrics).map_err(|fault| refused([fault]))?;
     match config {
@@ -158,7 +158,7 @@ fn admitted_and_kept() -> anyhow::Result<Admission> {
     Admission::parse(&frame).context("standard input does not admit this process to a cluster")
 }
 
-/// Cancels the token when standard input ends: the daemon has ended, or wants this process to end. Each
+/// Cancels the token when standard input ends: the daemon has ended, or ends this process. Each
 /// byte before that reports a coordinator that this process may join.
 fn leashed(shutdown: CancellationToken, called: Arc<Notify>) {
     // On a separate thread: a read of standard input cannot be cancelled.
@@ -211,7 +211,7 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 }
 
 /// Checks the command line completely before any connection is made.
-fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<anyhow::Error>> {
+fn join_config(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<anyhow::Error>> {
     let mut faults = Vec::new();
     let for_anybody = |option: &str, do_what: &str| {
         anyhow!(
@@ -349,14 +349,14 @@ fn joined(
             metrics.tell_of_pe(config.pe, config.tally.clone());
         }
         let state = Activity::default();
-        let telling = {
+        let health_updates = {
             let state = state.clone();
             async {
                 match args.health {
                     Some(path) => {
                         let shown = path.display().to_string();
-                        let told = health::tell(path, state).await;
-                        told.with_context(|| format!("cannot write --health {shown}"))
+                        let written = health::tell(path, state).await;
+                        written.with_context(|| format!("cannot write --health {shown}"))
                     }
                     None => std::future::pending().await,
                 }
@@ -364,7 +364,7 @@ fn joined(
         };
         tokio::select! {
             joined = join(config, state, shutdown) => Ok(joined?),
-            told = telling => told,
+            ended = health_updates => ended,
         }
     })
     .context("cannot start the runtime")??;

@@ -125,7 +125,7 @@ pub fn is_timed(words: &[String]) -> bool {
 
 /// Prints the plan, or returns all errors in the command line.
 pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let request = understood(args, false)?;
+    let request = checked_request(args, false)?;
     let lanes = lanes_of(&request);
     let planned = Planned {
         tree: request.site.tree.clone(),
@@ -135,17 +135,17 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
         lanes,
         model: expected_model(&request),
     };
-    let mut foreseen = planned
+    let mut planned_round = planned
         .plan_and_predict(&AtomicBool::new(false))
         .map_err(RequestError::Choice)?;
     // Half of the memory, which the count of steps needs again.
-    foreseen.schedules = Vec::new();
-    foreseen.prediction.spans = Vec::new();
-    let steps = steps(&request, &planned.bytes, foreseen.decisions.flit_bytes);
+    planned_round.schedules = Vec::new();
+    planned_round.prediction.spans = Vec::new();
+    let steps = steps(&request, &planned.bytes, planned_round.decisions.flit_bytes);
     let steps = steps.map_err(RequestError::Choice)?;
     let plan = TimedPlan {
         request,
-        foreseen,
+        planned_round,
         steps,
     };
     Ok(match plan.request.format {
@@ -156,7 +156,7 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
 
 /// Prints the comparison of all algorithms on all trees, or returns all errors in the command line.
 pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let request = understood(args, true)?;
+    let request = checked_request(args, true)?;
     let all = request
         .choice
         .as_ref()
@@ -182,7 +182,7 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, F
 }
 
 /// Returns the checked request of a command that starts nothing.
-fn understood(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
+fn checked_request(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
     let mut operation = args.operation;
     let round = operation.round();
     round.dry_run = true;
@@ -201,7 +201,7 @@ fn understood(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
 /// A plan in bytes and seconds.
 struct TimedPlan {
     request: Request,
-    foreseen: PlannedRound,
+    planned_round: PlannedRound,
     steps: u64,
 }
 
@@ -238,7 +238,7 @@ impl TimedPlan {
     fn pes(&self) -> Vec<PeOutcome> {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let bytes = bytes_by_row(operation, tree, &self.request.messages.bytes);
-        let arrivals = by_row(operation, tree, &self.foreseen.prediction.arrivals_ns);
+        let arrivals = by_row(operation, tree, &self.planned_round.prediction.arrivals_ns);
         let row = |pe: PeId| PeOutcome {
             pe,
             host: None,
@@ -252,12 +252,12 @@ impl TimedPlan {
     }
 
     fn pacing(&self) -> Option<&'static str> {
-        pacing_name(self.foreseen.decisions.pacing_of_orders())
+        pacing_name(self.planned_round.decisions.pacing_of_orders())
     }
 
     fn text(&self) -> String {
         let request = &self.request;
-        let mut out = heading(request, &self.foreseen.decisions.title()) + "\n\n";
+        let mut out = heading(request, &self.planned_round.decisions.title()) + "\n\n";
         if let Some(choice) = &request.choice {
             out.push_str(&beside("chosen", 13, &choice.to_string(), columns()));
             out.push('\n');
@@ -266,11 +266,11 @@ impl TimedPlan {
         out.push_str(&report::rows(request, &pes, detail, columns()));
         out.push_str(&format!(
             "\n  time         {} predicted, {} of a flit of {}\n",
-            Nanos(self.foreseen.prediction.round_ns()),
+            Nanos(self.planned_round.prediction.round_ns()),
             counted(self.steps, "step", "steps"),
-            Bytes(self.foreseen.decisions.flit_bytes.into())
+            Bytes(self.planned_round.decisions.flit_bytes.into())
         ));
-        for (label, reason) in self.foreseen.decisions.reasons() {
+        for (label, reason) in self.planned_round.decisions.reasons() {
             // The order is only reported for rounds.
             if label != "order" {
                 out.push_str(&beside(label, 13, &with_names(&reason), columns()));
@@ -290,11 +290,11 @@ impl TimedPlan {
             "pacing": self.pacing(),
             "tree": request.place(),
             "links": request.site.links_name(),
-            "choice": self.foreseen.decisions.choice.as_deref(),
-            "flit_bytes": self.foreseen.decisions.flit_bytes,
+            "choice": self.planned_round.decisions.choice.as_deref(),
+            "flit_bytes": self.planned_round.decisions.flit_bytes,
             "messages": messages(request),
             "bytes": total(request),
-            "predicted_us": micros(self.foreseen.prediction.round_ns()),
+            "predicted_us": micros(self.planned_round.prediction.round_ns()),
             "time_steps": self.steps,
             "pes": pes.collect::<Vec<_>>(),
         })

@@ -132,14 +132,14 @@ pub fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
 
 /// Joins an error and its causes; leaves out a cause whose text ends the text before it.
 pub fn error_chain(error: &anyhow::Error) -> String {
-    let mut told = String::new();
+    let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if !told.ends_with(&cause) {
-            told.push_str(if told.is_empty() { "" } else { ": " });
-            told.push_str(&cause);
+        if !message.ends_with(&cause) {
+            message.push_str(if message.is_empty() { "" } else { ": " });
+            message.push_str(&cause);
         }
     }
-    told
+    message
 }
 
 pub fn write_out(printed: &[u8]) -> anyhow::Result<()> {

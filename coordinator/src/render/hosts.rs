@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_shown_where_there_are_several_that_names_do_not_tell() {
+    fn hosts_are_shown_if_names_do_not_distinguish_them() {
         let of = |addresses: &[&str], name: Option<&str>| {
             let mut placement = Placement::local(addresses.len());
             for (place, address) in placement.places.iter_mut().zip(addresses) {

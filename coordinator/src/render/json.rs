@@ -94,7 +94,7 @@ fn edges(request: &Request, outcome: &Outcome) -> Value {
         let edge = outcome.rounds.measured.edges[pe.index()].values();
         let parent = tree.parent(pe).map(|parent| parent.0);
         let alike = outcome.rounds.measured.alike[pe.index()];
-        let shaped = request.site.links[pe.index()].map(|asked| asked.edge());
+        let shaped = request.site.links[pe.index()].map(|spec| spec.edge());
         let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
         json!({
             "parent": parent,
@@ -181,15 +181,15 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &RetryRep
             .operation
             .collective()
             .delivery_name(&failure.tree, lacking.delivery);
-        let mut told = json!({
+        let mut object = json!({
             "pe": name.row.0,
             "bytes": lacking.bytes,
             "received_bytes": lacking.received,
         });
         if let Some(source) = name.source {
-            told["source"] = source.0.into();
+            object["source"] = source.0.into();
         }
-        told
+        object
     });
     let delivered = failure.names_of(aftermath.delivered.iter().copied());
     let others = failure.others.iter();

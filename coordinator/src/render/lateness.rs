@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 use flitcast_cluster::text::words::counted;
 
 /// Returns the end of the line with a round's times, and what was retransmitted if that line does not
-/// say it. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is the
+/// contain it. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is the
 /// number of packets that TCP retransmitted at each PE.
 pub fn lateness(
     times: Option<f64>,
@@ -44,12 +44,12 @@ fn retransmissions(resent: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<
 mod tests {
     use super::*;
 
-    fn told(times: Option<f64>, resent: &[u64]) -> (Option<String>, Option<String>) {
+    fn lateness_of(times: Option<f64>, resent: &[u64]) -> (Option<String>, Option<String>) {
         lateness(times, (0..).map(PeId).zip(resent.iter().copied()))
     }
 
     #[test]
-    fn retransmissions_are_told_with_the_pe_that_has_most() {
+    fn retransmissions_name_the_pe_with_most() {
         for (resent, line) in [
             (&[0, 0, 1][..], "TCP retransmitted 1 packet, at P2"),
             (&[0, 41], "TCP retransmitted 41 packets, at P1"),
@@ -59,18 +59,18 @@ mod tests {
             ),
             (&[0, 2, 2], "TCP retransmitted 4 packets, most (2) at P1"),
         ] {
-            assert_eq!(told(None, resent), (None, Some(line.to_owned())));
+            assert_eq!(lateness_of(None, resent), (None, Some(line.to_owned())));
         }
-        assert_eq!(told(None, &[0, 0, 0]), (None, None));
-        assert_eq!(told(None, &[]), (None, None));
+        assert_eq!(lateness_of(None, &[0, 0, 0]), (None, None));
+        assert_eq!(lateness_of(None, &[]), (None, None));
     }
 
     #[test]
     fn a_late_round_is_slow_only_if_nothing_was_lost() {
         let slow = "; slow, x 4.1 against the prediction";
         let end = |text: &str| (Some(text.to_owned()), None);
-        assert_eq!(told(Some(4.09), &[0, 0]), end(slow));
+        assert_eq!(lateness_of(Some(4.09), &[0, 0]), end(slow));
         let lost = "; TCP retransmitted 3 packets, most (2) at P1, x 4.1 against the prediction";
-        assert_eq!(told(Some(4.09), &[1, 2]), end(lost));
+        assert_eq!(lateness_of(Some(4.09), &[1, 2]), end(lost));
     }
 }

@@ -155,9 +155,9 @@ pub fn uses_all_ports(request: &Request) -> bool {
 /// Returns the network's node of each PE, unless PEs have names or the numbers of their nodes.
 fn nodes(request: &Request) -> Option<Vec<String>> {
     let nodes = request.site.nodes.as_ref();
-    let is_told = |nodes: &&Vec<u32>| !(0..).zip(*nodes).all(|(pe, node)| pe == *node);
+    let differ = |nodes: &&Vec<u32>| !(0..).zip(*nodes).all(|(pe, node)| pe == *node);
     let has_names = !request.site.placement.names().is_empty();
-    let nodes = nodes.filter(|nodes| !has_names && is_told(nodes))?;
+    let nodes = nodes.filter(|nodes| !has_names && differ(nodes))?;
     Some(nodes.iter().map(u32::to_string).collect())
 }
 

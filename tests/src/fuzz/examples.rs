@@ -67,9 +67,9 @@ pub(super) fn sealed() -> Vec<Vec<u8>> {
 /// Returns messages between PEs and the coordinator.
 pub(super) fn control() -> Vec<Vec<u8>> {
     let from_pe = from_pe().into_iter();
-    let from_pe = from_pe.map(|word| written(|out| word.put(out)));
+    let from_pe = from_pe.map(|reply| written(|out| reply.put(out)));
     let to_pe = to_pe().into_iter();
-    let to_pe = to_pe.map(|word| written(|out| word.put(out)));
+    let to_pe = to_pe.map(|command| written(|out| command.put(out)));
     bodies(from_pe.chain(to_pe).collect())
 }
 

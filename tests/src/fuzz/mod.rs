@@ -98,10 +98,10 @@ fn answer(target: &Target, input: &[u8]) -> Result<String, Finding> {
         input: input.to_vec(),
         what,
     };
-    let said = catch_unwind(AssertUnwindSafe(|| (target.feed)(input)));
-    let said = said.map_err(|panic| finding(format!("it panics: {}", message(&*panic))))?;
-    let said = said.map_err(finding)?;
-    Ok(kind_of(&said))
+    let answer = catch_unwind(AssertUnwindSafe(|| (target.feed)(input)));
+    let answer = answer.map_err(|panic| finding(format!("it panics: {}", message(&*panic))))?;
+    let answer = answer.map_err(finding)?;
+    Ok(kind_of(&answer))
 }
 
 /// Separator between the parts of an answer; no parser prints it.
@@ -109,7 +109,7 @@ const PART: &str = "\u{1f}";
 
 /// Reduces an answer to its kind, which many inputs share: for each part, the words before and
 /// after quoted text, with each kind of part once.
-fn kind_of(said: &str) -> String {
+fn kind_of(answer: &str) -> String {
     const QUOTES: [char; 2] = ['"', '`'];
     let words = |text: &str| {
         let words = text.split(|c: char| !c.is_ascii_alphabetic());
@@ -120,7 +120,7 @@ fn kind_of(said: &str) -> String {
         (Some((ahead, _)), Some((_, behind))) => format!("{} .. {}", words(ahead), words(behind)),
         _ => words(part),
     };
-    let parts: BTreeSet<String> = said.split(PART).map(kind).collect();
+    let parts: BTreeSet<String> = answer.split(PART).map(kind).collect();
     let parts: Vec<String> = parts.into_iter().take(6).collect();
     parts.join("; ")
 }

@@ -49,10 +49,10 @@ fn entry(bytes: &[u8]) -> Result<String, String> {
     }
 }
 
-fn printable(told: String) -> Result<String, String> {
-    match told.contains(char::is_control) {
-        true => Err(format!("control characters in a fault: {told:?}")),
-        false => Ok(told),
+fn printable(message: String) -> Result<String, String> {
+    match message.contains(char::is_control) {
+        true => Err(format!("control characters in a fault: {message:?}")),
+        false => Ok(message),
     }
 }
 
@@ -76,24 +76,24 @@ fn unpacker(input: &[u8]) -> Result<String, String> {
     };
     PLACE.with(|place| {
         let destination = place.path().join("out/p1");
-        let told = deliver(message, usize::from(*piece) + 1, &destination);
+        let result = deliver(message, usize::from(*piece) + 1, &destination);
         // The delivered message and its receipt.
         let both = [".flitcast-0000000000000007-p1.receipt", "p1"];
-        let expected: &[&str] = if told.is_ok() { &both } else { &[] };
+        let expected: &[&str] = if result.is_ok() { &both } else { &[] };
         let out = place.path().join("out");
         let left = names(&out);
         let removed = remove(&destination).and(remove(&out.join(both[0])));
         if left != expected {
-            return Err(format!("the output holds {left:?} after {told:?}"));
+            return Err(format!("the output holds {left:?} after {result:?}"));
         }
         removed.map_err(|error| format!("what was delivered cannot be removed: {error}"))?;
         let kept = fs::read(place.path().join("kept"));
         if names(place.path()) != ["kept", "out"] || kept.ok().as_deref() != Some(b"kept") {
             return Err("something beside the output was touched".to_owned());
         }
-        let told = told.map(|()| "delivered".to_owned());
-        let told = told.or_else(printable)?;
-        Ok(told.replace(&*place.path().to_string_lossy(), ""))
+        let result = result.map(|()| "delivered".to_owned());
+        let result = result.or_else(printable)?;
+        Ok(result.replace(&*place.path().to_string_lossy(), ""))
     })
 }
 

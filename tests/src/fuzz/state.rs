@@ -4,7 +4,7 @@
 use flitcast_cluster::parsers;
 
 use super::PART;
-use super::target::{Target, said};
+use super::target::{Target, parse_text};
 
 /// `--profile FILE`.
 pub(super) const PROFILE: Target = Target {
@@ -30,7 +30,7 @@ pub(super) const REQUEST: Target = Target {
 /// `cluster.json` of a running cluster.
 pub(super) const KEPT_CLUSTER: Target = Target {
     name: "kept-cluster",
-    feed: |text| said(text, parsers::kept_cluster),
+    feed: |text| parse_text(text, parsers::kept_cluster),
     examples: || {
         let text = r#"{"name": "two", "file": "/c.toml", "digest": "00ff", "root": "a",
             "spanning": "bfs", "pes": 3, "coordinator": "127.0.0.1:17001",
@@ -44,7 +44,7 @@ pub(super) const KEPT_CLUSTER: Target = Target {
 /// `pes.json` of a running cluster.
 pub(super) const KEPT_PES: Target = Target {
     name: "kept-pes",
-    feed: |text| said(text, parsers::kept_pes),
+    feed: |text| parse_text(text, parsers::kept_pes),
     examples: || {
         let text = r#"{"keeper": 4711, "pes": [
             {"pe": 0, "process": 12, "since_s": 1800000000, "starts": 1, "ends": 0, "end": null},
@@ -72,7 +72,7 @@ const JSON_WORDS: &str =
 fn profile(text: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(text);
     let Ok(written) = parsers::profile(&text) else {
-        return said(text.as_bytes(), parsers::profile);
+        return parse_text(text.as_bytes(), parsers::profile);
     };
     match parsers::profile(&written) {
         Ok(again) if again == written => Ok("a profile".to_owned()),

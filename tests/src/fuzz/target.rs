@@ -32,13 +32,13 @@ impl Target {
 
 /// Runs the parser `parse` on text and checks that its faults are printable, because they go to a
 /// terminal.
-pub(super) fn said(
+pub(super) fn parse_text(
     input: &[u8],
     parse: impl Fn(&str) -> Result<String, Vec<String>>,
 ) -> Result<String, String> {
     let text = String::from_utf8_lossy(input);
     match parse(&text) {
-        Ok(understood) => Ok(understood),
+        Ok(parsed) => Ok(parsed),
         Err(faults) if faults.is_empty() => Err("refused without a word".to_owned()),
         Err(faults) => {
             let control = |c: char| c.is_control() && c != '\n';

@@ -7,7 +7,7 @@ use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
-use super::target::{Target, said};
+use super::target::{Target, parse_text};
 use super::{PART, examples, payload, state};
 use crate::words::written;
 
@@ -32,39 +32,39 @@ pub const TARGETS: &[Target] = &[
     Target::new("admission", admission, examples::admissions, ""),
     Target::new(
         "tree-file",
-        |text| said(text, parsers::tree_file),
+        |text| parse_text(text, parsers::tree_file),
         examples::tree_files,
         "[[pe]]|id = |parent = |parents = |root = 0|[[edges]]|child = |\
          rate = |latency = |\"1mbit\"|down = |up = |[|]|{|}|0x",
     ),
     Target::new(
         "record",
-        |text| said(text, parsers::record),
+        |text| parse_text(text, parsers::record),
         examples::records,
         "[[dead]]|[[link]]|pe = |parents = |nodes = |bytes = |delivered = |\"|[|]",
     ),
     Target::new(
         "cluster-file",
-        |text| said(text, parsers::cluster_file),
+        |text| parse_text(text, parsers::cluster_file),
         examples::cluster_files,
         "[[pe]]|name = |address = |parent = |parent_address = |run = |\
          [launch]|kind = |coordinator = |\"127.0.0.1\"|\"::1\"|\"\"",
     ),
     Target::new(
         "edge-file",
-        |text| said(text, parsers::edge_file),
+        |text| parse_text(text, parsers::edge_file),
         examples::edge_files,
         "#| |0 1|4294967295|-1",
     ),
     Target::new(
         "lengths",
-        |text| said(text, |text| parsers::lengths(text, 5)),
+        |text| parse_text(text, |text| parsers::lengths(text, 5)),
         examples::lengths,
         "uniform:|equal:|ramp:|onebig:|halfnull:|..|:|,|KiB|MiB|TB|18446744073709551615|.|e",
     ),
     Target::new(
         "link",
-        |text| said(text, parsers::link),
+        |text| parse_text(text, parsers::link),
         examples::links,
         "rate=|latency=|,|mbit|gbit|kbit|ms|us|ns|s|unlimited|.|1e9|18446744073709551615",
     ),
@@ -88,7 +88,7 @@ fn round_trip<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
     parse: fn(&[u8]) -> Result<T, E>,
     put: fn(&T, &mut Vec<u8>),
 ) -> Result<String, String> {
-    let write = |said: &T| written(|out| put(said, out)).split_off(LENGTH_BYTES);
+    let write = |value: &T| written(|out| put(value, out)).split_off(LENGTH_BYTES);
     read_again(body, parse, write)
 }
 
@@ -98,14 +98,14 @@ fn read_again<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
     parse: fn(&[u8]) -> Result<T, E>,
     write: impl Fn(&T) -> Vec<u8>,
 ) -> Result<String, String> {
-    let said = match parse(input) {
-        Ok(said) => said,
+    let value = match parse(input) {
+        Ok(value) => value,
         Err(error) => return Ok(error.to_string()),
     };
-    match parse(&write(&said)) {
-        Ok(again) if again == said => Ok(format!("{said:?}")),
-        Ok(again) => Err(format!("{said:?} is written and read as {again:?}")),
-        Err(error) => Err(format!("{said:?} is written and refused: {error}")),
+    match parse(&write(&value)) {
+        Ok(again) if again == value => Ok(format!("{value:?}")),
+        Ok(again) => Err(format!("{value:?} is written and read as {again:?}")),
+        Err(error) => Err(format!("{value:?} is written and refused: {error}")),
     }
 }
 

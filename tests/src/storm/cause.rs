@@ -15,7 +15,7 @@ pub(super) enum Cause {
     #[error("{peer} closed the connection inside a frame, {got} of {expected} bytes")]
     Truncated {
         peer: PeId,
-        /// Bytes that came.
+        /// Bytes that have arrived.
         got: usize,
         /// Bytes that the frame has.
         expected: usize,

@@ -43,7 +43,7 @@ pub(super) const COMMITS_UNDER_WAY: usize = 16;
 const MOST_IDLE_TURNS: u32 = 1000;
 
 /// Runs one PE until the coordinator stops it.
-pub(super) async fn live(process: Process) -> Result<(), Cause> {
+pub(super) async fn run_pe(process: Process) -> Result<(), Cause> {
     let pe = process.pe;
     let mut channel = process.clone();
     let prepare = loop {
@@ -234,7 +234,7 @@ impl RoundIo for StormIo {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Cause> {
-        // Nothing may come between two flits of a message.
+        // Nothing may be sent between two flits of a message.
         if self.sends.is_empty() && self.forwards.is_none() {
             self.send_late_frames(to).await?;
         }
@@ -338,7 +338,7 @@ impl RoundIo for StormIo {
     }
 
     async fn make_room(&mut self) -> Result<Option<Committed>, Cause> {
-        // Parts wait for other parts, which may come after this one.
+        // Parts wait for other parts, which may arrive after this one.
         match self.commits.len() < COMMITS_UNDER_WAY || self.wholes.in_parts {
             true => Ok(None),
             false => Ok(self.next_commit().await),

@@ -47,12 +47,12 @@ pub enum Finding {
     /// The reported state of a delivery is wrong.
     #[error("the reported state of {0:?} is wrong")]
     Unlisted(DeliveryId),
-    /// The state of a delivery is unknown, although its destination lives.
+    /// The state of a delivery is unknown, although its destination is alive.
     #[error("the state of {0:?} is unknown")]
     Unasked(DeliveryId),
     /// The reported cause names neither a PE nor an edge at fault.
     #[error("the cause names no PE or edge at fault: {0}")]
-    Slander(String),
+    WrongCause(String),
     /// The last run was successful, but these messages of living PEs are still missing.
     #[error("still missing at the end: {0:?}")]
     StillMissing(Vec<DeliveryId>),
@@ -87,15 +87,15 @@ pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
     waiting(world, players, &mut findings);
     deliveries(world, &mut findings);
     if let Some((at, gave_up)) = &world.office.gave_up {
-        told(world, &gave_up.delivered, &gave_up.lacking, &mut findings);
+        reported_deliveries(world, &gave_up.delivered, &gave_up.lacking, &mut findings);
         let suspect = gave_up.trouble.pe();
         let lacking = gave_up.lacking.iter();
-        let untold = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
-        let lives = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
+        let unknown = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
+        let is_alive = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
         let (operation, tree) = (world.scenario.operation, &world.scenario.tree);
         let end = |it: &MissingDelivery| operation.collective().delivered(tree, it.delivery);
-        let unasked = untold.filter(|it| end(it).is_some_and(|(_, at)| lives(at)));
-        findings.extend(unasked.map(|it| Finding::Unasked(it.delivery)));
+        let unreported = unknown.filter(|it| end(it).is_some_and(|(_, at)| is_alive(at)));
+        findings.extend(unreported.map(|it| Finding::Unasked(it.delivery)));
         cause(world, *at, &gave_up.trouble, &mut findings);
     }
     pace(world, &mut findings);
@@ -146,7 +146,7 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
 }
 
 /// Checks the coordinator's report on the deliveries of a round that it gave up.
-fn told(
+fn reported_deliveries(
     world: &World,
     delivered: &[DeliveryId],
     lacking: &[MissingDelivery],
@@ -172,7 +172,7 @@ fn cause(world: &World, at: u64, trouble: &FailureCause, findings: &mut Vec<Find
     let faults = scenario.faults.iter();
     let meant = faults.filter(|fault| is_meant(fault, trouble));
     let Some(latest) = meant.map(|fault| latest_notice_ns(scenario, fault)).max() else {
-        return findings.push(Finding::Slander(trouble.to_string()));
+        return findings.push(Finding::WrongCause(trouble.to_string()));
     };
     if at > latest {
         let by_ns = at - latest;
@@ -203,7 +203,7 @@ fn is_meant(fault: &Fault, trouble: &FailureCause) -> bool {
     let ends = kind.way().map(|way| [way.from, way.to]);
     match blamed {
         Some(pe) => kind.pe() == Some(pe) || ends.is_some_and(|ends| ends.contains(&pe)),
-        // The PE that verifies a message knows its path, but not the position of the fault on it;
+        // A PE that verifies a message has its path, but not the position of the fault on it;
         // and if every PE waits for another, none can be identified.
         None => match trouble {
             FailureCause::Stalled(..) => true,
@@ -222,14 +222,14 @@ fn pace(world: &World, findings: &mut Vec<Finding>) {
     // Frames arrive completely here, so receivers call the next sender only after a whole frame.
     let mut schedules = scenario.lanes.iter().flat_map(|lane| &lane.schedules);
     let calls_later = schedules.any(|schedule| schedule.in_turns);
-    let knows_all = !waits_for_disk && !calls_later;
+    let is_exact = !waits_for_disk && !calls_later;
     let rounds = &world.rounds_ns[1..=world.rounds_finished() as usize];
     for (round, (began, over)) in (1..).zip(rounds) {
         let took_ns = over - began;
         // A round that begins at another time may round nanoseconds differently. The prediction
         // begins with free ports.
         let most_ns = predicted_ns + 1 + world.left_ns[round as usize];
-        if scenario.faults.is_empty() && knows_all && took_ns > most_ns {
+        if scenario.faults.is_empty() && is_exact && took_ns > most_ns {
             findings.push(Finding::SlowerThanPlanned {
                 round,
                 took_ns,

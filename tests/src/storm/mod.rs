@@ -95,8 +95,9 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         progress.learn_delivered(there.iter().copied());
         let Some((_, gave_up)) = &world.office.gave_up else {
             let missing = progress.missing().into_iter();
-            let owed = |it: &DeliveryId| next.operation.collective().can_deliver(&next.tree, *it);
-            let missing: Vec<DeliveryId> = missing.filter(owed).collect();
+            let can_deliver =
+                |it: &DeliveryId| next.operation.collective().can_deliver(&next.tree, *it);
+            let missing: Vec<DeliveryId> = missing.filter(can_deliver).collect();
             if scenario.rounds == 1 && world.office.is_over() && !missing.is_empty() {
                 outcome.findings.push(Finding::StillMissing(missing));
             }
@@ -160,7 +161,7 @@ fn play_once(
             lane: 0,
             plant,
         };
-        Some(Box::pin(io::live(process)))
+        Some(Box::pin(io::run_pe(process)))
     };
     let mut players: Vec<Player> = scenario.tree.ids().map(player).collect();
     let limit_ns = judge::limit_ns(scenario);
@@ -190,6 +191,6 @@ type Player = Option<Pin<Box<dyn Future<Output = Result<(), Cause>>>>>;
 /// Polls a process; returns whether it ends.
 fn has_ended(player: &mut Player) -> bool {
     let mut context = Context::from_waker(Waker::noop());
-    let ended = player.take_if(|life| life.as_mut().poll(&mut context).is_ready());
+    let ended = player.take_if(|future| future.as_mut().poll(&mut context).is_ready());
     ended.is_some()
 }

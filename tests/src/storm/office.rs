@@ -19,13 +19,13 @@ pub(super) struct Office {
     pes: Vec<PeId>,
     rounds: u64,
     /// For each PE, when the last byte of its channel arrived.
-    heard: Vec<u64>,
+    last_received_at: Vec<u64>,
     /// PEs whose channels have ended.
     lost: BTreeSet<PeId>,
-    /// The time of the next check if no event comes before, to be taken once after each change.
+    /// The time of the next check if no event happens before, to be taken once after each change.
     pub(super) look_at: Option<u64>,
     /// Messages to be sent.
-    pub(super) words: VecDeque<(PeId, ToPe)>,
+    pub(super) commands: VecDeque<(PeId, ToPe)>,
     /// Lines for the trace.
     pub(super) notes: Vec<String>,
     /// Reports on each complete round.
@@ -61,17 +61,17 @@ impl Office {
         controller.run_rounds(Time(0), plan);
         let mut office = Office {
             controller,
-            heard: vec![0; scenario.tree.len()],
+            last_received_at: vec![0; scenario.tree.len()],
             pes,
             rounds: scenario.rounds,
             lost: BTreeSet::new(),
             look_at: None,
-            words: VecDeque::new(),
+            commands: VecDeque::new(),
             notes: Vec::new(),
             reports: Vec::new(),
             gave_up: None,
         };
-        office.go_on(0);
+        office.process_updates(0);
         office
     }
 
@@ -92,16 +92,16 @@ impl Office {
     /// Returns for how long nothing has arrived over the channel of a PE; 0 if it has ended.
     pub(super) fn silent_ns(&self, now: u64, pe: PeId) -> u64 {
         match self.listens_to(pe) {
-            true => now - self.heard[pe.index()],
+            true => now - self.last_received_at[pe.index()],
             false => 0,
         }
     }
 
-    pub(super) fn handle_reply(&mut self, now: u64, pe: PeId, word: FromPe) {
+    pub(super) fn handle_reply(&mut self, now: u64, pe: PeId, reply: FromPe) {
         if self.listens_to(pe) && !self.is_over() {
-            self.heard[pe.index()] = now;
-            self.controller.handle_reply(Time(now), pe, word);
-            self.go_on(now);
+            self.last_received_at[pe.index()] = now;
+            self.controller.handle_reply(Time(now), pe, reply);
+            self.process_updates(now);
         }
     }
 
@@ -111,7 +111,7 @@ impl Office {
         }
         if self.lost.insert(pe) || matches!(lost, PeLoss::Exited { .. }) {
             self.controller.handle_lost(Time(now), pe, lost);
-            self.go_on(now);
+            self.process_updates(now);
         }
     }
 
@@ -119,11 +119,11 @@ impl Office {
         if self.controller.poll_timeout().is_some_and(|at| at.0 <= now) {
             self.controller.handle_timeout(Time(now));
         }
-        self.go_on(now);
+        self.process_updates(now);
     }
 
     /// Handles the controller's events and messages.
-    fn go_on(&mut self, now: u64) {
+    fn process_updates(&mut self, now: u64) {
         let was_over = self.is_over();
         while let Some(update) = self.controller.poll_update() {
             match update {
@@ -137,14 +137,14 @@ impl Office {
                 _ => {}
             }
         }
-        self.words
+        self.commands
             .extend(std::iter::from_fn(|| self.controller.poll_command()));
         if let Some(gave_up) = self.controller.gave_up() {
             self.gave_up = Some((now, gave_up));
         }
         if self.is_over() && !was_over {
             let stop = |pe: &PeId| (*pe, ToPe::Stop { over: true });
-            self.words.extend(self.pes.iter().map(stop));
+            self.commands.extend(self.pes.iter().map(stop));
         }
         self.look_at = self.controller.poll_timeout().map(|Time(at)| at);
     }

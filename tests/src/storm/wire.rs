@@ -21,7 +21,7 @@ enum Parcel {
         spoiled: bool,
     },
     /// A heartbeat, which takes no room and is received even if the process does not read.
-    Life,
+    Keepalive,
     /// The end of the stream.
     End,
 }
@@ -58,7 +58,7 @@ pub(super) struct Wire {
     unread: VecDeque<u64>,
     unread_bytes: u64,
     /// When the receiver's host last received anything.
-    pub(super) heard: u64,
+    pub(super) last_received_at: u64,
     /// Whether nothing more can be sent.
     pub(super) closed: bool,
     /// Whether the receiver has received the end.
@@ -97,7 +97,7 @@ impl Wire {
             spoiled_at: None,
             unread: VecDeque::new(),
             unread_bytes: 0,
-            heard: 0,
+            last_received_at: 0,
             closed: false,
             ended: false,
             blocked_since: 0,
@@ -206,7 +206,7 @@ impl Wire {
     /// Sends a keepalive from the sender's host.
     pub(super) fn beat(&mut self, now: u64) {
         if !self.closed {
-            self.launch(now, now + self.link.latency_ns as u64, Parcel::Life);
+            self.launch(now, now + self.link.latency_ns as u64, Parcel::Keepalive);
         }
     }
 
@@ -224,7 +224,7 @@ impl Wire {
         let mut flight = self.flight.drain(..);
         let first = flight.find_map(|(_, _, parcel)| match parcel {
             Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
-            Parcel::Life | Parcel::End => None,
+            Parcel::Keepalive | Parcel::End => None,
         });
         drop(flight);
         if let Some((mut bytes, spoiled)) = first {
@@ -253,9 +253,10 @@ impl Wire {
     pub(super) fn is_unacknowledged(&self, now: u64, back: &Wire) -> bool {
         let oldest = self.flight.front().map(|(_, sent, _)| *sent);
         let late = oldest.is_some_and(|sent| now - sent > REPEATS_NS);
-        let unheard = back.is_blocked(now) && self.last_sent >= back.blocked_since;
+        let lacks_acknowledgements = back.is_blocked(now) && self.last_sent >= back.blocked_since;
         !self.closed
-            && ((self.is_blocked(now) && late) || (unheard && now - self.last_sent > REPEATS_NS))
+            && ((self.is_blocked(now) && late)
+                || (lacks_acknowledgements && now - self.last_sent > REPEATS_NS))
     }
 
     /// Flips bits of a later frame, or of the payload of a later flit.
@@ -269,9 +270,9 @@ impl Wire {
 
     /// Returns whether a frame of an earlier round is to be sent first, and removes it.
     pub(super) fn take_late_frame(&mut self) -> bool {
-        let owed = self.late > 0 && !self.closed;
-        self.late -= u64::from(owed);
-        owed
+        let has_late_frame = self.late > 0 && !self.closed;
+        self.late -= u64::from(has_late_frame);
+        has_late_frame
     }
 
     /// Returns when the next unit arrives, if any.
@@ -288,8 +289,8 @@ impl Wire {
             let Some((_, _, parcel)) = self.flight.pop_front() else {
                 break;
             };
-            self.heard = now;
-            noticed |= !matches!(parcel, Parcel::Life);
+            self.last_received_at = now;
+            noticed |= !matches!(parcel, Parcel::Keepalive);
             match parcel {
                 Parcel::Bytes { bytes, spoiled } => {
                     if spoiled && self.spoiled_at.is_none() {
@@ -297,7 +298,7 @@ impl Wire {
                     }
                     self.inbox.extend(bytes);
                 }
-                Parcel::Life => {}
+                Parcel::Keepalive => {}
                 Parcel::End => self.ended = true,
             }
         }

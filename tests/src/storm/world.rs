@@ -36,7 +36,7 @@ pub(super) enum Event {
     /// A restarted host resets its old connections.
     Refuse(PeId),
     /// A message of the coordinator reaches a PE.
-    Told(PeId, ToPe),
+    Command(PeId, ToPe),
     /// The coordinator pings all PEs.
     Ping,
     /// A ping reaches a PE.
@@ -85,7 +85,7 @@ struct Host {
     /// Messages that threads of a stopped process make durable after its continuation.
     undelivered: Vec<Delivery>,
     /// The coordinator's messages.
-    words: VecDeque<ToPe>,
+    commands: VecDeque<ToPe>,
     /// Whether the PE is to be polled.
     is_ready: bool,
     /// The last round that the PE has finished.
@@ -96,7 +96,7 @@ struct Host {
 pub(super) struct World {
     pub(super) now: u64,
     events: BTreeMap<(u64, u64), Event>,
-    caused: u64,
+    scheduled: u64,
     pub(super) scenario: Arc<Scenario>,
     tree: Arc<Tree>,
     /// The wires between all connected PEs.
@@ -141,14 +141,14 @@ impl World {
                 unanswered: 0,
             },
             undelivered: Vec::new(),
-            words: VecDeque::new(),
+            commands: VecDeque::new(),
             is_ready: tree.contains(pe),
             finished: 0,
         };
         let mut world = World {
             now: 0,
             events: BTreeMap::new(),
-            caused: 0,
+            scheduled: 0,
             wires: ways.map(wire).collect(),
             hosts: tree.ids().map(host).collect(),
             office: Office::new(&scenario),
@@ -165,19 +165,19 @@ impl World {
             scenario,
         };
         for pe in world.tree.clone().pes() {
-            world.cause(0, Event::Beat(pe));
+            world.schedule(0, Event::Beat(pe));
         }
         for fault in 0..world.scenario.faults.len() {
-            world.cause(world.scenario.faults[fault].at_ns, Event::Fault(fault));
+            world.schedule(world.scenario.faults[fault].at_ns, Event::Fault(fault));
         }
-        world.cause(HEARTBEAT_NS, Event::Ping);
-        world.go_on();
+        world.schedule(HEARTBEAT_NS, Event::Ping);
+        world.send_commands();
         world
     }
 
-    fn cause(&mut self, at: u64, event: Event) {
-        self.caused += 1;
-        self.events.insert((at, self.caused), event);
+    fn schedule(&mut self, at: u64, event: Event) {
+        self.scheduled += 1;
+        self.events.insert((at, self.scheduled), event);
     }
 
     /// Executes all events of the next point in time, before any process is polled.
@@ -190,11 +190,11 @@ impl World {
             && next.key().0 == moment
         {
             let event = next.remove();
-            self.happen(event);
+            self.handle_event(event);
         }
     }
 
-    fn happen(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::Wake(pe) => self.wake(pe),
             Event::Beat(pe) => self.beat(pe),
@@ -206,10 +206,10 @@ impl World {
                     if wire.arrive(now) && self.hosts[way.to.index()].process != Process::Gone {
                         self.wake(way.to);
                     }
-                    self.expect(way);
+                    self.schedule_arrival(way);
                 }
             }
-            Event::Fault(fault) => self.strike(fault),
+            Event::Fault(fault) => self.apply_fault(fault),
             Event::Continue(pe) => {
                 if self.hosts[pe.index()].process == Process::Stopped {
                     self.hosts[pe.index()].process = Process::Runs;
@@ -227,10 +227,10 @@ impl World {
                 for way in self.scenario.clone().ways_from(pe) {
                     self.cut(way);
                 }
-                self.cause(self.now, Event::Ended(pe, reset()));
+                self.schedule(self.now, Event::Ended(pe, reset()));
             }
-            Event::Told(pe, word) => {
-                self.hosts[pe.index()].words.push_back(word);
+            Event::Command(pe, command) => {
+                self.hosts[pe.index()].commands.push_back(command);
                 self.wake(pe);
             }
             Event::Ping => self.ping(),
@@ -239,17 +239,17 @@ impl World {
                 Process::Stopped => self.hosts[pe.index()].pulse.unanswered += 1,
                 Process::Gone => {}
             },
-            Event::Reply(pe, word) => {
-                let text = format_args!("the coordinator hears of {pe}: {}", short(&word));
+            Event::Reply(pe, reply) => {
+                let text = format_args!("the coordinator hears of {pe}: {}", short(&reply));
                 self.trace.note(self.now, text);
-                self.office.handle_reply(self.now, pe, word);
-                self.go_on();
+                self.office.handle_reply(self.now, pe, reply);
+                self.send_commands();
             }
             Event::Ended(pe, lost) => {
                 let text = format_args!("the coordinator loses {pe}: {lost:?}");
                 self.trace.note(self.now, text);
                 self.office.lose(self.now, pe, lost);
-                self.go_on();
+                self.send_commands();
             }
             Event::Durable(pe, delivery) => match self.hosts[pe.index()].process {
                 Process::Runs => self.delivered(delivery),
@@ -258,7 +258,7 @@ impl World {
             },
             Event::Late => {
                 self.office.is_late(self.now);
-                self.go_on();
+                self.send_commands();
             }
         }
     }
@@ -294,7 +294,7 @@ impl World {
 
     pub(super) fn wake_at(&mut self, at: u64, pe: PeId) {
         let at = at.max(self.now);
-        self.cause(at, Event::Wake(pe));
+        self.schedule(at, Event::Wake(pe));
     }
 
     pub(super) fn wire(&mut self, way: Way) -> &mut Wire {
@@ -305,18 +305,18 @@ impl World {
     fn cut(&mut self, way: Way) {
         let World { wires, chance, .. } = self;
         wire(wires, way).cut(self.now, chance);
-        self.expect(way);
+        self.schedule_arrival(way);
     }
 
     /// Schedules the next arrival on a wire.
-    fn expect(&mut self, way: Way) {
+    fn schedule_arrival(&mut self, way: Way) {
         let now = self.now;
         let wire = self.wire(way);
         if let Some(at) = wire.next_arrival().map(|at| at.max(now))
             && at < wire.looked_at
         {
             wire.looked_at = at;
-            self.cause(at, Event::Arrive(way));
+            self.schedule(at, Event::Arrive(way));
         }
     }
 
@@ -342,10 +342,10 @@ impl World {
         let copies = wire.send(now, frame, counts, chance);
         self.hosts[from.index()].pulse.moved_at = now;
         self.doubled_frames += copies.saturating_sub(1);
-        self.expect(way);
+        self.schedule_arrival(way);
     }
 
-    /// Reads the next frame, or returns the error if none can come.
+    /// Reads the next frame, or returns the error if none can arrive.
     pub(super) fn read(&mut self, way: Way) -> Option<Result<Vec<u8>, Cause>> {
         let (now, peer) = (self.now, way.from);
         let wire = self.wire(way);
@@ -365,7 +365,9 @@ impl World {
                 },
                 None => Cause::Closed { peer },
             })),
-            None if now - wire.heard >= SILENCE_NS => Some(Err(Cause::Unreached { peer })),
+            None if now - wire.last_received_at >= SILENCE_NS => {
+                Some(Err(Cause::Unreached { peer }))
+            }
             None => None,
         }
     }
@@ -392,7 +394,7 @@ impl World {
     pub(super) fn deliver(&mut self, at: u64, pe: PeId, delivery: Delivery) {
         match at <= self.now {
             true => self.delivered(delivery),
-            false => self.cause(at, Event::Durable(pe, delivery)),
+            false => self.schedule(at, Event::Durable(pe, delivery)),
         }
     }
 
@@ -411,10 +413,10 @@ impl World {
         }
         for way in self.scenario.clone().ways_from(pe) {
             self.wire(way).beat(now);
-            self.expect(way);
+            self.schedule_arrival(way);
         }
         self.wake(pe);
-        self.cause(now + HEARTBEAT_NS, Event::Beat(pe));
+        self.schedule(now + HEARTBEAT_NS, Event::Beat(pe));
     }
 
     /// Handles the end of a process, whose host closes its connections.
@@ -422,7 +424,7 @@ impl World {
         let now = self.now;
         for way in self.scenario.clone().ways_from(pe) {
             self.wire(way).close(now);
-            self.expect(way);
+            self.schedule_arrival(way);
         }
     }
 

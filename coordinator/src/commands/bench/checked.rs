@@ -60,16 +60,16 @@ impl Bench {
     /// Checks a command line, or returns all faults. The file of the samples is created last, if
     /// nothing is wrong.
     pub fn new(args: BenchArgs) -> Result<Bench, Vec<anyhow::Error>> {
-        let (asked, args) = match args.operation {
+        let (base_algorithm, args) = match args.operation {
             BenchOperation::Scatter(args) => (Algorithm::FARTHEST_FIRST, args),
             BenchOperation::Gather(args) => (Algorithm::CERTIFICATION_PIPELINED, args),
             BenchOperation::Broadcast(args) => (Algorithm::BROADCAST_ROUNDS, args),
             BenchOperation::Gossip(args) => (Algorithm::GOSSIP_FLOOD, args),
             BenchOperation::Exchange(args) => (Algorithm::EXCHANGE_TREE, args),
         };
-        let trees = Trees::of(asked, &args.transfer.tree);
-        let (fitting, skipped, mut faults) = fitting(asked, &args, trees.as_ref().ok());
-        let (mut request, trees) = match (request(asked, &args), trees) {
+        let trees = Trees::of(base_algorithm, &args.transfer.tree);
+        let (fitting, skipped, mut faults) = fitting(base_algorithm, &args, trees.as_ref().ok());
+        let (mut request, trees) = match (request(base_algorithm, &args), trees) {
             (Ok(request), Ok(trees)) => (request, trees),
             // Faults of the tree are faults of the request.
             (Err(wrong), _) | (Ok(_), Err(wrong)) => {
@@ -102,7 +102,7 @@ impl Bench {
         } = args.transfer;
         let of_size = size.map(|size| format!("equal:{size}"));
         Ok(Bench {
-            operation: asked.collective().name(),
+            operation: base_algorithm.collective().name(),
             tree: tree
                 .tree
                 .clone()
@@ -111,8 +111,11 @@ impl Bench {
             lengths: lengths.or(of_size).unwrap_or_default(),
             pes: request.site.tree.len(),
             flit_bytes,
-            bytes: asked.collective().lengths(&request.site.tree, &bytes).sum(),
-            messages: asked
+            bytes: base_algorithm
+                .collective()
+                .lengths(&request.site.tree, &bytes)
+                .sum(),
+            messages: base_algorithm
                 .collective()
                 .lengths(&request.site.tree, &bytes)
                 .count() as u64,
@@ -129,13 +132,13 @@ impl Bench {
 
 /// Returns the algorithms to time and those to skip, and all faults in `--algorithms` and `--raw`.
 fn fitting(
-    asked: Algorithm,
+    base_algorithm: Algorithm,
     args: &BenchRoundArgs,
     trees: Option<&Trees>,
 ) -> (Vec<Candidate>, Vec<Skipped>, Vec<anyhow::Error>) {
-    let operation = asked.collective().name();
+    let operation = base_algorithm.collective().name();
     let mut known = candidates::all(operation);
-    if let (Collective::Gossip, Some(trees)) = (asked.collective(), trees) {
+    if let (Collective::Gossip, Some(trees)) = (base_algorithm.collective(), trees) {
         known.extend(candidates_on(&trees.schedules, None));
     }
     known.extend(candidates::to_measure_against(operation));

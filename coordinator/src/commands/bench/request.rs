@@ -22,8 +22,8 @@ pub struct Trees {
 
 impl Trees {
     /// Builds the trees, or returns all errors in the arguments.
-    pub fn of(asked: Algorithm, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
-        let spanning = match asked.collective() {
+    pub fn of(base_algorithm: Algorithm, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
+        let spanning = match base_algorithm.collective() {
             Collective::Scatter => SpanningArg::Bfs,
             _ => SpanningArg::Broadcast,
         };
@@ -39,17 +39,20 @@ impl Trees {
 }
 
 /// Returns a request that every tree supports.
-pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<RequestError>> {
+pub fn request(
+    base_algorithm: Algorithm,
+    args: &BenchRoundArgs,
+) -> Result<Request, Vec<RequestError>> {
     let round = RoundArgs {
         transfer: args.transfer.clone(),
         rounds: args.rounds,
         ..RoundArgs::default()
     };
-    let algorithm = Some(asked.name().to_owned());
-    let request = match asked.collective() {
+    let algorithm = Some(base_algorithm.name().to_owned());
+    let request = match base_algorithm.collective() {
         Collective::Broadcast => Request::broadcast(BroadcastArgs {
             round,
-            algorithm: Some(BroadcastAlgorithm::Listed(asked)),
+            algorithm: Some(BroadcastAlgorithm::Listed(base_algorithm)),
             ..BroadcastArgs::default()
         }),
         Collective::Gossip => Request::gossip(GossipArgs {

@@ -36,7 +36,7 @@ pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> 
     let table = fitted(table, 1, &LEAST, width);
     let mut notes = footnotes(bench, &figures);
     let shown = table.lines().next().unwrap_or_default();
-    notes.retain(|(word, _)| !LEAST.contains(word) || shown.contains(word));
+    notes.retain(|(label, _)| !LEAST.contains(label) || shown.contains(label));
     let heading = heading(&title(bench), width);
     let (rounds, notes) = (rounds(bench), explained(&notes, width));
     format!("{heading}\n{rounds}\n\n{table}\n{notes}")
@@ -127,7 +127,7 @@ fn footnotes(bench: &Bench, figures: &[Figures]) -> Vec<(&'static str, String)> 
     }
     notes.extend(trees(bench, figures).into_iter().map(|note| ("tree", note)));
     notes.extend(skipped(bench).into_iter().map(|note| ("skipped", note)));
-    notes.extend(bench.guard.told().map(|told| ("security", told)));
+    notes.extend(bench.guard.told().map(|security| ("security", security)));
     if let Some(raw) = &bench.raw {
         notes.push(("samples", format!("in {}", raw.path().display())));
     }

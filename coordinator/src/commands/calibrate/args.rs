@@ -26,7 +26,7 @@ const NETWORK_SECONDS: f64 = 8.0;
 const NETWORK_SECONDS_PER_EDGE: f64 = 0.5;
 const MOST_SECONDS: f64 = 30.0;
 /// Permitted values of `--seconds`.
-const ASKED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
+const PERMITTED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
 /// Arguments of `flitcast calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
@@ -71,7 +71,7 @@ pub struct CalibrateArgs {
 
 impl CalibrateArgs {
     /// Checks the command line.
-    pub fn understand(self) -> Result<Calibration, Vec<RequestError>> {
+    pub fn into_calibration(self) -> Result<Calibration, Vec<RequestError>> {
         let mut faults = Vec::new();
         let topology = local_topology(&self.tree, SpanningArg::Broadcast)
             .map_err(|found| faults.extend(found))
@@ -96,13 +96,13 @@ impl CalibrateArgs {
             }),
             None => link,
         };
-        let asked = self.seconds.as_deref().map(|text| {
+        let seconds = self.seconds.as_deref().map(|text| {
             let seconds: Option<f64> = text.trim().parse().ok();
-            let sound = seconds.filter(|seconds| ASKED_SECONDS.contains(seconds));
-            let (least, most) = (ASKED_SECONDS.start(), ASKED_SECONDS.end());
+            let sound = seconds.filter(|seconds| PERMITTED_SECONDS.contains(seconds));
+            let (least, most) = (PERMITTED_SECONDS.start(), PERMITTED_SECONDS.end());
             sound.ok_or_else(|| anyhow!("--seconds {text}: write a number from {least} to {most}"))
         });
-        let asked = asked
+        let seconds = seconds
             .transpose()
             .map_err(|fault| faults.push(fault.into()))
             .ok();
@@ -120,8 +120,8 @@ impl CalibrateArgs {
             }
             guard
         });
-        match (topology.zip(guard), flit_bytes, asked, link) {
-            (Some((topology, guard)), Some(flit_bytes), Some(asked), Ok(link))
+        match (topology.zip(guard), flit_bytes, seconds, link) {
+            (Some((topology, guard)), Some(flit_bytes), Some(seconds), Ok(link))
                 if faults.is_empty() =>
             {
                 let edges = (topology.tree.len() - 1) as f64;
@@ -133,7 +133,7 @@ impl CalibrateArgs {
                 };
                 let usual = usual.min(MOST_SECONDS);
                 Ok(Calibration {
-                    seconds: asked.unwrap_or(usual),
+                    seconds: seconds.unwrap_or(usual),
                     topology,
                     guard,
                     link,

@@ -22,7 +22,7 @@ impl Calibration {
         let learned = learned(ran, profile.host, self.guard.is_encrypted(), time);
         profile.host = rounded::host(profile.host.with_costs(learned.costs));
         profile.relay = relay(&self.topology.tree, profile);
-        let told = names.iter().zip(ran).map(|(name, run)| {
+        let fitted = names.iter().zip(ran).map(|(name, run)| {
             let measured_ns = round_ns(run);
             let predicted = would_take_later(run, profile.host);
             let predicted_ns = predicted.map_or(0, |times| times[0] as u64);
@@ -34,8 +34,8 @@ impl Calibration {
                 error_pct: (predicted_ns as f64 / measured_ns.max(1) as f64 - 1.0) * 100.0,
             }
         });
-        let told: Vec<Ran> = told.collect();
-        let mut sizes: Vec<f64> = told.iter().map(|ran| ran.error_pct.abs()).collect();
+        let fitted: Vec<Ran> = fitted.collect();
+        let mut sizes: Vec<f64> = fitted.iter().map(|ran| ran.error_pct.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         let at = |place: usize| rounded::significant(sizes.get(place).copied().unwrap_or(0.0), 3);
         profile.fit = Fit {
@@ -43,7 +43,7 @@ impl Calibration {
             median_residual_pct: at(sizes.len() / 2),
             worst_residual_pct: at(sizes.len().saturating_sub(1)),
         };
-        told
+        fitted
     }
 }
 

@@ -21,9 +21,9 @@ pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Cost
     let of_run = |(_, outcome): &Run| Some([lesson(outcome)?, first_lesson(outcome)?]);
     let (mut runs, mut lessons): (Vec<&Run>, Vec<Observation>) = Default::default();
     for run in ran {
-        if let Some(told) = of_run(run) {
+        if let Some(observations) = of_run(run) {
             runs.push(run);
-            lessons.extend(told);
+            lessons.extend(observations);
         }
     }
     let predict = |costs: &[f64; COSTS], index: usize| {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_that_nobody_measured_are_dropped() {
+    fn insignificant_digits_are_dropped() {
         for (value, digits, rounded) in [
             (0.0, 3, 0.0),
             (0.234_567, 3, 0.235),

@@ -225,7 +225,7 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
         profile.flit_bytes,
     );
     let bytes = operation.collective().by_delivery(tree, lengths);
-    let foreseen = plan_and_predict(
+    let planned = plan_and_predict(
         tree,
         operation,
         pacing,
@@ -234,7 +234,7 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
         &profile.model(),
         &AtomicBool::new(false),
     );
-    let round_ns = foreseen
+    let round_ns = planned
         .map_or(0, |(_, prediction)| prediction.round_ns())
         .max(100_000);
     let rounds = time.as_nanos() as u64 / round_ns;

@@ -135,7 +135,7 @@ pub async fn measure_host(
 
 impl MeasuredHost {
     /// Returns the text to print.
-    pub fn told(&self, format: Format) -> String {
+    pub fn report(&self, format: Format) -> String {
         let host = host_here(&self.learned.costs);
         if format == Format::Json {
             return format!("{}\n", self.kept);

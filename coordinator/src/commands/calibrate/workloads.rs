@@ -21,7 +21,7 @@ mod tests {
     use flitcast_cluster::options::workload::Lengths;
 
     #[test]
-    fn every_workload_is_one_and_they_come_by_length() {
+    fn workloads_are_valid_and_sorted_by_length() {
         let totals = WORKLOADS.map(|text| {
             let lengths: Lengths = text.parse().unwrap();
             let bytes = lengths.deal(7).unwrap();

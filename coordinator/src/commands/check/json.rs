@@ -52,10 +52,15 @@ pub fn cluster(
         };
         json!({ "certificate": one.name.certificate_file(), "pe": pe, "is_here": one.is_here })
     });
-    let said = &topology.settings.timeouts;
+    let configured = &topology.settings.timeouts;
     let timeouts: Map<String, Value> = timeouts::ALL
         .into_iter()
-        .map(|timeout| (timeout.name.to_owned(), json!(timeout.of(said).to_string())))
+        .map(|timeout| {
+            (
+                timeout.name.to_owned(),
+                json!(timeout.of(configured).to_string()),
+            )
+        })
         .collect();
     let mut object = json!({
         "file": path.display().to_string(),
@@ -97,11 +102,11 @@ pub fn cluster(
 }
 
 pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
-    let faults = faults.iter().map(|Wrong { spot, told }| {
+    let faults = faults.iter().map(|Wrong { spot, message }| {
         json!({
             "line": spot.map(|spot| spot.line),
             "column": spot.map(|spot| spot.column),
-            "fault": told,
+            "fault": message,
         })
     });
     let object = json!({

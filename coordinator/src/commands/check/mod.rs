@@ -69,7 +69,7 @@ pub struct CheckArgs {
 struct Wrong {
     /// Position in the file; `None` if the fault concerns no part of it.
     spot: Option<SourcePosition>,
-    told: String,
+    message: String,
 }
 
 /// A process, and whether its certificate is in the folder.
@@ -122,9 +122,9 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
             }
         }
         Err(faults) => {
-            let mut told = Vec::new();
-            text::faults(&path, &faults, &mut told)?;
-            stderr::note(String::from_utf8_lossy(told.trim_ascii_end()));
+            let mut printed = Vec::new();
+            text::faults(&path, &faults, &mut printed)?;
+            stderr::note(String::from_utf8_lossy(printed.trim_ascii_end()));
             if format == Format::Json {
                 json::faults(&path, &faults, &mut out)?;
             }
@@ -153,13 +153,13 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
     let path = args.file.clone();
     let whole = |fault: &dyn std::fmt::Display| Wrong {
         spot: None,
-        told: fault.to_string(),
+        message: fault.to_string(),
     };
     let file = cluster_file::load(&path).map_err(|error| match error {
         FileError::Faults { faults, .. } => {
             let faults = faults.into_iter().map(|fault| Wrong {
                 spot: fault.spot,
-                told: fault.fault,
+                message: fault.fault,
             });
             faults.collect()
         }
@@ -186,18 +186,18 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
         let (key, path) = (named.key, named.path.display());
         faults.push(Wrong {
             spot: Some(named.spot),
-            told: format!("{key}: {path}: {why}"),
+            message: format!("{key}: {path}: {why}"),
         });
     }
     let (mut shown, mut revoked) = (Vec::new(), 0);
-    if let (Some(said), Some(topology)) = (&settings.credentials, &topology) {
-        let (found, wrong) = certificates_in(&said.folder, topology);
+    if let (Some(credentials), Some(topology)) = (&settings.credentials, &topology) {
+        let (found, wrong) = certificates_in(&credentials.folder, topology);
         shown = found;
         // Faults of the list are reported with the coordinator's certificate.
-        revoked = revoked_in(&said.folder).map_or(0, |list| list.len());
-        faults.extend(wrong.into_iter().map(|told| Wrong {
-            spot: Some(said.spot),
-            told: format!("credentials: {told}"),
+        revoked = revoked_in(&credentials.folder).map_or(0, |list| list.len());
+        faults.extend(wrong.into_iter().map(|fault| Wrong {
+            spot: Some(credentials.spot),
+            message: format!("credentials: {fault}"),
         }));
     }
     match topology {
@@ -227,9 +227,9 @@ fn certificates_in(folder: &Path, topology: &Topology) -> (Vec<Shown>, Vec<Strin
             && let Err(fault) = Identity::load(folder, name)
         {
             // A fault of the authority concerns all certificates; it is reported once.
-            let told = fault.to_string();
-            if !wrong.contains(&told) {
-                wrong.push(told);
+            let message = fault.to_string();
+            if !wrong.contains(&message) {
+                wrong.push(message);
             }
         }
         shown.push(Shown { name, is_here });

@@ -175,9 +175,9 @@ fn listed(names: &[String]) -> String {
 }
 
 fn differing(topology: &Topology) -> String {
-    let (said, usual) = (&topology.settings.timeouts, Default::default());
+    let (configured, usual) = (&topology.settings.timeouts, Default::default());
     let differing = timeouts::ALL.into_iter().filter_map(|timeout| {
-        let (is, else_) = (timeout.of(said), timeout.of(&usual));
+        let (is, else_) = (timeout.of(configured), timeout.of(&usual));
         (is.0 != else_.0).then(|| format!("{} {is} (not {else_})", timeout.name))
     });
     let differing: Vec<String> = differing.collect();
@@ -206,13 +206,13 @@ pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<
     let text = regular::read_text(path, cluster_file::FILE.max_bytes).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let shown = printable(path.display());
-    for Wrong { spot, told } in faults {
-        let told = printable(told);
+    for Wrong { spot, message } in faults {
+        let message = printable(message);
         let Some(spot) = spot else {
-            writeln!(out, "error: {told}")?;
+            writeln!(out, "error: {message}")?;
             continue;
         };
-        writeln!(out, "error: {shown}:{spot}: {told}")?;
+        writeln!(out, "error: {shown}:{spot}: {message}")?;
         if let Some(line) = lines.get(spot.line - 1) {
             let (part, before) = around(line, spot.column);
             let number = spot.line.to_string();
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_in_what_is_shown_of_a_long_line() {
+    fn excerpts_of_long_lines_contain_the_position() {
         assert_eq!(around("a = 1\t# x", 5), ("a = 1 # x".to_owned(), 4));
         let long: String = (0..1000)
             .map(|i| char::from(b'a' + (i % 26) as u8))

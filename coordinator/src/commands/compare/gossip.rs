@@ -48,7 +48,7 @@ struct Comparison<'a> {
 }
 
 pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Faults> {
-    let (arena, prices) = asked(args, network)?;
+    let (arena, prices) = network_and_prices(args, network)?;
     // Each class then has one flit of each block.
     let flits = arena.classes() as u64;
     let lengths = vec![flits; arena.pes()];
@@ -89,7 +89,10 @@ pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Fault
     })
 }
 
-fn asked(args: &CompareGossipArgs, network: &str) -> Result<(GossipNetwork, Prices), Faults> {
+fn network_and_prices(
+    args: &CompareGossipArgs,
+    network: &str,
+) -> Result<(GossipNetwork, Prices), Faults> {
     let lengths = args.lengths.is_some().then_some("--lengths");
     let ports = (args.ports == Ports::Multi).then_some("--ports");
     let of_trees = args.tree.given_for_trees().chain(lengths).chain(ports);

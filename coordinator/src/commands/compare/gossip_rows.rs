@@ -71,8 +71,8 @@ impl Row {
     pub fn cells(&self) -> [String; 10] {
         let none = || NONE.to_owned();
         let number = |number: Option<f64>| {
-            let told = |number| format!("{number:.1}").trim_end_matches(".0").to_owned();
-            number.map_or_else(none, told)
+            let one_decimal = |number| format!("{number:.1}").trim_end_matches(".0").to_owned();
+            number.map_or_else(none, one_decimal)
         };
         let plan = self.planned.as_ref();
         let of_plan = |cell: &dyn Fn(&Planned) -> String| plan.map_or_else(none, cell);

@@ -28,7 +28,7 @@ use flitcast_cluster::options::format::Format;
 /// Limit of flits times PEs: the baselines are computed flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
 
-pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Faults> {
+pub fn compared(operation: Algorithm, args: &CompareRoundArgs) -> Result<String, Faults> {
     let mut faults = Faults::default();
     let trees = faults.take(spanning(&args.tree));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
@@ -44,7 +44,7 @@ pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Fau
         return Err(anyhow!("the baselines are carried flit by flit: {many}").into());
     }
     let transport = Transport {
-        operation: asked,
+        operation,
         flits: &flits,
         links: &args.links,
     };
@@ -54,7 +54,11 @@ pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Fau
     let bounds = trees
         .iter()
         .map(|named| scatter::optimal_steps(&named.tree, &flits));
-    let comparison = Comparison::of(rows, bounds.min().unwrap_or(0), asked.collective().name());
+    let comparison = Comparison::of(
+        rows,
+        bounds.min().unwrap_or(0),
+        operation.collective().name(),
+    );
     Ok(match args.format {
         Format::Json => format!("{:#}\n", json!(comparison)),
         _ => table(&comparison, pes, total),

@@ -151,7 +151,7 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn understand(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+    pub fn from_args(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
         let mut faults: Vec<anyhow::Error> = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
@@ -216,9 +216,9 @@ impl Map {
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
-            let understood = Request::scatter(scatter)
+            let request = Request::scatter(scatter)
                 .map_err(|found| faults.extend(found.into_iter().map(anyhow::Error::from)));
-            understood.ok()
+            request.ok()
         });
         if let Some(Site {
             guard, placement, ..

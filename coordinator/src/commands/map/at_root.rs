@@ -28,10 +28,10 @@ const ANSWER: Duration = Duration::from_secs(600);
 /// # Errors
 ///
 /// Returns an error if partial output could not be removed.
-pub async fn ask_root(
+pub async fn query_root(
     map: &Map,
-    word: ToPe,
-    gone: &[PeId],
+    command: ToPe,
+    dead_pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Result<FromPe, String>> {
@@ -39,15 +39,19 @@ pub async fn ask_root(
     let root = site.tree.root();
     // PEs that join are all present.
     let pes: Vec<PeId> = match site.placement.is_joined() {
-        true => site.tree.pes().filter(|pe| !gone.contains(pe)).collect(),
+        true => site
+            .tree
+            .pes()
+            .filter(|pe| !dead_pes.contains(pe))
+            .collect(),
         false => vec![root],
     };
     let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
-        cluster.send(root, word).await;
+        cluster.send(root, command).await;
         Ok(answer(cluster, root).await)
     };
-    let asked = on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await?;
-    Ok(match asked {
+    let result = on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await?;
+    Ok(match result {
         RunResult::Done(answer) => answer,
         RunResult::Failed(failure) => Err(failure.cause),
         RunResult::Interrupted(_) => Err("interrupted".to_owned()),
@@ -60,10 +64,10 @@ async fn answer(cluster: &mut Cluster, root: PeId) -> Result<FromPe, String> {
     loop {
         match cluster.next_event(deadline).await {
             Some((_, PeEvent::Reply(FromPe::Pong(_)))) => {}
-            Some((pe, PeEvent::Reply(word))) if pe == root => return Ok(word),
+            Some((pe, PeEvent::Reply(reply))) if pe == root => return Ok(reply),
             Some((pe, PeEvent::Exited(exit, lines))) if pe == root => {
-                let said = last_words("; it last printed: ", &lines);
-                return Err(format!("{root} {exit}{said}"));
+                let printed = last_words("; it last printed: ", &lines);
+                return Err(format!("{root} {exit}{printed}"));
             }
             Some((pe, PeEvent::ChannelEnded(_))) if pe == root => {
                 if cluster.joined_from(root).is_some() {
@@ -88,12 +92,12 @@ pub async fn look(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Result<(), Vec<anyhow::Error>>> {
-    let word = ToPe::ListShards {
+    let command = ToPe::ListShards {
         input: map.args.input.clone(),
         output: map.args.output.clone(),
     };
     let root = map.scatter.site.tree.root();
-    let listed = match ask_root(map, word, &[], logs, interrupts).await? {
+    let listed = match query_root(map, command, &[], logs, interrupts).await? {
         Ok(FromPe::ShardsListed {
             names,
             sizes,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::args::Map;
-use super::three_runs::{complain, execute};
+use super::three_runs::{execute, print_errors};
 use super::{at_root, report, work};
 use crate::render::exit::{FAILED, REFUSED, report_end};
 use flitcast_cluster::launch::log_args::LogArgs;
@@ -28,11 +28,11 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let map = &map;
-    let mut gone = Vec::new();
+    let mut dead_pes = Vec::new();
     // Held until the folder is removed or kept.
     let restricted = work::restrict(map).await;
     let mapped = match &restricted {
-        Ok(_lock) => execute(map, logs, &mut interrupts, &mut gone).await,
+        Ok(_lock) => execute(map, logs, &mut interrupts, &mut dead_pes).await,
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
     let cleared = work::clear_gathered(map).await;
@@ -42,7 +42,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             stderr::note(format_args!("the working folder is kept: {work}"));
             Ok(())
         }
-        false => work::clear(map, &gone, logs, &mut interrupts).await,
+        false => work::clear(map, &dead_pes, logs, &mut interrupts).await,
     });
     let (mut ended, story) = mapped?;
     if let RunResult::Interrupted(interrupted) = &mut ended {
@@ -50,7 +50,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         interrupted.failure = None;
     }
     let code = report_end(ended, map.args.format, &story, |mapped| {
-        complain(map, mapped);
+        print_errors(map, mapped);
         if let Some(interrupted) = &mapped.interrupted {
             stderr::note(report::interrupted_note(map, mapped, interrupted));
             if !mapped.is_gathered {

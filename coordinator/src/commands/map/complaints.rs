@@ -12,14 +12,14 @@ use flitcast_cluster::text::words::{counted, last_words, names};
 const SEPARATE: usize = 3;
 
 /// An error of a shard.
-struct Complaint<'a> {
+struct ShardError<'a> {
     task: &'a ShardTask,
     text: String,
     /// Whether the output of the command is kept.
     has_output: bool,
 }
 
-impl Complaint<'_> {
+impl ShardError<'_> {
     /// Returns the parts that equal errors have in common.
     fn key(&self) -> (&str, bool) {
         (&self.text, self.has_output)
@@ -28,15 +28,15 @@ impl Complaint<'_> {
 
 /// Returns the errors of all shards whose command failed or whose result is incomplete: a line for each,
 /// or for many equal ones.
-pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
-    let mut all: Vec<Complaint<'_>> = Vec::new();
+pub fn shard_errors(map: &Map, mapped: &Mapped) -> Vec<String> {
+    let mut all: Vec<ShardError<'_>> = Vec::new();
     let mut waiting = 0;
     for task in &mapped.tasks {
         if mapped.is_as_interrupted(task) {
             continue;
         }
         let mut add = |text, has_output| {
-            all.push(Complaint {
+            all.push(ShardError {
                 task,
                 text,
                 has_output,
@@ -46,9 +46,9 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
             waiting += 1;
         } else if let Some(why) = task.failure() {
             let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
-            let said = last_words("; it last printed: ", lines);
+            let printed = last_words("; it last printed: ", lines);
             let is_kept = task.has_output() && task.left_behind.is_none();
-            add(format!("{why}{said}"), is_kept);
+            add(format!("{why}{printed}"), is_kept);
         }
         for why in task.not_taken() {
             add(format!("not in its result: {why}"), false);
@@ -58,18 +58,18 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
         }
     }
     let mut equal: BTreeMap<(&str, bool), Vec<&ShardTask>> = BTreeMap::new();
-    for complaint in &all {
-        let tasks = equal.entry(complaint.key()).or_default();
-        tasks.push(complaint.task);
+    for error in &all {
+        let tasks = equal.entry(error.key()).or_default();
+        tasks.push(error.task);
     }
     let mut out = Vec::new();
-    for complaint in &all {
-        match equal.get(&complaint.key()).map(Vec::as_slice) {
+    for error in &all {
+        match equal.get(&error.key()).map(Vec::as_slice) {
             Some(tasks) if tasks.len() > SEPARATE => {
-                out.push(common_line(map, complaint, tasks));
-                equal.remove(&complaint.key());
+                out.push(common_line(map, error, tasks));
+                equal.remove(&error.key());
             }
-            Some(_) => out.push(line(map, complaint)),
+            Some(_) => out.push(line(map, error)),
             // The common line has it.
             None => {}
         }
@@ -84,20 +84,20 @@ pub fn complaints(map: &Map, mapped: &Mapped) -> Vec<String> {
 }
 
 /// Returns the line of an error.
-fn line(map: &Map, complaint: &Complaint<'_>) -> String {
-    let Complaint {
+fn line(map: &Map, error: &ShardError<'_>) -> String {
+    let ShardError {
         task,
         text,
         has_output,
-    } = complaint;
+    } = error;
     let output = map.args.output.join(failed_name(&task.name));
     let output = has_output.then(|| format!("; its output is in {}", output.display()));
     format!("{}: {text}{}", task.subject(), output.unwrap_or_default())
 }
 
 /// Returns the line of an error that the commands on all these shards have.
-fn common_line(map: &Map, complaint: &Complaint<'_>, tasks: &[&ShardTask]) -> String {
-    let is_named = complaint.task.is_named;
+fn common_line(map: &Map, error: &ShardError<'_>, tasks: &[&ShardTask]) -> String {
+    let is_named = error.task.is_named;
     let name = |task: &&ShardTask| {
         if is_named {
             task.shown()
@@ -107,7 +107,7 @@ fn common_line(map: &Map, complaint: &Complaint<'_>, tasks: &[&ShardTask]) -> St
     };
     let first: Vec<String> = tasks.iter().take(SEPARATE).map(name).collect();
     let output = map.args.output.join(failed_name("NAME".as_ref()));
-    let output = complaint
+    let output = error
         .has_output
         .then(|| format!("; the output of each is in {}", output.display()));
     format!(
@@ -116,7 +116,7 @@ fn common_line(map: &Map, complaint: &Complaint<'_>, tasks: &[&ShardTask]) -> St
         if is_named { "shards" } else { "PEs" },
         names(&first),
         tasks.len() - first.len(),
-        complaint.text,
+        error.text,
         output.unwrap_or_default()
     )
 }

@@ -130,8 +130,8 @@ impl<'a> Queue<'a> {
             tokio::select! {
                 // The next turn of the loop ends the commands.
                 () = ends.cancelled() => {}
-                heard = self.cluster.next_event(Instant::now() + LOOK) => match heard {
-                    Some((pe, heard)) => self.take(pe, heard),
+                event = self.cluster.next_event(Instant::now() + LOOK) => match event {
+                    Some((pe, event)) => self.handle_event(pe, event),
                     None => {
                         self.lose_dead();
                         self.show();
@@ -193,13 +193,13 @@ impl<'a> Queue<'a> {
     /// Takes the task that a PE runs next: one that it received, or else one of the PE with most bytes
     /// left.
     fn next(&mut self, pe: PeId) -> Option<usize> {
-        let richest = || {
+        let with_most_bytes = || {
             let others = self.waiting.iter().filter(|_| self.order.is_shared);
             others.max_by_key(|(_, of)| of.bytes).map(|(pe, _)| *pe)
         };
         let home = match self.waiting.contains_key(&pe) {
             true => pe,
-            false => richest()?,
+            false => with_most_bytes()?,
         };
         let index = *self.waiting.get(&home)?.tasks.front()?;
         (!self.is_run_at(pe, index) && self.take_out(index)).then_some(index)
@@ -328,8 +328,8 @@ impl<'a> Queue<'a> {
     }
 
     /// Handles an event of a PE.
-    fn take(&mut self, pe: PeId, heard: PeEvent) {
-        let lost = match heard {
+    fn handle_event(&mut self, pe: PeId, event: PeEvent) {
+        let lost = match event {
             PeEvent::Reply(FromPe::Line { text, shard }) => {
                 let is_named = self.tasks.first().is_some_and(|task| task.is_named);
                 return match is_named || shard != numbered(pe) {
@@ -467,12 +467,12 @@ impl<'a> Queue<'a> {
 /// Returns the reason why the channel of a PE has ended, unless the end of its process gives a better
 /// one.
 fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<String> {
-    let lifeless = match &end {
+    let idle_timeout = match &end {
         Some(ChannelError::Io(error)) => IdleTimeout::of(error),
         _ => None,
     };
-    match (lifeless, end) {
-        (Some(lifeless), _) => Some(lifeless.to_string()),
+    match (idle_timeout, end) {
+        (Some(idle_timeout), _) => Some(idle_timeout.to_string()),
         _ if cluster.joined_from(pe).is_none() => None,
         (None, Some(error)) => Some(format!("is gone: its channel broke: {error}")),
         (None, None) => Some(format!("is gone: {LEFT}")),

@@ -157,8 +157,8 @@ fn command(map: &Map) -> String {
     }
 }
 
-/// Returns the PEs as the user asked for them: the tree over a network may be the command's choice.
-fn asked(map: &Map) -> String {
+/// Returns the PEs as the user specified them: the tree over a network may be the command's choice.
+fn requested_pes(map: &Map) -> String {
     let (tree, name) = (&map.args.tree, &map.scatter.site.name);
     match (tree.workers, &tree.network) {
         _ if tree.root.is_some() || tree.spanning.is_some() => name.clone(),
@@ -171,7 +171,7 @@ fn asked(map: &Map) -> String {
 fn heading(map: &Map, mapped: &Mapped) -> String {
     format!(
         "map {}: {} on {} of {}\n\n",
-        asked(map),
+        requested_pes(map),
         command(map),
         counted(mapped.tasks.len() as u64, "shard", "shards"),
         Bytes(mapped.tasks.iter().map(|task| task.shard_bytes).sum()),
@@ -206,8 +206,8 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     for story in &mapped.stories {
         out.push_str(&story.lines());
     }
-    if let Some(told) = map.scatter.site.guard.told() {
-        out.push_str(&format!("  security     {told}\n"));
+    if let Some(security) = map.scatter.site.guard.told() {
+        out.push_str(&format!("  security     {security}\n"));
     }
     if map.shards.done() > 0 {
         let shards = counted(map.shards.done() as u64, "shard has", "shards have");

@@ -12,7 +12,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, PlaceResults, ToPe};
 
 use super::args::Map;
-use super::at_root::ask_root;
+use super::at_root::query_root;
 use super::task::{Mapped, ShardTask};
 use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -22,7 +22,7 @@ use flitcast_cluster::system::interrupts::Interrupts;
 pub async fn place(
     map: &Map,
     mapped: &mut Mapped,
-    gone: &[PeId],
+    dead_pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
@@ -39,8 +39,8 @@ pub async fn place(
     };
     let faults = match map.scatter.site.placement.is_elsewhere() {
         true => {
-            let word = ToPe::PlaceResults(results);
-            match ask_root(map, word, gone, logs, interrupts).await? {
+            let command = ToPe::PlaceResults(results);
+            match query_root(map, command, dead_pes, logs, interrupts).await? {
                 Ok(FromPe::ResultsPlaced { faults }) if faults.len() == tasks.len() => faults,
                 Ok(other) => vec![format!("unexpected answer: {}", other.kind()); tasks.len()],
                 Err(why) => vec![format!("its result was not moved: {why}"); tasks.len()],

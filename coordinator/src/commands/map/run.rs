@@ -33,20 +33,20 @@ pub async fn run(
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<(BTreeSet<PeId>, Option<Interrupted>)> {
     let retries = order.retries;
-    let mut gone = BTreeSet::new();
+    let mut dead_pes = BTreeSet::new();
     let mut is_halted = false;
     let mut interrupted = None;
     loop {
         let due = tasks.iter().filter(|task| task.is_due(retries));
         let due: BTreeSet<PeId> = due.map(|task| task.home).collect();
         if due.is_empty() || is_halted || interrupted.is_some() {
-            return Ok((gone, interrupted));
+            return Ok((dead_pes, interrupted));
         }
         // PEs that join are present even without a task.
         let pes: Vec<PeId> = match request.site.placement.is_joined() {
             true => {
                 let all = request.site.tree.pes();
-                all.filter(|pe| !gone.contains(pe)).collect()
+                all.filter(|pe| !dead_pes.contains(pe)).collect()
             }
             false => due.iter().copied().collect(),
         };
@@ -71,16 +71,17 @@ pub async fn run(
                         task.fate = CommandFate::Lost(failure.cause_of(task.home).to_owned());
                     }
                 }
-                gone.extend(failure.failed_pes.iter().filter(|pe| !due.contains(pe)));
+                dead_pes.extend(failure.failed_pes.iter().filter(|pe| !due.contains(pe)));
             }
         }
         if request.site.placement.is_joined() {
             let lost = |task: &&ShardTask| {
                 matches!(task.fate, CommandFate::Lost(_)) && !task.is_due(retries)
             };
-            gone.extend(tasks.iter().filter(lost).map(|task| task.pe));
+            dead_pes.extend(tasks.iter().filter(lost).map(|task| task.pe));
             // Their other shards are lost with them.
-            let is_left = |task: &&mut ShardTask| task.is_due(retries) && gone.contains(&task.home);
+            let is_left =
+                |task: &&mut ShardTask| task.is_due(retries) && dead_pes.contains(&task.home);
             for task in tasks.iter_mut().filter(is_left) {
                 task.runs = retries + 1;
                 task.fate = CommandFate::Lost("is gone".to_owned());

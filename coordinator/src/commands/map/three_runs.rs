@@ -7,7 +7,7 @@ use flitcast_node::task::WorkLock;
 use flitcast_proto::PeId;
 
 use super::args::Map;
-use super::complaints::complaints;
+use super::complaints::shard_errors;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use super::{results, run};
@@ -20,12 +20,12 @@ use flitcast_cluster::text::stderr;
 /// The end of a map, and the retry report of the scatter or gather that failed.
 type Ended = (RunResult<Box<Mapped>>, RetryReport);
 
-/// Executes the three runs. `gone` receives the PEs that died and are not started again.
+/// Executes the three runs. `dead_pes` receives the PEs that died and are not started again.
 pub async fn execute(
     map: &Map,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-    gone: &mut Vec<PeId>,
+    dead_pes: &mut Vec<PeId>,
 ) -> anyhow::Result<Ended> {
     if matches!(&map.shards, Shards::Named { left, .. } if left.is_empty()) {
         return Ok((RunResult::Done(Box::default()), RetryReport::default()));
@@ -45,7 +45,7 @@ pub async fn execute(
     if map.scatter.site.placement.is_joined() {
         let retries = story.retries.iter();
         let dead = retries.flat_map(|retry| &retry.left_out);
-        gone.extend(dead.map(|(pe, _)| *pe));
+        dead_pes.extend(dead.map(|(pe, _)| *pe));
     }
     let delivered = scattered.delivered.iter();
     let undelivered = story.undelivered.iter();
@@ -68,7 +68,7 @@ pub async fn execute(
         interrupts,
     )
     .await?;
-    gone.extend(dead);
+    dead_pes.extend(dead);
     let is_urgent = interrupted.as_ref().is_some_and(|it| it.is_urgent);
     tasks.extend(lost);
     tasks.sort_by_key(|task| task.seq);
@@ -83,17 +83,17 @@ pub async fn execute(
     });
     let has_any = |task: &ShardTask| task.is_done() || task.has_output();
     match mapped.tasks.iter().any(has_any) && !is_urgent {
-        true => gather(map, mapped, gone, logs, interrupts).await,
+        true => gather(map, mapped, dead_pes, logs, interrupts).await,
         false => Ok((RunResult::Done(mapped), RetryReport::default())),
     }
 }
 
 /// Gathers the results of the tasks that are done and the output of those that failed, without the PEs
-/// that are `gone`.
+/// in `dead_pes`.
 async fn gather(
     map: &Map,
     mut mapped: Box<Mapped>,
-    gone: &[PeId],
+    dead_pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
@@ -109,17 +109,17 @@ async fn gather(
         false => Some(WorkLock::take(&map.gathered).context("cannot lock the folder of results")?),
     };
     let why = |pe: &PeId| (*pe, "it died before".to_owned());
-    let dead = gone.iter().map(why).collect();
+    let dead = dead_pes.iter().map(why).collect();
     let gather = ResumableJob::new(request).unrecorded().without(dead);
     let gathered = retry::run(gather, logs, interrupts).await?;
     mapped.gather = match gathered.ended {
         RunResult::Done(outcome) => Some(outcome),
         RunResult::Failed(failure) => {
-            complain(map, &mapped);
+            print_errors(map, &mapped);
             return Ok((RunResult::Failed(failure), gathered.story));
         }
         RunResult::Interrupted(signal) if signal.is_urgent => {
-            complain(map, &mapped);
+            print_errors(map, &mapped);
             return Ok(by_signal(signal));
         }
         // The results that have arrived count.
@@ -137,14 +137,14 @@ async fn gather(
     }
     mapped.stories[1] = gathered.story;
     if !is_direct {
-        results::place(map, &mut mapped, gone, logs, interrupts).await?;
+        results::place(map, &mut mapped, dead_pes, logs, interrupts).await?;
     }
     Ok((RunResult::Done(mapped), RetryReport::default()))
 }
 
-/// Logs the tasks that failed.
-pub fn complain(map: &Map, mapped: &Mapped) {
-    for line in complaints(map, mapped) {
+/// Prints the errors of the shards and the notes on retries.
+pub fn print_errors(map: &Map, mapped: &Mapped) {
+    for line in shard_errors(map, mapped) {
         stderr::error(line);
     }
     for note in mapped

@@ -58,13 +58,13 @@ pub async fn clear_gathered(map: &Map) -> anyhow::Result<()> {
 /// second Ctrl-C leaves the folder there.
 pub async fn clear(
     map: &Map,
-    gone: &[PeId],
+    dead_pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
     let work = map.work.clone();
     if map.scatter.site.placement.is_spread() {
-        clear_everywhere(map, gone, logs, interrupts).await?;
+        clear_everywhere(map, dead_pes, logs, interrupts).await?;
         // The PEs on this host could not remove the mark of this run.
         tokio::task::spawn_blocking(move || remove_if_empty(&work)).await?;
         return Ok(());
@@ -76,18 +76,23 @@ pub async fn clear(
 /// Lets every PE remove its part.
 async fn clear_everywhere(
     map: &Map,
-    gone: &[PeId],
+    dead_pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
-    let pes = map.scatter.site.tree.pes().filter(|pe| !gone.contains(pe));
+    let pes = map
+        .scatter
+        .site
+        .tree
+        .pes()
+        .filter(|pe| !dead_pes.contains(pe));
     let pes: Vec<PeId> = pes.collect();
     let work = map.work.clone();
     let (root, gathered) = (map.scatter.site.tree.root(), map.gathered.clone());
     let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
-        Ok(told(cluster, work, (root, gathered)).await)
+        Ok(clear_parts(cluster, work, (root, gathered)).await)
     };
-    let mut left: Vec<String> = gone.iter().map(|pe| format!("{pe} is gone")).collect();
+    let mut left: Vec<String> = dead_pes.iter().map(|pe| format!("{pe} is gone")).collect();
     left.extend(
         match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
             RunResult::Done(left) => left,
@@ -105,9 +110,13 @@ async fn clear_everywhere(
     Ok(())
 }
 
-/// Asks all PEs to remove their parts; returns what is left, with the reasons.
+/// Has all PEs remove their parts; returns what is left, with the reasons.
 /// `gathered` is a PE with its further folder.
-async fn told(cluster: &mut Cluster, work: PathBuf, gathered: (PeId, PathBuf)) -> Vec<String> {
+async fn clear_parts(
+    cluster: &mut Cluster,
+    work: PathBuf,
+    gathered: (PeId, PathBuf),
+) -> Vec<String> {
     for pe in cluster.pes() {
         let (work, gathered) = match pe == gathered.0 {
             true => (work.clone(), gathered.1.clone()),
@@ -115,17 +124,17 @@ async fn told(cluster: &mut Cluster, work: PathBuf, gathered: (PeId, PathBuf)) -
         };
         cluster.send(pe, ToPe::Clear { work, gathered }).await;
     }
-    let mut asked: Vec<PeId> = cluster.pes().collect();
+    let mut waiting: Vec<PeId> = cluster.pes().collect();
     let mut left_over = Vec::new();
     let deadline = Instant::now() + CLEARING;
-    while !asked.is_empty() {
+    while !waiting.is_empty() {
         match cluster.next_event(deadline).await {
             Some((_, PeEvent::Reply(FromPe::Pong(_)))) => {}
-            Some((pe, heard)) => {
-                let was_asked = asked.len();
-                asked.retain(|other| *other != pe);
-                match heard {
-                    _ if asked.len() == was_asked => {}
+            Some((pe, event)) => {
+                let waiting_before = waiting.len();
+                waiting.retain(|other| *other != pe);
+                match event {
+                    _ if waiting.len() == waiting_before => {}
                     PeEvent::Reply(FromPe::Cleared { left }) if left.is_empty() => {}
                     PeEvent::Reply(FromPe::Cleared { left }) => {
                         left_over.push(format!("{pe}: {left}"))
@@ -134,7 +143,7 @@ async fn told(cluster: &mut Cluster, work: PathBuf, gathered: (PeId, PathBuf)) -
                 }
             }
             None => {
-                left_over.extend(asked.drain(..).map(|pe| format!("{pe} says nothing")));
+                left_over.extend(waiting.drain(..).map(|pe| format!("{pe} says nothing")));
             }
         }
     }

@@ -17,7 +17,7 @@ use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::pe_names;
 
 /// The requested tree and lengths.
-pub struct AskedPlan {
+pub struct PlanInput {
     pub name: String,
     pub tree: Arc<Tree>,
     /// L_i by PE index; `[0]` is 0.
@@ -26,14 +26,14 @@ pub struct AskedPlan {
     names: Vec<String>,
 }
 
-impl AskedPlan {
+impl PlanInput {
     /// Returns the tree and the lengths, or all errors in both.
-    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Faults> {
+    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<PlanInput, Faults> {
         let (topology, lengths) = topology_and_lengths(args, spanning)?;
         let names = topology.places().names();
         let tree = Arc::new(topology.tree);
         let flits = deal_flits(&lengths, &tree)?;
-        Ok(AskedPlan {
+        Ok(PlanInput {
             name: topology.name,
             tree,
             flits,

@@ -86,7 +86,7 @@ impl Covered {
 }
 
 /// Returns the requested cover and lengths, or all errors in them.
-fn asked(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), Faults> {
+fn cover_and_lengths(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), Faults> {
     let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
     let flits = deal_flits(&lengths, &topology.tree)?;
     check_flits("--lengths", &flits)?;
@@ -143,7 +143,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
         (args.from.is_some(), "--from"),
         (args.plan.print.simulate, "--simulate"),
     ])?;
-    let (covered, flits) = asked(&args.plan, args.shared)?;
+    let (covered, flits) = cover_and_lengths(&args.plan, args.shared)?;
     let (deal, plan, _) = match args.shared {
         true => {
             let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, scatter_in_turn);
@@ -167,7 +167,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Faults> {
         (args.order.is_some(), "--order"),
         (args.plan.print.simulate, "--simulate"),
     ])?;
-    let (covered, flits) = asked(&args.plan, false)?;
+    let (covered, flits) = cover_and_lengths(&args.plan, false)?;
     let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
     Ok(StaticPlan {
         operation: "gather",

@@ -1,4 +1,4 @@
-//! The errors of algorithms that do not support what they are asked to plan.
+//! The errors of algorithms that do not support the requested plan.
 
 use std::fmt::Display;
 

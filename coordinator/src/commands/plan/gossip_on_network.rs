@@ -97,27 +97,27 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     let prices = typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed)));
     let prices = faults.take(prices.map_err(Faults::all));
-    let asked = match args.algorithm.as_str() {
+    let requested = match args.algorithm.as_str() {
         "auto" => Some(None),
         name => faults.take(named(name, arena.as_ref())).map(Some),
     };
     if let Some(arena) = &arena {
         let sized = arena.check_size();
         faults.take(sized.map_err(|fault| anyhow!("--network {spec}: {fault}")));
-        if let Some(Some(asked)) = &asked {
-            faults.take(asked.on(arena).map_err(|all| described(asked, all)));
+        if let Some(Some(requested)) = &requested {
+            faults.take(requested.on(arena).map_err(|all| described(requested, all)));
         }
     }
     let lengths = match (&arena, lengths) {
         (Some(arena), Some(lengths)) => faults.take(dealt(&lengths, arena.pes())),
         _ => None,
     };
-    let (Some(arena), Some(lengths), Some((prices, typed)), Some(asked), []) =
-        (arena, lengths, prices, asked, &faults.0[..])
+    let (Some(arena), Some(lengths), Some((prices, typed)), Some(requested), []) =
+        (arena, lengths, prices, requested, &faults.0[..])
     else {
         return Err(faults);
     };
-    let algorithm = asked.unwrap_or_else(|| choose(&arena, &lengths, &prices));
+    let algorithm = requested.unwrap_or_else(|| choose(&arena, &lengths, &prices));
     let gossip = Gossip::new(arena, &lengths, &algorithm);
     let gossip = gossip.map_err(|all| described(&algorithm, all))?;
     Ok((gossip, algorithm, typed, prices))

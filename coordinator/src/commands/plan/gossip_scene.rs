@@ -34,12 +34,12 @@ impl GossipPlan<'_> {
         let mut now = 0;
         for step in gossip.steps() {
             // In a complete network the packets of a PE follow each other.
-            let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
+            let (mut sent, mut received) = (vec![0; pes], vec![0; pes]);
             for packet in &step.packets {
                 let hops = u128::from(packet.hops.unsigned_abs());
                 let ready = now + u128::from(prices.startup) + u128::from(prices.hop) * hops;
                 let (from, to) = (packet.from, packet.to);
-                let ends = [&mut sent[from.index()], &mut come[to.index()]];
+                let ends = [&mut sent[from.index()], &mut received[to.index()]];
                 let mut ends = ends.map(|before: &mut u128| {
                     let begin = ready + if is_multi_port { 0 } else { *before };
                     *before += flits_take(packet.flits.len());

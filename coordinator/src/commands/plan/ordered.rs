@@ -39,8 +39,8 @@ pub fn scatter(
         unfit.push("what search finds is printed as a table or json, not drawn".to_owned());
     }
     let mut faults = Faults::all(unfit.into_iter().map(of_order));
-    let asked = faults.take(topology_and_lengths(&args.plan, SpanningArg::Bfs));
-    let Some((topology, lengths)) = asked else {
+    let parsed = faults.take(topology_and_lengths(&args.plan, SpanningArg::Bfs));
+    let Some((topology, lengths)) = parsed else {
         return Err(faults);
     };
     let flits = faults.take(deal_flits(&lengths, &topology.tree));

@@ -14,7 +14,7 @@ use flitcast_plan::packets::{self, Method, Split};
 use flitcast_proto::PeId;
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::asked::AskedPlan;
+use super::asked::PlanInput;
 use super::error::unfit;
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_certified::CertifiedPlan;
@@ -47,16 +47,16 @@ pub fn scatter(
         _ => None,
     };
     faults.0.extend(why.map(of_packets));
-    let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
+    let input = plan_input(&args.plan, SpanningArg::Bfs, faults)?;
     let order = match &args.order {
         None | Some(Order::Search(_)) => None,
-        Some(order) => Some(asked.in_order(order)?),
+        Some(order) => Some(input.in_order(order)?),
     };
     let nodes = match args.order {
         Some(Order::Search(nodes)) => Some(nodes),
         _ => args.packets.search,
     };
-    let report = in_packets("scatter", &args.packets, nodes, &asked, cost, order)?;
+    let report = in_packets("scatter", &args.packets, nodes, &input, cost, order)?;
     Ok(report.write(args.plan.print, out)?)
 }
 
@@ -85,7 +85,7 @@ pub fn gather(
     }
 }
 
-/// Plans a gather whose lengths P0 knows beforehand.
+/// Plans a gather whose lengths are known beforehand.
 fn mirrored(
     args: &PlanGatherArgs,
     cost: LinkCost,
@@ -103,13 +103,13 @@ fn mirrored(
         "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it";
     let has_cap = matches!(args.packets.packets, Some(Packets::Cap(_)));
     faults.0.extend(has_cap.then(|| of_packets(why)));
-    let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
+    let input = plan_input(&args.plan, SpanningArg::Bfs, faults)?;
     let nodes = args.packets.search;
-    let report = in_packets("gather", &args.packets, nodes, &asked, cost, None)?;
+    let report = in_packets("gather", &args.packets, nodes, &input, cost, None)?;
     Ok(report.write(args.plan.print, out)?)
 }
 
-/// Plans a gather whose lengths P0 does not know beforehand.
+/// Plans a gather whose lengths are not known beforehand.
 fn certified(
     args: &PlanGatherArgs,
     cost: LinkCost,
@@ -122,8 +122,8 @@ fn certified(
         Some(Packets::Split(_) | Packets::Mixed)
     );
     faults.0.extend(is_cut.then(|| of_packets(why)));
-    let asked = asked(&args.plan, SpanningArg::Broadcast, faults)?;
-    let (tree, flits) = (&asked.tree, &asked.flits);
+    let input = plan_input(&args.plan, SpanningArg::Broadcast, faults)?;
+    let (tree, flits) = (&input.tree, &input.flits);
     let control = match args.control {
         Some(ControlArg::Free) => ControlCost::Free,
         Some(ControlArg::Packet) | None => ControlCost::Packet,
@@ -132,11 +132,11 @@ fn certified(
         Some(Packets::Cap(cap)) => certification::plan(tree, flits, cost, control, cap),
         _ => certification::plan_best_cap(tree, flits, cost, control),
     };
-    let certified = certified.map_err(told)?;
+    let certified = certified.map_err(with_option)?;
     // On a tree for which no bound is computed, none is reported.
     let mirror = packets::plan(tree, flits, cost, 0).ok();
     let report = CertifiedPlan {
-        asked: &asked,
+        input: &input,
         cost,
         certified,
         bound: mirror.map(|mirror| mirror.bound),
@@ -160,14 +160,14 @@ fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> Faults
 }
 
 /// Returns the tree and the lengths, unless there is an error in them or there was one before.
-fn asked(
+fn plan_input(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
     mut faults: Faults,
-) -> Result<AskedPlan, Faults> {
-    let asked = faults.take(AskedPlan::of(args, spanning));
-    match (asked, &faults.0[..]) {
-        (Some(asked), []) => Ok(asked),
+) -> Result<PlanInput, Faults> {
+    let input = faults.take(PlanInput::of(args, spanning));
+    match (input, &faults.0[..]) {
+        (Some(input), []) => Ok(input),
         _ => Err(faults),
     }
 }
@@ -176,11 +176,11 @@ fn in_packets<'a>(
     operation: &'static str,
     args: &PacketArgs,
     nodes: Option<u64>,
-    asked: &'a AskedPlan,
+    input: &'a PlanInput,
     cost: LinkCost,
     order: Option<(Vec<PeId>, &'static str)>,
 ) -> anyhow::Result<PlanInPackets<'a>> {
-    let (tree, flits) = (&asked.tree, &asked.flits);
+    let (tree, flits) = (&input.tree, &input.flits);
     let given = order.as_ref().map(|(order, _)| &order[..]);
     let plan = match (&args.packets, given) {
         (Some(Packets::Split(split)), _) => packets::plan_split(tree, flits, cost, split, given),
@@ -190,17 +190,17 @@ fn in_packets<'a>(
         }
         _ => packets::plan(tree, flits, cost, nodes.unwrap_or(DEFAULT_NODES)),
     };
-    let plan = plan.map_err(told)?;
+    let plan = plan.map_err(with_option)?;
     Ok(PlanInPackets {
         operation,
-        asked,
+        input,
         cost,
         method: match order {
             Some((_, name)) => name,
             None => method(plan.method),
         },
         plan,
-        unplanned: packets::unplanned(tree, flits, cost).map_err(told)?,
+        unplanned: packets::unplanned(tree, flits, cost).map_err(with_option)?,
     })
 }
 
@@ -222,7 +222,7 @@ fn of_packets(why: impl Display) -> anyhow::Error {
 }
 
 /// Returns the error with the option that it concerns.
-fn told(fault: PacketPlanError) -> anyhow::Error {
+fn with_option(fault: PacketPlanError) -> anyhow::Error {
     match fault {
         PacketPlanError::Lengths(_) => anyhow!("--lengths: {fault}"),
         PacketPlanError::Split(fault) => of_packets(fault),

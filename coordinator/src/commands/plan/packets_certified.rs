@@ -10,7 +10,7 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::asked::AskedPlan;
+use super::asked::PlanInput;
 use super::packets_report::{UNIT, exact};
 use super::report::{PlanReport, each};
 use crate::render::rows::notable;
@@ -22,7 +22,7 @@ use flitcast_cluster::text::words::counted;
 
 /// A gather by certification with its names.
 pub struct CertifiedPlan<'a> {
-    pub asked: &'a AskedPlan,
+    pub input: &'a PlanInput,
     pub cost: LinkCost,
     pub certified: Certified,
     /// A lower bound for any gather, even if P0 knew all lengths; `None` if it takes too long to
@@ -32,7 +32,7 @@ pub struct CertifiedPlan<'a> {
 
 impl CertifiedPlan<'_> {
     pub fn heading(&self) -> String {
-        format!("gather on {} in packets: certification", self.asked.name)
+        format!("gather on {} in packets: certification", self.input.name)
     }
 
     /// Prints the gather in the requested format.
@@ -42,7 +42,7 @@ impl CertifiedPlan<'_> {
         self.figures(&mut report);
         let least = ["largest", "packets", "lag", "after", "flits", "starts"];
         report.rows(1, &least, || self.table())?;
-        report.scene(self.asked.tree.len(), || self.scene())?;
+        report.scene(self.input.tree.len(), || self.scene())?;
         Ok(report.write(out))
     }
 
@@ -52,15 +52,15 @@ impl CertifiedPlan<'_> {
         report.field("operation", "gather");
         report.field("algorithm", "certification");
         report.field("setup", exact(self.cost.setup));
-        report.field("pes", self.asked.tree.len());
+        report.field("pes", self.input.tree.len());
         report.field("cap", certified.cap);
         report.field("control_time", exact(certified.control));
         report.field("certified", exact(certified.certified));
         report.field("time", exact(certified.time));
         report.field("bound", self.bound.map(exact));
         report.field("upper_bound", exact(self.upper_bound()));
-        report.detail("parents", Some(parents(&self.asked.tree)));
-        report.detail("lengths", Some(&self.asked.flits));
+        report.detail("parents", Some(parents(&self.input.tree)));
+        report.detail("lengths", Some(&self.input.flits));
         let certificate = |pe| self.certificate(pe);
         let certificates = each(move || self.each_pe().map(certificate));
         report.detail("certificates", Some(certificates));
@@ -76,7 +76,7 @@ impl CertifiedPlan<'_> {
     }
 
     fn upper_bound(&self) -> Ticks {
-        let AskedPlan { tree, flits, .. } = self.asked;
+        let PlanInput { tree, flits, .. } = self.input;
         self.certified.upper_bound(tree, flits, self.cost)
     }
 
@@ -93,13 +93,13 @@ impl CertifiedPlan<'_> {
 
     /// Returns all PEs that certify.
     fn each_pe(&self) -> impl Iterator<Item = PeId> {
-        self.asked.tree.pes().skip(1)
+        self.input.tree.pes().skip(1)
     }
 
     fn figures(&self, report: &mut PlanReport<'_>) {
         let exact = |time| self.cost.exact(time).to_string();
         let certified = &self.certified;
-        self.asked.figures(report);
+        self.input.figures(report);
         let packets = certified.certificates[PeId::ROOT.index()].packets;
         let cap = counted(certified.cap, "flit", "flits");
         report.line("packets", format!("{packets}, of at most {cap}"));

@@ -9,7 +9,7 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::asked::AskedPlan;
+use super::asked::PlanInput;
 use super::report::{PlanReport, each, proof};
 use crate::render::tree::parents;
 use flitcast_cluster::options::format::Format;
@@ -27,7 +27,7 @@ const MOST_LINKS: u64 = 1_000_000_000;
 /// A scatter in packets, or its mirror, a gather, with its names.
 pub struct PlanInPackets<'a> {
     pub operation: &'static str,
-    pub asked: &'a AskedPlan,
+    pub input: &'a PlanInput,
     pub cost: LinkCost,
     /// The name of the order, or of how the sequence was found.
     pub method: &'static str,
@@ -63,7 +63,7 @@ impl PlanInPackets<'_> {
     }
 
     pub fn heading(&self) -> String {
-        let (operation, name, method) = (self.operation, &self.asked.name, self.method);
+        let (operation, name, method) = (self.operation, &self.input.name, self.method);
         let by = if self.is_gather() {
             "mirror of a scatter, "
         } else {
@@ -88,13 +88,13 @@ impl PlanInPackets<'_> {
         self.figures(&mut report);
         let least = ["packet", "leaves P0", "whole at P0", "flits"];
         report.rows(2, &least, || self.table(&listed))?;
-        report.scene(self.asked.tree.len(), || self.scene())?;
+        report.scene(self.input.tree.len(), || self.scene())?;
         Ok(report.write(out))
     }
 
     /// Returns the first packets in the order in which P0 sends or receives them.
     fn listed(&self, most: usize) -> anyhow::Result<Vec<Listed>> {
-        let tree = &self.asked.tree;
+        let tree = &self.input.tree;
         let runs = self.plan.sequence.iter();
         let links = runs.clone().fold(0u64, |links, run| {
             let hops: u64 = tree.depth(run.pe).into();
@@ -146,9 +146,9 @@ impl PlanInPackets<'_> {
         report.field("operation", self.operation);
         report.field("algorithm", algorithm);
         report.field("setup", exact(self.cost.setup));
-        report.field("pes", self.asked.tree.len());
-        report.detail("parents", Some(parents(&self.asked.tree)));
-        report.detail("lengths", Some(&self.asked.flits));
+        report.field("pes", self.input.tree.len());
+        report.detail("parents", Some(parents(&self.input.tree)));
+        report.detail("lengths", Some(&self.input.flits));
         let packets = each(|| listed.iter().map(|packet| self.packet(packet)));
         report.detail("packets", Some(packets));
         report.field("packet_count", self.count());
@@ -185,7 +185,7 @@ impl PlanInPackets<'_> {
 
     fn figures(&self, report: &mut PlanReport<'_>) {
         let exact = |time| self.cost.exact(time).to_string();
-        self.asked.figures(report);
+        self.input.figures(report);
         let largest = self.plan.sequence.iter().map(Run::size).max();
         let largest = counted(largest.unwrap_or(0), "flit", "flits");
         let packets = format!("{}, the largest has {largest}", self.count());

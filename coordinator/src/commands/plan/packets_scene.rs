@@ -6,7 +6,7 @@ use flitcast_plan::packets::certification::Stream;
 use flitcast_plan::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
-use super::asked::AskedPlan;
+use super::asked::PlanInput;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
 use super::svg::bands::{Crossings, SETUP};
@@ -16,14 +16,14 @@ use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::words::counted;
 
 /// Returns the sheet of a plan in packets, without title and summary.
-fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {
+fn in_packets(input: &PlanInput, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {
     let moment = |time| Moment {
         at: cost.exact(time).to_f64(),
         name: cost.exact(time).to_string(),
     };
     Sheet {
-        pes: asked.tree.len(),
-        tree: Some(Tree::clone(&asked.tree)),
+        pes: input.tree.len(),
+        tree: Some(Tree::clone(&input.tree)),
         axis: Axis::Time,
         time: moment(time),
         bound: bound.map(moment),
@@ -34,8 +34,8 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
 impl PlanInPackets<'_> {
     /// Returns the scene: each packet on each link.
     pub fn scene(&self) -> anyhow::Result<Scene> {
-        let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
-        let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
+        let (tree, cost, whole) = (&self.input.tree, self.cost, self.plan.time);
+        let nonnull = tree.ids().filter(|pe| self.input.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
         let mut timetable = Timetable::new(tree, cost);
         let mut crossings = Crossings {
@@ -76,7 +76,7 @@ impl PlanInPackets<'_> {
                     counted(self.count(), "packet", "packets"),
                     cost.exact(cost.setup),
                 ),
-                ..in_packets(self.asked, cost, whole, Some(self.plan.bound))
+                ..in_packets(self.input, cost, whole, Some(self.plan.bound))
             },
             crossings,
         })
@@ -86,7 +86,7 @@ impl PlanInPackets<'_> {
 impl CertifiedPlan<'_> {
     /// Returns the scene: each PE's stream to its parent.
     pub fn scene(&self) -> anyhow::Result<Scene> {
-        let tree = &self.asked.tree;
+        let tree = &self.input.tree;
         let at = |time| self.cost.exact(time).to_f64();
         let phase = |name: &str, time| Moment {
             at: at(time),
@@ -116,7 +116,7 @@ impl CertifiedPlan<'_> {
                     counted(self.certified.cap, "flit", "flits"),
                     self.cost.exact(self.cost.setup),
                 ),
-                ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
+                ..in_packets(self.input, self.cost, self.certified.time, self.bound)
             },
             crossings,
         })

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_planned_so_is_noticed() {
+    fn deviations_from_the_plan_are_detected() {
         assert_eq!(changed(|_| ()).ok().as_deref(), Some(AS_PLANNED));
         let differs = |change: fn(&mut Vec<ScheduledHop>)| {
             let fault = changed(change).expect_err("it differs");
@@ -227,13 +227,16 @@ mod tests {
             let last = hops.iter_mut().max_by_key(|scheduled| scheduled.first_step);
             last.expect("there are some").first_step -= 1;
         });
-        let told = changed(|hops| hops[0].first_step += 1);
-        let told = told.expect("it is earlier than planned, which is no fault");
-        assert!(told.contains("no item later than planned"), "{told}");
+        let comparison = changed(|hops| hops[0].first_step += 1);
+        let comparison = comparison.expect("it is earlier than planned, which is no fault");
+        assert!(
+            comparison.contains("no item later than planned"),
+            "{comparison}"
+        );
     }
 
     #[test]
-    fn what_nothing_plays_says_why() {
+    fn plans_that_nothing_plays_are_refused_with_a_reason() {
         let fault = against_crossings(&StaticPlan::default()).expect_err("nothing plays it");
         let why = "--simulate: nothing plays this plan in lock step: leave it out";
         assert_eq!(fault.to_string(), why);

@@ -172,7 +172,7 @@ impl StaticPlan {
         }
     }
 
-    /// Creates the plan of the quickest of some algorithms, which were asked for by a name.
+    /// Creates the plan of the quickest of some algorithms, which were requested by name.
     pub fn quickest(
         algorithms: impl Iterator<Item = Algorithm>,
         name: &str,

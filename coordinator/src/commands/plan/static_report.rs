@@ -101,7 +101,7 @@ impl StaticPlan {
         report.on_links(on_links);
         let trees = each(|| self.trees.iter().map(parents));
         report.detail("trees", Some(trees).filter(|_| !self.trees.is_empty()));
-        report.detail("messages", Some(each(|| self.told_messages())));
+        report.detail("messages", Some(each(|| self.messages_json())));
         let control = || self.control.iter();
         let has_control = !self.control.is_empty();
         if has_control {
@@ -116,25 +116,25 @@ impl StaticPlan {
     }
 
     /// Returns the messages as JSON, those of a scatter or a gather with their steps.
-    fn told_messages(&self) -> impl Iterator<Item = Value> {
+    fn messages_json(&self) -> impl Iterator<Item = Value> {
         let steps = match self.operation {
             "scatter" | "gather" => self.crossings.steps(),
             _ => BTreeMap::new(),
         };
         self.messages.iter().map(move |message: &PlannedMessage| {
             let destinations = message.destinations.iter().map(|pe| pe.0);
-            let mut told = json!({
+            let mut object = json!({
                 "id": message.id,
                 "source": message.source.0,
                 "destinations": destinations.collect::<Vec<_>>(),
                 "flits": message.flits,
             });
             if let Some([first, arrival]) = steps.get(&message.id) {
-                told["pe"] = message.id.into();
-                told["first_step"] = (*first).into();
-                told["arrival_step"] = (*arrival).into();
+                object["pe"] = message.id.into();
+                object["first_step"] = (*first).into();
+                object["arrival_step"] = (*arrival).into();
             }
-            told
+            object
         })
     }
 
@@ -161,17 +161,17 @@ impl StaticPlan {
     fn arrivals(&self) -> (Table, String) {
         let mut table = table(["PE", "from", "first flit", "last flit"]);
         let is_for = |hop: &ScheduledHop| self.messages.len() <= 1 || hop.message == hop.to.into();
-        let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
+        let mut arrivals: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
         for hop in self.crossings.hops().filter(is_for) {
-            let (from, first, end) = came.entry(hop.to).or_insert((vec![], u64::MAX, 0));
+            let (from, first, end) = arrivals.entry(hop.to).or_insert((vec![], u64::MAX, 0));
             if !from.contains(&hop.from) {
                 from.push(hop.from);
             }
             *first = hop.first_step.min(*first);
             *end = last_step(&hop).max(*end);
         }
-        let came: Vec<_> = came.into_iter().collect();
-        let (shown, more) = notable(&came, screen::detail(), |(_, (_, first, last))| {
+        let arrivals: Vec<_> = arrivals.into_iter().collect();
+        let (shown, more) = notable(&arrivals, screen::detail(), |(_, (_, first, last))| {
             (Some(*last), *first)
         });
         for (pe, (from, first, last)) in shown {

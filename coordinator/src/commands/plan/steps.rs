@@ -9,7 +9,7 @@ use flitcast_plan::algorithms::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
-use super::asked::AskedPlan;
+use super::asked::PlanInput;
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;
@@ -37,15 +37,15 @@ pub struct Planned {
 
 /// Plans a scatter from P0.
 pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, Faults> {
-    let asked = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
+    let input = PlanInput::of(&args.plan, SpanningArg::Bfs)?;
     let order = args.order.as_ref().unwrap_or(&Order::FarthestFirst);
-    let (order, algorithm) = asked.in_order(order)?;
-    let AskedPlan { tree, flits, .. } = asked;
+    let (order, algorithm) = input.in_order(order)?;
+    let PlanInput { tree, flits, .. } = input;
     Ok(Planned {
         plan: plan_scatter(&tree, &flits, &order),
         order,
         flits,
-        tree_name: asked.name,
+        tree_name: input.name,
         algorithm,
         sync: None,
         single_port_steps: None,
@@ -59,12 +59,12 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
         Ports::Single => SpanningArg::Broadcast,
         Ports::Multi => SpanningArg::Bfs,
     };
-    let asked = AskedPlan::of(&args.plan, spanning)?;
-    let order = args.order.as_ref().map(|text| asked.in_given_order(text));
+    let input = PlanInput::of(&args.plan, spanning)?;
+    let order = args.order.as_ref().map(|text| input.in_given_order(text));
     let order = order.transpose()?;
-    let AskedPlan {
+    let PlanInput {
         name, tree, flits, ..
-    } = asked;
+    } = input;
     let operation = match args.ports {
         Ports::Single => gather_operation(&tree, &name, args.algorithm.as_deref(), args.token)?,
         Ports::Multi => multi_port(args.algorithm.as_deref(), args.token)?,
@@ -113,9 +113,9 @@ fn in_order(
 fn multi_port(algorithm: Option<&str>, token: Option<TokenArg>) -> anyhow::Result<Algorithm> {
     let parallel = Algorithm::CERTIFICATION_PARALLEL;
     let other = algorithm.filter(|algorithm| {
-        let asked =
+        let found =
             operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());
-        asked.is_some_and(|asked| asked.name() != parallel.name())
+        found.is_some_and(|found| found.name() != parallel.name())
     });
     let unfit = match (other, token) {
         (Some(other), _) => format!("--algorithm {other}"),

@@ -46,7 +46,7 @@ const STEADY: Duration = Duration::from_secs(60);
 /// Time for a PE to end after its standard input has ended; then it is killed.
 const LEAVE: Duration = Duration::from_secs(3);
 /// Time to read the last lines of a process that has ended; they are in a pipe already.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 /// Maximum number of characters of the last line that are kept.
 const LAST_LINE: usize = 300;
 
@@ -64,15 +64,15 @@ pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     process::leave_terminal().context("cannot leave the terminal")?;
     let folder = args.folder;
     let _lock = locked(&folder)?;
-    let said = ClusterRecord::read(&folder)?;
-    let topology = topology(&said)?;
+    let record = ClusterRecord::read(&folder)?;
+    let topology = topology(&record)?;
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
     let local = tokio::task::LocalSet::new();
-    let kept = local.block_on(&runtime, keep_all(&folder, said, &topology, logs));
+    let kept = local.block_on(&runtime, keep_all(&folder, record, &topology, logs));
     // Certificates and secrets are not needed any more.
     claim::remove(&folder)?;
     kept.map(|()| ExitCode::SUCCESS)
@@ -91,14 +91,14 @@ fn locked(folder: &Path) -> anyhow::Result<File> {
 }
 
 /// Returns the tree and the places of its PEs.
-fn topology(said: &ClusterRecord) -> anyhow::Result<Topology> {
+fn topology(record: &ClusterRecord) -> anyhow::Result<Topology> {
     let tree = TreeArgs::from(ClusterArgs {
-        file: said.file.clone(),
-        root: said.root.clone(),
-        spanning: said.spanning,
+        file: record.file.clone(),
+        root: record.root.clone(),
+        spanning: record.spanning,
     });
-    let file = flitcast_cluster::site::cluster_file::load(&said.file)?;
-    let trees = tree.of_cluster(&said.file, file, &[SpanningArg::Bfs]);
+    let file = flitcast_cluster::site::cluster_file::load(&record.file)?;
+    let trees = tree.of_cluster(&record.file, file, &[SpanningArg::Bfs]);
     let mut trees = trees.map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("{}", faults.join("; "))
@@ -108,7 +108,7 @@ fn topology(said: &ClusterRecord) -> anyhow::Result<Topology> {
 
 async fn keep_all(
     folder: &Path,
-    said: ClusterRecord,
+    record: ClusterRecord,
     topology: &Topology,
     logs: &LogArgs,
 ) -> anyhow::Result<()> {
@@ -122,7 +122,7 @@ async fn keep_all(
     let hosts = Hosts::of(&placement, &topology.tree, &pes, &program)?;
     let (stop, called) = (CancellationToken::new(), Rc::new(Notify::new()));
     let table = PeTable::new(folder, topology.tree.pes());
-    table.tell();
+    table.write();
     let mut keepers = tokio::task::JoinSet::new();
     for pe in topology.tree.pes() {
         let keeper = PeSupervisor {
@@ -130,7 +130,7 @@ async fn keep_all(
             program: program.clone(),
             place: placement.places[pe.index()].clone(),
             hosts: hosts.clone(),
-            said: said.clone(),
+            record: record.clone(),
             logs: logs.clone(),
             table: table.clone(),
             called: called.clone(),
@@ -182,11 +182,11 @@ impl PeTable {
             change(kept);
         }
         drop(pes);
-        self.tell();
+        self.write();
     }
 
     /// Writes the state. A failure, such as a full disk, does not stop the PEs.
-    fn tell(&self) {
+    fn write(&self) {
         if let Err(error) = self.pes.borrow().write(&self.folder) {
             tracing::warn!(%error, "cannot say what the PEs do");
         }
@@ -200,7 +200,7 @@ struct PeSupervisor {
     place: Place,
     /// Access to hosts over ssh, if PEs run there.
     hosts: Option<Arc<Hosts>>,
-    said: ClusterRecord,
+    record: ClusterRecord,
     logs: LogArgs,
     table: PeTable,
     /// Notified when a command listens for the PEs.
@@ -223,7 +223,7 @@ impl PeSupervisor {
                         kept.process = alive.child.id();
                         kept.starts += 1;
                     });
-                    self.live(alive, &stop).await
+                    self.wait_for_end(alive, &stop).await
                 }
                 Err(error) => format!("cannot be started: {error}"),
             };
@@ -248,8 +248,8 @@ impl PeSupervisor {
 
     async fn begin(&self) -> anyhow::Result<Begun> {
         let (admission, folder) = self.admission()?;
-        let (pe, coordinator) = (self.pe.0.to_string(), self.said.coordinator.to_string());
-        let told = [
+        let (pe, coordinator) = (self.pe.0.to_string(), self.record.coordinator.to_string());
+        let node_command = [
             "node",
             "--pe",
             &pe,
@@ -258,20 +258,20 @@ impl PeSupervisor {
             "--join",
             &coordinator,
         ];
-        let mut arguments: Vec<OsString> = told.map(OsString::from).into();
+        let mut arguments: Vec<OsString> = node_command.map(OsString::from).into();
         if let Some(folder) = folder {
             arguments.extend(["--credentials".into(), folder.into_os_string()]);
         }
-        let told = (arguments, admission);
+        let invocation = (arguments, admission);
         let hosts = self.hosts.as_deref();
-        begin(&self.program, &self.place, hosts, &self.logs, told).await
+        begin(&self.program, &self.place, hosts, &self.logs, invocation).await
     }
 
     /// Returns the admission of the process, and the folder with its certificate if its host has
     /// one.
     fn admission(&self) -> Result<(Vec<u8>, Option<PathBuf>), SecurityError> {
         let (mut credentials, mut folder) = (None, None);
-        if let Guard::Credentials(here) = &self.said.guard {
+        if let Guard::Credentials(here) = &self.record.guard {
             match here.starts_with(&self.table.folder) {
                 true => credentials = Some(Identity::to_issue(here, Name::Pe(self.pe))?),
                 false => folder = Some(here.clone()),
@@ -287,7 +287,7 @@ impl PeSupervisor {
     }
 
     /// Reads the stderr of a process, waits for its end, and describes the end.
-    async fn live(&self, alive: Begun, stop: &CancellationToken) -> String {
+    async fn wait_for_end(&self, alive: Begun, stop: &CancellationToken) -> String {
         let Begun {
             mut child,
             mut stdin,
@@ -321,7 +321,7 @@ impl PeSupervisor {
                 self.pass_on(line, &mut last);
             }
         };
-        let _ = timeout(LAST_WORDS, rest).await;
+        let _ = timeout(LAST_LINES_WAIT, rest).await;
         let how = match ended {
             Err(error) => error.to_string(),
             Ok(status) if self.hosts.is_none() => Exit::Here(status).to_string(),

@@ -52,7 +52,7 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the daemon to end; kills it if it does not end, which ends the PEs as well. Returns whether it
+/// Signals the daemon to end; kills it if it does not end, which ends the PEs as well. Returns whether it
 /// is over.
 pub(super) fn end(
     process: Option<Process>,

@@ -39,7 +39,7 @@ const WAIT: Duration = Duration::from_secs(2);
 /// Time for the PEs to answer: more than two default heartbeats.
 const ANSWER: Duration = Duration::from_secs(2);
 /// Number of answers that are timed for each PE.
-const ASKED: usize = 3;
+const ANSWERS_NEEDED: usize = 3;
 /// The columns of the PEs from the least important one on.
 const LEAST: [&str; 7] = [
     "starts", "process", "address", "for", "host", "memory", "lag",
@@ -77,15 +77,15 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let found = find(file).map_err(|fault| refused([fault]))?;
     let is_down = || refused([format!("{}: this cluster is not up", file.display())]);
     let kept = found.ok_or_else(is_down)?;
-    let (topology, seen) = look(&kept, logs)?;
+    let (topology, occupancy) = look(&kept, logs)?;
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
-    let is_whole = match &seen {
+    let is_whole = match &occupancy {
         Occupancy::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
         Occupancy::Here(here) => here.len() == kept.said.pes,
     };
     match args.format {
-        Format::Json => print_json(&kept, &topology, &pes, &seen, out)?,
-        _ => print_one(&kept, &topology, &pes, &seen, out)?,
+        Format::Json => print_json(&kept, &topology, &pes, &occupancy, out)?,
+        _ => print_one(&kept, &topology, &pes, &occupancy, out)?,
     }
     Ok(match is_whole {
         true => ExitCode::SUCCESS,
@@ -114,7 +114,7 @@ impl Occupancy {
 /// A PE that has joined and answered.
 #[derive(Clone)]
 struct Here {
-    asked: Instant,
+    pinged_at: Instant,
     /// Times until each answer.
     lags: Vec<Duration>,
     resident_bytes: u64,
@@ -126,7 +126,7 @@ impl Here {
         let mut lags = self.lags.clone();
         lags.sort();
         // An answer may belong to the heartbeat just before the ping; the median excludes this.
-        (lags.len() >= ASKED).then(|| lags[lags.len() / 2])
+        (lags.len() >= ANSWERS_NEEDED).then(|| lags[lags.len() / 2])
     }
 }
 
@@ -147,9 +147,9 @@ fn look(kept: &RunningCluster, logs: &LogArgs) -> anyhow::Result<(Topology, Occu
             return Ok((topology, Occupancy::InUse(holder)));
         }
     };
-    let seen = flitcast_cluster::launch::runtime::conducting()?
-        .block_on(asked(kept, &topology, &placement, logs))?;
-    Ok((topology, seen))
+    let occupancy = flitcast_cluster::launch::runtime::conducting()?
+        .block_on(ping_all(kept, &topology, &placement, logs))?;
+    Ok((topology, occupancy))
 }
 
 /// Waits until all PEs of a running cluster have joined, or for some time until any have.
@@ -179,7 +179,7 @@ pub async fn joined(
     Ok(Cluster::launch(plan, &console, &given_up).await?)
 }
 
-async fn asked(
+async fn ping_all(
     kept: &RunningCluster,
     topology: &Topology,
     placement: &Placement,
@@ -193,23 +193,23 @@ async fn asked(
         .collect();
     let deadline = Instant::now() + ANSWER;
     while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
-        let Some((pe, heard)) = cluster.next_event(deadline).await else {
+        let Some((pe, event)) = cluster.next_event(deadline).await else {
             break;
         };
-        let PeEvent::Reply(FromPe::Pong(pong)) = heard else {
+        let PeEvent::Reply(FromPe::Pong(pong)) = event else {
             continue;
         };
         // A ping follows each answer, the first one the answer to a heartbeat.
-        let asked = Instant::now();
+        let pinged_at = Instant::now();
         let one = here
             .entry(pe)
-            .and_modify(|one| one.lags.push(one.asked.elapsed()));
+            .and_modify(|one| one.lags.push(one.pinged_at.elapsed()));
         let one = one.or_insert(Here {
-            asked,
+            pinged_at,
             lags: Vec::new(),
             resident_bytes: 0,
         });
-        (one.asked, one.resident_bytes) = (asked, pong.counts.resident_bytes);
+        (one.pinged_at, one.resident_bytes) = (pinged_at, pong.counts.resident_bytes);
         if one.lag().is_none() {
             cluster.send(pe, ToPe::Ping { look: false }).await;
         }
@@ -241,7 +241,7 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
         table.add_row([
             printable(&kept.said.name).to_string(),
             kept.said.pes.to_string(),
-            told(age(kept.said.since)),
+            format_duration(age(kept.said.since)),
             printable(kept.said.file.display()).to_string(),
         ]);
     }
@@ -275,17 +275,17 @@ fn print_one(
     kept: &RunningCluster,
     topology: &Topology,
     pes: &Pes,
-    seen: &Occupancy,
+    occupancy: &Occupancy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let said = &kept.said;
-    let guard = said.guard.told();
-    writeln!(out, "{}", printable(&said.name))?;
-    writeln!(out, "  file      {}", printable(said.file.display()))?;
+    let record = &kept.said;
+    let guard = record.guard.told();
+    writeln!(out, "{}", printable(&record.name))?;
+    writeln!(out, "  file      {}", printable(record.file.display()))?;
     writeln!(
         out,
         "  up for    {}, kept by process {}",
-        told(age(said.since)),
+        format_duration(age(record.since)),
         pes.keeper
     )?;
     writeln!(
@@ -294,7 +294,7 @@ fn print_one(
         kept.said.coordinator
     )?;
     writeln!(out, "  security  {}", printable(guard.unwrap_or_default()))?;
-    if let Occupancy::InUse(holder) = seen {
+    if let Occupancy::InUse(holder) = occupancy {
         let holder = printable(holder);
         writeln!(out, "  in use    by {holder}; flitcast watch shows it")?;
     }
@@ -303,7 +303,7 @@ fn print_one(
         let label = if place == 0 { "last" } else { "" };
         let times = counted(round.rounds, "round", "rounds");
         let (what, outcome) = (printable(&round.what), printable(&round.outcome));
-        let ago = told(age(round.at));
+        let ago = format_duration(age(round.at));
         writeln!(out, "  {label:<9} {what}, {times}, {ago} ago: {outcome}")?;
     }
     writeln!(out)?;
@@ -316,7 +316,7 @@ fn print_one(
     for pe in in_tree_order(&topology.tree) {
         let place = &places.places[pe.index()];
         let process = pes.pes.iter().find(|kept| kept.pe == pe);
-        let here = seen.here(pe);
+        let here = occupancy.here(pe);
         let dash = || "-".to_owned();
         let depth = topology.tree.depth(pe) as usize;
         let called = places.called(pe);
@@ -327,12 +327,12 @@ fn print_one(
             process
                 .and_then(|kept| kept.process)
                 .map_or_else(dash, |id| id.to_string()),
-            process.map_or_else(dash, |kept| told(age(kept.since))),
+            process.map_or_else(dash, |kept| format_duration(age(kept.since))),
             process.map_or_else(dash, |kept| kept.starts.to_string()),
             here.and_then(Here::lag)
                 .map_or_else(dash, |lag| Nanos(lag.as_nanos() as u64).to_string()),
             here.map_or_else(dash, |one| Bytes(one.resident_bytes).to_string()),
-            state(process, seen, pe),
+            state(process, occupancy, pe),
         ];
         table.add_row([called].into_iter().chain(host).chain(others));
     }
@@ -341,8 +341,8 @@ fn print_one(
 }
 
 /// Describes the state of a PE; the text is empty if the PE is present.
-fn state(process: Option<&pes::KeptPe>, seen: &Occupancy, pe: PeId) -> String {
-    let is_here = match seen {
+fn state(process: Option<&pes::KeptPe>, occupancy: &Occupancy, pe: PeId) -> String {
+    let is_here = match occupancy {
         Occupancy::Here(here) => here.contains_key(&pe),
         Occupancy::InUse(_) => true,
     };
@@ -363,14 +363,14 @@ fn print_json(
     kept: &RunningCluster,
     topology: &Topology,
     pes: &Pes,
-    seen: &Occupancy,
+    occupancy: &Occupancy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let places = topology.places();
     let all = topology.tree.pes().map(|pe| {
         let place = &places.places[pe.index()];
         let process = pes.pes.iter().find(|kept| kept.pe == pe);
-        let here = seen.here(pe);
+        let here = occupancy.here(pe);
         json!({
             "pe": pe.0,
             "name": place.name,
@@ -380,7 +380,7 @@ fn print_json(
             "for_s": process.map(|kept| age(kept.since).as_secs()),
             "starts": process.map(|kept| kept.starts),
             "last_end": process.and_then(|kept| kept.end.clone()),
-            "is_here": match seen { Occupancy::InUse(_) => None, Occupancy::Here(_) => Some(here.is_some()) },
+            "is_here": match occupancy { Occupancy::InUse(_) => None, Occupancy::Here(_) => Some(here.is_some()) },
             "lag_ns": here.and_then(Here::lag).map(|lag| lag.as_nanos() as u64),
             "resident_bytes": here.map(|one| one.resident_bytes),
         })
@@ -404,7 +404,7 @@ fn print_json(
         "keeper": pes.keeper,
         "coordinator": kept.said.coordinator.to_string(),
         "security": kept.said.guard.name(),
-        "in_use": match seen {
+        "in_use": match occupancy {
             Occupancy::InUse(holder) => Some(holder),
             Occupancy::Here(_) => None,
         },
@@ -418,6 +418,6 @@ fn age(since: SystemTime) -> Duration {
     since.elapsed().unwrap_or_default()
 }
 
-fn told(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     Seconds(time.as_secs()).to_string()
 }

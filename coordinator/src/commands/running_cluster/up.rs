@@ -102,11 +102,11 @@ pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             );
         }
     };
-    bring_up(understood(args)?, file, claim, logs)
+    bring_up(check_args(args)?, file, claim, logs)
 }
 
 /// Checks the command line, and that others do not start the PEs.
-fn understood(args: UpArgs) -> anyhow::Result<Wanted> {
+fn check_args(args: UpArgs) -> anyhow::Result<Wanted> {
     let tree = TreeArgs::from(args.cluster.clone());
     let topology = local_topology(&tree, SpanningArg::Bfs).map_err(refused)?;
     let placement = topology.places();
@@ -149,16 +149,16 @@ fn bring_up(
     logs: &LogArgs,
 ) -> anyhow::Result<ExitCode> {
     let folder = claim.folder().to_owned();
-    let said = prepare(&wanted, file, &folder)?;
+    let record = prepare(&wanted, file, &folder)?;
     let log = folder.join("log");
     let mut keeper = start(&folder, &log, logs)?;
     let kept = RunningCluster {
         folder: folder.clone(),
-        said,
+        said: record,
     };
     let ready = begun(&mut keeper, &folder).and_then(|()| {
         let conducting = flitcast_cluster::launch::runtime::conducting()?;
-        conducting.block_on(muster(&kept, wanted.topology, logs))
+        conducting.block_on(wait_for_all_pes(&kept, wanted.topology, logs))
     });
     let code = match ready {
         Ok(None) => {
@@ -169,8 +169,8 @@ fn bring_up(
         }
         Ok(Some(code)) => code,
         Err(error) => {
-            let told = error_chain(&error);
-            stderr::error(format_args!("{}: {told}", kept.said.name));
+            let message = error_chain(&error);
+            stderr::error(format_args!("{}: {message}", kept.said.name));
             ExitCode::from(FAILED)
         }
     };
@@ -195,7 +195,7 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Clus
         Guard::Credentials(folder) => Guard::Credentials(folder.canonicalize()?),
         Guard::Insecure => Guard::Insecure,
     };
-    let said = ClusterRecord {
+    let record = ClusterRecord {
         name: topology.name.clone(),
         digest: cluster_record::digest(&file)?,
         file,
@@ -209,8 +209,8 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Clus
         guard,
         since: SystemTime::now(),
     };
-    said.write(folder)?;
-    Ok(said)
+    record.write(folder)?;
+    Ok(record)
 }
 
 /// Finds a free port for commands to listen on.
@@ -273,7 +273,7 @@ fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Waits until all PEs are present, and releases them. Returns an exit status otherwise.
-async fn muster(
+async fn wait_for_all_pes(
     kept: &RunningCluster,
     topology: Topology,
     logs: &LogArgs,
@@ -287,7 +287,7 @@ async fn muster(
             cluster?.stop(false, pending()).await;
             Ok(None)
         }
-        pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),
+        pe = failing_pe(&kept.folder) => anyhow::bail!("{pe} does not stay"),
         interruption = interrupts.next() => {
             stderr::note("interrupted: every process was stopped");
             Ok(Some(interruption.exit_code()))
@@ -296,7 +296,7 @@ async fn muster(
 }
 
 /// Waits until a PE has failed to start too often.
-async fn hopeless(folder: &Path) -> PeId {
+async fn failing_pe(folder: &Path) -> PeId {
     loop {
         tokio::time::sleep(10 * LOOK).await;
         let pes = Pes::read(folder).ok().flatten();

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_speak_to_the_terminal() {
+    fn names_cannot_contain_terminal_escapes() {
         let mut hostile = picture(2);
         hostile.cluster = "\x1b[2J".to_owned();
         hostile.pes[1].name = Some("a\x1b]0;b\x07".to_owned());

@@ -45,7 +45,7 @@ fn embedded(html: &str) -> &str {
 }
 
 #[test]
-fn the_data_is_as_the_contract_says() {
+fn data_has_the_documented_fields() {
     page(|page| {
         let expected = json!({
             "flitcast": env!("CARGO_PKG_VERSION"),
@@ -87,7 +87,7 @@ fn the_data_is_as_the_contract_says() {
 }
 
 #[test]
-fn the_page_is_whole_and_no_text_of_its_data_is_taken_for_markup() {
+fn page_is_complete_and_its_data_is_escaped() {
     page(|page| {
         let html = written(page);
         assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));

@@ -70,13 +70,13 @@ impl Channel for Process {
         self.next_command().await
     }
 
-    async fn send(&mut self, word: FromPe) -> Result<(), Cause> {
-        self.world.borrow_mut().send_reply(self.pe, word);
+    async fn send(&mut self, reply: FromPe) -> Result<(), Cause> {
+        self.world.borrow_mut().send_reply(self.pe, reply);
         Ok(())
     }
 
-    fn unexpected(&self, word: &ToPe, when: &'static str) -> Cause {
-        Cause::Unexpected(format!("{word:?} {when}"))
+    fn unexpected(&self, command: &ToPe, when: &'static str) -> Cause {
+        Cause::Unexpected(format!("{command:?} {when}"))
     }
 
     fn fault(&self, round: RoundId, cause: &Cause) -> Option<FromPe> {

@@ -21,12 +21,12 @@ pub(super) struct Wholes {
     pub(super) in_parts: bool,
     /// For each message, the number of parts that end here.
     expected: BTreeMap<MessageId, usize>,
-    came: RefCell<BTreeMap<MessageId, Came>>,
+    received: RefCell<BTreeMap<MessageId, ReceivedParts>>,
 }
 
 /// The received parts of a message in this round.
 #[derive(Default)]
-struct Came {
+struct ReceivedParts {
     parts: usize,
     wrong: bool,
     durable_at: u64,
@@ -48,26 +48,26 @@ impl Wholes {
             in_parts: schedules.len() > 1 || parts.are_any(),
             parts,
             expected,
-            came: RefCell::default(),
+            received: RefCell::default(),
         }
     }
 
     /// Clears the state at the begin of a round.
     pub(super) fn forget(&self) {
         self.parts.forget();
-        self.came.borrow_mut().clear();
+        self.received.borrow_mut().clear();
     }
 
     /// Records that bytes of a message differ from its source's.
     pub(super) fn is_wrong(&self, whole: MessageId) {
-        self.came.borrow_mut().entry(whole).or_default().wrong = true;
+        self.received.borrow_mut().entry(whole).or_default().wrong = true;
     }
 
     /// Records a complete part of a message, which is durable at `at` if it is the last one. For
     /// the last part returns whether the message is correct.
     pub(super) fn completes(&self, whole: MessageId, at: u64) -> Option<bool> {
-        let mut came = self.came.borrow_mut();
-        let it = came.entry(whole).or_default();
+        let mut received = self.received.borrow_mut();
+        let it = received.entry(whole).or_default();
         it.parts += 1;
         it.durable_at = at;
         let all = self.expected.get(&whole).copied().unwrap_or(1);
@@ -75,8 +75,8 @@ impl Wholes {
     }
 
     fn durable_at(&self, whole: MessageId) -> u64 {
-        let came = self.came.borrow();
-        came.get(&whole).map_or(0, |it| it.durable_at)
+        let received = self.received.borrow();
+        received.get(&whole).map_or(0, |it| it.durable_at)
     }
 }
 

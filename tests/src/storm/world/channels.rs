@@ -10,20 +10,20 @@ use super::{Event, World};
 
 impl World {
     /// Sends the coordinator's messages and schedules its next check.
-    pub(super) fn go_on(&mut self) {
-        while let Some((pe, word)) = self.office.words.pop_front() {
-            let forgotten = matches!(word, ToPe::Abort { .. } | ToPe::Stop { .. })
+    pub(super) fn send_commands(&mut self) {
+        while let Some((pe, command)) = self.office.commands.pop_front() {
+            let forgotten = matches!(command, ToPe::Abort { .. } | ToPe::Stop { .. })
                 && self.plant == Some(Plant::ForgetsToAbort);
             let at = self.now + self.scenario.control_ns[pe.index()];
             if !forgotten {
-                self.cause(at, Event::Told(pe, word));
+                self.schedule(at, Event::Command(pe, command));
             }
         }
         for note in std::mem::take(&mut self.office.notes) {
             self.trace.note(self.now, format_args!("{note}"));
         }
         if let Some(at) = self.office.look_at.take() {
-            self.cause(at.max(self.now), Event::Late);
+            self.schedule(at.max(self.now), Event::Late);
         }
     }
 
@@ -32,14 +32,14 @@ impl World {
         for pe in self.tree.clone().pes() {
             let at = self.now + self.scenario.control_ns[pe.index()];
             if self.office.listens_to(pe) {
-                self.cause(at, Event::Pinged(pe, look));
+                self.schedule(at, Event::Pinged(pe, look));
             }
             if self.office.silent_ns(self.now, pe) >= SILENCE_NS {
-                self.cause(self.now, Event::Ended(pe, silent()));
+                self.schedule(self.now, Event::Ended(pe, silent()));
             }
         }
         if !self.office.is_over() {
-            self.cause(self.now + HEARTBEAT_NS, Event::Ping);
+            self.schedule(self.now + HEARTBEAT_NS, Event::Ping);
         }
     }
 
@@ -65,17 +65,17 @@ impl World {
 
     /// Returns the next message for a PE.
     pub(in super::super) fn next_command(&mut self, pe: PeId) -> Option<ToPe> {
-        self.hosts[pe.index()].words.pop_front()
+        self.hosts[pe.index()].commands.pop_front()
     }
 
     /// Sends a message of a PE to the coordinator.
-    pub(in super::super) fn send_reply(&mut self, pe: PeId, word: FromPe) {
+    pub(in super::super) fn send_reply(&mut self, pe: PeId, reply: FromPe) {
         let at = self.now + self.scenario.control_ns[pe.index()];
-        self.cause(at, Event::Reply(pe, word));
+        self.schedule(at, Event::Reply(pe, reply));
     }
 }
 
 /// Formats the begin of a message for the trace.
-pub(super) fn short(word: &FromPe) -> String {
-    format!("{word:?}").chars().take(60).collect()
+pub(super) fn short(reply: &FromPe) -> String {
+    format!("{reply:?}").chars().take(60).collect()
 }

@@ -7,7 +7,7 @@ use super::super::scenario::Kind;
 use super::{Event, Process, World};
 
 impl World {
-    pub(super) fn strike(&mut self, fault: usize) {
+    pub(super) fn apply_fault(&mut self, fault: usize) {
         let now = self.now;
         let kind = self.scenario.faults[fault].kind.clone();
         self.trace.note(now, format_args!("fault: {kind:?}"));
@@ -25,18 +25,18 @@ impl World {
                     ends.reverse();
                 }
                 for (later, end) in (0..).zip(ends) {
-                    self.cause(at + later, Event::Ended(pe, end));
+                    self.schedule(at + later, Event::Ended(pe, end));
                 }
             }
             Kind::Vanish(pe) => self.vanish(pe),
             Kind::Restart { pe, after_ns } => {
                 self.vanish(pe);
-                self.cause(until(after_ns), Event::Refuse(pe));
+                self.schedule(until(after_ns), Event::Refuse(pe));
             }
             Kind::Stop { pe, for_ns } => {
                 self.hosts[pe.index()].process = Process::Stopped;
                 if for_ns < u64::MAX {
-                    self.cause(until(for_ns), Event::Continue(pe));
+                    self.schedule(until(for_ns), Event::Continue(pe));
                 }
             }
             Kind::Cut(way) => {

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_subtrees_come_first_and_all_are_in_one_piece() {
+    fn subtrees_are_contiguous_and_sorted_by_size() {
         let tree: TreeSpec = "parents:0,0,1,3,2,0".parse().unwrap();
         let rows = depth_first(&tree.build().unwrap());
         let rows: Vec<u32> = rows.into_iter().map(|pe| pe.0).collect();

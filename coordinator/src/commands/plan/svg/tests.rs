@@ -241,7 +241,7 @@ impl Shown {
 
 /// Every crossing flit of the plan is in a bar at its receiver, in the column of its step.
 #[test]
-fn bars_are_where_the_plan_says() {
+fn bars_are_at_their_planned_places() {
     for line in IN_STEPS {
         let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
         let shown = Shown::of(&drawn(line));
@@ -320,7 +320,7 @@ fn crossings_of_many_pes_do_not_cover_each_other() {
 }
 
 #[test]
-fn packets_end_where_the_plan_says() {
+fn packets_end_at_their_planned_times() {
     for line in [IN_TIME[0], IN_TIME[1]] {
         let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
         let shown = Shown::of(&drawn(line));
@@ -413,7 +413,7 @@ fn a_title_is_text_and_fits() {
 
 /// Everything that each PE receives in all steps of a gossip on a network is in its row.
 #[test]
-fn bars_have_all_that_a_gossip_brings() {
+fn bars_contain_all_received_flits_of_a_gossip() {
     for line in [IN_TIME[5], IN_TIME[6], IN_TIME[7], IN_TIME[9], IN_TIME[10]] {
         let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
         let shown = Shown::of(&drawn(line));
@@ -444,7 +444,7 @@ fn bars_have_all_that_a_gossip_brings() {
 }
 
 #[test]
-fn what_is_too_large_to_draw_is_told() {
+fn plans_that_are_too_large_to_draw_are_refused() {
     for refusal in [
         "broadcast --tree path:5000 --size 1 => 5000 PEs",
         "scatter --tree path:5000 --lengths equal:1 --setup 1 => 5000 PEs",

@@ -6,7 +6,7 @@ pub use flitcast_proto::wire::control::Timeouts;
 
 /// Time until the coordinator's first message to a registered PE: the coordinator may still start
 /// others, a thousand on a busy machine.
-pub const FIRST_WORD: Duration = Duration::from_secs(30);
+pub const FIRST_MESSAGE: Duration = Duration::from_secs(30);
 
 /// Time without a message from a coordinator whose host answers: a user may have stopped it, by Ctrl-Z
 /// for example, and may continue it later. A dead host is detected earlier:
@@ -15,7 +15,7 @@ pub const STANDSTILL_OF_COORDINATOR: Duration = Duration::from_secs(24 * 60 * 60
 
 /// Number of queued messages to or from the coordinator. There are a few a round, and the coordinator
 /// waits for an answer to most.
-pub const WORDS: usize = 16;
+pub const QUEUED_MESSAGES: usize = 16;
 
 /// Pause after a first failed attempt to join: the listener of the next command may appear soon. Each
 /// further pause is twice as long, up to [`LONGEST_PAUSE`].

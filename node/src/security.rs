@@ -33,7 +33,7 @@ use tokio::net::TcpStream;
 use crate::handshake_limiter::Lease;
 use crate::limits::{CREDENTIALS_FILE_BYTES, ROUND_TRIP};
 use crate::system::{process, regular};
-use explain::{explained, told};
+use explain::{describe, explained};
 use handshake::{failed, handshake};
 pub use name::Name;
 use peer_verifier::PeerVerifier;
@@ -89,7 +89,7 @@ impl Identity {
         let what = format!("the certificate of the authority that has issued that of {name}");
         // The authority lasts as long as a launch or a running cluster, and revokes nothing.
         let believed = PeerVerifier::new(authority, None, &provider());
-        let believed = believed.map_err(|error| SecurityError::of(what, told(&error, None)))?;
+        let believed = believed.map_err(|error| SecurityError::of(what, describe(&error, None)))?;
         let certificate = vec![CertificateDer::from(issued.certificate.to_vec())];
         let key = PrivatePkcs8KeyDer::from(issued.key.to_vec());
         let what = format!("the certificate issued for {name}");
@@ -134,7 +134,7 @@ impl Identity {
         name: Name,
         what: &str,
     ) -> Result<Identity, SecurityError> {
-        let refused = |error: rustls::Error| SecurityError::of(what, told(&error, Some(name)));
+        let refused = |error: rustls::Error| SecurityError::of(what, describe(&error, Some(name)));
         believed.check(&certificate, name).map_err(refused)?;
         let provider = provider();
         let versions = &[&rustls::version::TLS13];
@@ -166,7 +166,7 @@ impl Identity {
     /// Checks that the authority's validity has not ended since this was loaded.
     fn lasts(&self) -> io::Result<()> {
         let invalid = |error| {
-            let why = format!("of the authority in ca.pem, {}", told(&error, None));
+            let why = format!("of the authority in ca.pem, {}", describe(&error, None));
             io::Error::new(io::ErrorKind::InvalidData, why)
         };
         self.believed.lasts().map_err(invalid)
@@ -187,7 +187,7 @@ fn believed_in(folder: &Path) -> Result<PeerVerifier, SecurityError> {
     let path = folder.join(AUTHORITY_FILE);
     let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
     let believed = PeerVerifier::new(authority, revoked, &provider());
-    believed.map_err(|error| SecurityError::of(path.display(), told(&error, None)))
+    believed.map_err(|error| SecurityError::of(path.display(), describe(&error, None)))
 }
 
 /// Returns the algorithms. AES-128 comes first, since it is the fastest, and every implementation of TLS

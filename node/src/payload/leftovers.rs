@@ -109,10 +109,10 @@ impl Sweep {
             Some(HiddenName::Receipt(job, entry)) => {
                 let proves = || Receipt::of(&folder.join(entry), job).look();
                 // The record may be on another host, so only the entry counts.
-                let says_nothing =
+                let proves_nothing =
                     || matches!(proves(), Ok(it) if !matches!(it, DestinationState::Delivered(_)));
                 let is_resumable = job == self.job || has_record(folder, job);
-                dead_if(!is_resumable && (self.is_exclusive || says_nothing()))
+                dead_if(!is_resumable && (self.is_exclusive || proves_nothing()))
             }
             Some(HiddenName::Scratch) => dead_if(self.is_exclusive),
             Some(HiddenName::Record | HiddenName::Replaced | HiddenName::Work) | None => {

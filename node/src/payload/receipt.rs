@@ -150,12 +150,12 @@ impl Receipt {
 
 /// Returns a text that identifies the entry at a path among all others, even if it is renamed.
 fn identity(path: &Path) -> io::Result<String> {
-    let asked = StatxFlags::INO | StatxFlags::BTIME;
-    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, asked)?;
+    let fields = StatxFlags::INO | StatxFlags::BTIME;
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, fields)?;
     let inode = found.stx_ino;
     // An inode number may be reused; not all file systems report the time of birth.
-    let knows = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
-    let born = match knows {
+    let has_birth_time = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let born = match has_birth_time {
         true => format!("{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
         false => "at an unknown time".to_owned(),
     };

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::Name;
-use super::explain::{explained, told};
+use super::explain::{describe, explained};
 use super::peer_verifier::PeerVerifier;
 use super::protected::Protected;
 use crate::system::sockets;
@@ -90,7 +90,7 @@ impl PeerCertificate {
             None => Ok(()),
             Some((chain, believed)) => {
                 let checked = believed.check(chain, name);
-                checked.map_err(|error| told(&error, Some(name)))
+                checked.map_err(|error| describe(&error, Some(name)))
             }
         }
     }

@@ -249,8 +249,8 @@ fn lengths_beyond_the_bound() -> io::Result<()> {
         &[0xff; 20],
     ] {
         let refused = refusal_of(prefix)?.to_string();
-        let told = "longer than any entry can be";
-        assert!(refused.contains(told), "{refused}");
+        let expected = "longer than any entry can be";
+        assert!(refused.contains(expected), "{refused}");
     }
     let garbage = refusal_of(&[3, 0xff, 0xff, 0xff])?.to_string();
     assert!(garbage.contains("not a FileEntry"), "{garbage}");

@@ -51,7 +51,7 @@ fn cut_off(message: &[u8], destination: &Path) {
 }
 
 /// Continues a message behind its first `bytes` bytes, and delivers it.
-fn go_on(message: &[u8], bytes: usize, destination: &Path) -> Result<(), PayloadError> {
+fn continue_delivery(message: &[u8], bytes: usize, destination: &Path) -> Result<(), PayloadError> {
     let next_run = kept(destination, NONCE + 1);
     let (mut unpacker, prefix) = Unpacker::resume(next_run, bytes as u64, Arc::default())?;
     assert_eq!(prefix, digest(&message[..bytes]));
@@ -80,7 +80,7 @@ fn assert_continued(source: &Path, cuts: impl IntoIterator<Item = usize>) -> io:
             let bytes = there / part;
             // A prefix ends behind the message's first head at the earliest.
             if bytes > 40 {
-                go_on(&message, bytes, &destination).expect("it is as it was left");
+                continue_delivery(&message, bytes, &destination).expect("it is as it was left");
             } else {
                 deliver_whole(&message, &destination);
             }

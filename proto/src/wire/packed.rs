@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flit_comes_out_as_it_went_in() {
+    fn unpacking_restores_a_flit() {
         let plain = flit(&[7; 3000]);
         let body = packed(&plain, plain.len());
         assert!(is_packed(&body) && body.len() < 100);

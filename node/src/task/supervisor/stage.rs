@@ -31,9 +31,9 @@ impl Stage {
     /// the command has not started.
     pub fn enter(&self) -> io::Result<()> {
         // The command does not inherit it.
-        let mut told = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let why = self.become_it();
-        told.write_all(&why.as_bytes()[..why.len().min(COMMAND_REASON_BYTES)])
+        stdout.write_all(&why.as_bytes()[..why.len().min(COMMAND_REASON_BYTES)])
     }
 
     /// Becomes the command, or returns the reason why it cannot.

@@ -119,8 +119,8 @@ impl Algorithm {
 /// Returns the messages with at least one nonnull delivery, by id.
 fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
-    let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
-    owed.map(|(id, _)| id).collect()
+    let nonnull = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
+    nonnull.map(|(id, _)| id).collect()
 }
 
 /// Returns the crossings that a planner computes for the present PEs, which it numbers

@@ -310,7 +310,7 @@ mod tests {
             let spec = ["path:6", "kary:2:9", "parents:0,0,1,2,2,3", "path:1"][seed % 4];
             let tree = tree(spec);
             let flits: Vec<u64> = (0..tree.len()).map(|pe| ((pe + seed) % 4) as u64).collect();
-            let owed = flits.iter().sum::<u64>() * (tree.len() as u64 - 1);
+            let expected = flits.iter().sum::<u64>() * (tree.len() as u64 - 1);
             for (discipline, combines) in
                 Discipline::ALL.map(|it| [(it, false), (it, true)]).concat()
             {
@@ -321,7 +321,7 @@ mod tests {
                     .filter(|(_, _, to, flit)| flit.0.pe() != *to);
                 let arrived: std::collections::BTreeSet<_> =
                     arrived.map(|it| (it.2, it.3)).collect();
-                assert_eq!(arrived.len() as u64, owed, "{spec} {discipline:?}");
+                assert_eq!(arrived.len() as u64, expected, "{spec} {discipline:?}");
             }
         }
         assert!(!CycleGossip::fits(&tree("star:5")));

@@ -367,7 +367,7 @@ impl Run {
             }
             first_step += flits;
         }
-        let goes_on = match self.keeps {
+        let available_at = match self.keeps {
             Keeps::Parts => step + 1,
             _ => step + setup + flits,
         };
@@ -375,7 +375,7 @@ impl Run {
             let place = self.next_place(part, to);
             self.next[place] = part + 1;
             let place = self.place(part, to);
-            self.here[place] = Some(goes_on);
+            self.here[place] = Some(available_at);
             let behind = self.deliveries.get(self.place(part + 1, to)).copied();
             let offered = behind.flatten().into_iter();
             let onwards = std::mem::take(&mut self.onwards[place]);

@@ -113,7 +113,7 @@ fn least_steps(network: &Network, root: u32) -> u64 {
 
 proptest! {
     #[test]
-    fn bfs_goes_the_shortest_way_by_the_lowest_neighbour((network, root) in connected(40)) {
+    fn bfs_takes_the_shortest_way_by_the_lowest_neighbour((network, root) in connected(40)) {
         let spanning = bfs(&network, root).unwrap();
         assert_spans(&network, root, &spanning);
         let distances = distances(&network, root);

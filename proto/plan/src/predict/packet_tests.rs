@@ -65,7 +65,7 @@ fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[
 }
 
 #[test]
-fn packets_arrive_when_the_model_says() {
+fn packets_arrive_at_the_times_of_the_model() {
     for (seed, mut random, pes, tree) in random_trees(300, &["path", "star", "random"], [2, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let sizes: Vec<u32> = (0..pes).map(|_| 1 + random.below(12) as u32).collect();

@@ -60,7 +60,7 @@ impl PredictedPe {
     }
 
     /// Records whether its files let it continue at `now`.
-    pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
+    pub fn record_file_wait(&mut self, now: u64, can: bool) -> bool {
         let since = *self.waiting_for_files_since.get_or_insert(now);
         if can {
             self.files_ns += now - since;
@@ -135,20 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_frames_to_one_neighbour_go_along_until_they_are_many_bytes() {
+    fn short_frames_to_one_neighbour_are_coalesced_up_to_a_limit() {
         let mut gathered = CoalescedFrames::default();
         let bytes = COALESCE_LIMIT_BYTES as u64 / 2;
-        let mut goes_along = |to, bytes| {
-            let goes = gathered.is_for(PeId(to));
+        let mut is_coalesced = |to, bytes| {
+            let joins = gathered.is_for(PeId(to));
             gathered.add(PeId(to), bytes);
-            goes
+            joins
         };
-        assert!(!goes_along(1, bytes), "it is the first");
-        assert!(goes_along(1, bytes));
-        assert!(goes_along(1, 1), "it does not fit, and takes them along");
-        assert!(!goes_along(1, bytes));
-        assert!(!goes_along(2, bytes), "it goes elsewhere");
-        assert!(!goes_along(1, 3 * bytes), "it is too long");
-        assert!(!goes_along(1, bytes));
+        assert!(!is_coalesced(1, bytes), "it is the first");
+        assert!(is_coalesced(1, bytes));
+        assert!(is_coalesced(1, 1), "it does not fit, and takes them along");
+        assert!(!is_coalesced(1, bytes));
+        assert!(!is_coalesced(2, bytes), "it goes elsewhere");
+        assert!(!is_coalesced(1, 3 * bytes), "it is too long");
+        assert!(!is_coalesced(1, bytes));
     }
 }

@@ -39,7 +39,7 @@ fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
 
 /// On 60 trees, plans take 1.017 times the bound on average and 1.28 times at worst; 47 meet it.
 #[test]
-fn single_ports_come_near_the_bound() {
+fn plans_by_single_ports_are_near_the_bound() {
     let mut random = SplitMix64::new(5);
     let mut over: Vec<f64> = Vec::new();
     for seed in 0..60 {

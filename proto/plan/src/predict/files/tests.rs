@@ -73,7 +73,7 @@ fn files_that_cost_nothing_change_nothing() {
 }
 
 #[test]
-fn one_short_file_is_committed_after_it_has_come() {
+fn one_short_file_is_committed_after_it_has_arrived() {
     let disk = FileCosts {
         create_ns: 7.0,
         write_ns_per_byte: 2.0,
@@ -187,10 +187,16 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
         let (arrived, visible) = byte_by_byte(files * file, write, flush, memory);
         // Data that waits for a block in the network is sent flit by flit, so a delayed port
         // catches up: the last byte arrives at most a block's time earlier.
-        let told = (got.round_ns(), got.round_ns() + got.commit_ns());
+        let predicted = (got.round_ns(), got.round_ns() + got.commit_ns());
         let case = format!("case {case}: {files} files of {file}, {write}, {flush}, {memory}");
-        let off = told.0.abs_diff(arrived).max(told.1.abs_diff(visible));
-        assert!(off <= BLOCK, "{case}: {told:?} for {arrived}, {visible}");
+        let off = predicted
+            .0
+            .abs_diff(arrived)
+            .max(predicted.1.abs_diff(visible));
+        assert!(
+            off <= BLOCK,
+            "{case}: {predicted:?} for {arrived}, {visible}"
+        );
     }
 }
 

@@ -19,9 +19,9 @@ fn replay(tree: &Tree, flits: &[u64], hops: &[Hop], order: &[PeId]) -> u64 {
             let mut at = 0;
             for hop in way.windows(2) {
                 let Hop { flit, latency } = hops[hop[1].index()];
-                let gone = at.max(free[hop[0].index()]) + flit;
-                free[hop[0].index()] = gone;
-                at = gone + latency;
+                let sent = at.max(free[hop[0].index()]) + flit;
+                free[hop[0].index()] = sent;
+                at = sent + latency;
             }
             end = end.max(at);
         }

@@ -80,7 +80,7 @@ pub struct HandshakeLimiter<'a, T> {
     /// Time limit of a handshake.
     handshake: Duration,
     greetings: JoinSet<Result<T, (SocketAddr, String)>>,
-    /// The clients that were not told to leave; some may have left.
+    /// The clients that were not notified; some may have left.
     waiting: Vec<Waiting>,
     /// No connection is accepted before this time.
     closed_until: Instant,

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_pe_does_is_in_its_file() {
+    async fn the_file_has_the_activity_of_the_pe() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("health");
         let state = Activity::default();

@@ -115,14 +115,14 @@ async fn serve_clusters(config: &JoinConfig, state: &Activity) -> Result<(), Nod
     let own = config.listen.map(bind).transpose()?;
     let deadline = Instant::now() + config.wait;
     let mut pause = limits::FIRST_PAUSE;
-    let mut complained = String::new();
+    let mut last_complaint = String::new();
     loop {
         state.set(format!("{pe} waits for the coordinator at {coordinator}"));
-        let lived = match enter(config).await {
+        let served = match enter(config).await {
             Ok((channel, node, welcome)) => {
                 state.set(format!("{pe} has joined at {}", node.coordinator));
                 tracing::info!(coordinator = %node.coordinator, "joined");
-                (pause, complained) = (limits::FIRST_PAUSE, String::new());
+                (pause, last_complaint) = (limits::FIRST_PAUSE, String::new());
                 play(&node, own.as_ref(), &welcome, channel).await
             }
             Err(last) if can_retry(&last) => {
@@ -149,15 +149,15 @@ async fn serve_clusters(config: &JoinConfig, state: &Activity) -> Result<(), Nod
                 )))
             }
         };
-        match lived {
-            lived if !config.stays => return lived,
+        match served {
+            served if !config.stays => return served,
             Ok(()) => {}
             Err(error) => {
                 // Once: the reason may be the same for hours.
                 let complaint = error.to_string();
-                if complaint != complained {
+                if complaint != last_complaint {
                     tracing::warn!("{complaint}; trying again");
-                    complained = complaint;
+                    last_complaint = complaint;
                 }
             }
         }
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_called_tries_again_at_once() {
+    async fn a_notified_pe_tries_again_at_once() {
         let called = Notify::new();
         let began = Instant::now();
         let mut pause = limits::FIRST_PAUSE;

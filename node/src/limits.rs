@@ -25,13 +25,13 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// thousand waiting PEs are 2000 refused connections a second, which a host does not notice.
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Time to resolve a name: a resolver asks a second server after 5 s.
+/// Time to resolve a name: a resolver queries a second server after 5 s.
 pub const LOOKUP: Duration = Duration::from_secs(10);
 
 /// Time between two updates of the health file.
 pub const HEALTH: Duration = Duration::from_secs(1);
 
-/// Time to connect to all neighbours, once the PE knows them.
+/// Time to connect to all neighbours, once the PE has their addresses.
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
 /// Maximum number of unauthenticated connections, if there are enough descriptors (`descriptors.rs`).

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_saw_last_that_it_is_quiet_is_woken() {
+    fn the_last_task_that_found_it_quiet_is_woken() {
         let [(first, one), (second, other)] = [task(), task()];
         let mut readiness = Readiness::default();
         let waker = readiness.waker_for(&one).clone();

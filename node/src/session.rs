@@ -51,17 +51,17 @@ pub fn run(
     Box::pin(async move { until(shutdown, config.pe, serve_coordinator(config, listener)).await })
 }
 
-/// Waits for the end of a PE's life, or until `shutdown` is cancelled.
+/// Runs a PE until it ends, or until `shutdown` is cancelled.
 pub(crate) async fn until<E>(
     shutdown: CancellationToken,
     pe: impl Display,
-    life: impl Future<Output = Result<(), E>>,
+    serving: impl Future<Output = Result<(), E>>,
 ) -> Result<(), E> {
     // At the level of errors, so that no filter removes PE and round from a line. Entered once: a span
     // of a task is entered at each poll, which would be for each frame.
     let _span = tracing::error_span!("pe", %pe).entered();
     tokio::select! {
-        result = life => result,
+        result = serving => result,
         () = shutdown.cancelled() => Ok(()),
     }
 }

@@ -315,7 +315,7 @@ mod tests {
 
     /// Stored messages are never at a path where a copy is to arrive.
     #[test]
-    fn what_is_held_lies_beside_a_copy_and_among_entries() {
+    fn held_files_are_beside_a_copy_and_among_entries() {
         let (copy, entries) = (Collective::Broadcast, Collective::Gossip);
         for (collective, output, apart, folder) in [
             (copy, "/out/copy", true, "/out"),

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_takes_some_bytes_is_alive_and_what_takes_none_is_not() {
+    async fn a_peer_that_accepts_bytes_is_alive_and_one_that_accepts_none_is_not() {
         let (ours, mut theirs) = duplex(10);
         let mut ours = TimeoutStream::new(ours, PATIENCE);
         let take = async {

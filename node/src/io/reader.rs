@@ -74,8 +74,8 @@ impl Readers {
         open: impl FnOnce() -> Reader,
     ) -> &mut Reader {
         let message = piece.message;
-        let continues = |(of, whom, _): &mut (Message, PeId, Reader)| {
-            *of == message && (*whom == to || !self.by_receiver)
+        let continues = |(of, receiver, _): &mut (Message, PeId, Reader)| {
+            *of == message && (*receiver == to || !self.by_receiver)
         };
         let current = self.current.take_if(|it| continues(it));
         let current = current.unwrap_or_else(|| {
@@ -83,7 +83,7 @@ impl Readers {
                 true => {
                     // A message that has more to send to another receiver continues later.
                     let put_by = self.current.take();
-                    let put_by = put_by.map(|(of, whom, reader)| ((of.id, whom), reader));
+                    let put_by = put_by.map(|(of, receiver, reader)| ((of.id, receiver), reader));
                     self.waiting.extend(put_by);
                     self.waiting.remove(&(message.id, to))
                 }

@@ -23,8 +23,8 @@ impl Content {
             .map(|measured| measured.bytes)
     }
 
-    /// Measures the message, its state and what it is made of, as an archive if `archive`; calls `on_progress` for
-    /// each entry.
+    /// Measures the message, its state and what it is made of, as an archive if `archive`; calls
+    /// `on_progress` for each entry.
     pub(super) fn measure_with(
         &self,
         archive: bool,

@@ -1,6 +1,6 @@
 //! Receipts: hidden files beside an output that prove what a job has delivered.
 //!
-//! After the death of a PE, its coordinator cannot ask it whether its message became visible, and
+//! After the death of a PE, its coordinator cannot query whether its message became visible, and
 //! the entry at the destination may come from elsewhere. So when a message is complete and durable
 //! in its staging place, and before the rename that makes it visible, a receipt is written. It
 //! contains the inode of the entry and the inode's time of birth, which a rename keeps, and the
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_no_file_is_no_receipt() -> io::Result<()> {
+    fn truncated_files_and_other_entries_are_no_receipts() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let (output, there) = (dir.path(), dir.path().join("p3"));
         fs::write(&there, "message")?;

@@ -48,7 +48,7 @@ use staged_file::StagedFile;
 const PREFIX_BYTES_MAX: usize = 3;
 
 /// Writer of a message to a staging place beside its destination. If it is dropped before
-/// [`commit`](Self::commit), it removes what it has written, unless the target says that an
+/// [`commit`](Self::commit), it removes what it has written, unless the target specifies that an
 /// incomplete message is kept.
 pub struct Unpacker {
     staging: Staging,

@@ -46,8 +46,8 @@ pub fn removed(path: PathBuf, known: &Version) -> PayloadError {
     PayloadError::OtherVersion(path, known.message, why)
 }
 
-/// Reads the entry at `path` as a message, an `archive` or not, dealt from a folder if it `is_dealt`, and returns its
-/// length and digest; `None` if it cannot be sent. Calls `on_progress` for each block.
+/// Reads the entry at `path` as a message, an `archive` or not, dealt from a folder if it `is_dealt`, and
+/// returns its length and digest; `None` if it cannot be sent. Calls `on_progress` for each block.
 pub fn version_at(
     path: &Path,
     (archive, is_dealt): (bool, bool),

@@ -34,8 +34,8 @@ impl Transport {
     }
 
     /// Creates a connection whose ends have authenticated each other.
-    pub(super) fn tls(stream: Protected, believed: Arc<PeerVerifier>) -> Transport {
-        Transport(Kind::Tls(Box::new(stream), believed))
+    pub(super) fn tls(stream: Protected, verifier: Arc<PeerVerifier>) -> Transport {
+        Transport(Kind::Tls(Box::new(stream), verifier))
     }
 
     /// Returns the socket.
@@ -73,7 +73,7 @@ impl Transport {
     pub fn shown(&self) -> PeerCertificate {
         PeerCertificate(match &self.0 {
             Kind::Plain(_) => None,
-            Kind::Tls(stream, believed) => Some((stream.certificates().to_vec(), believed.clone())),
+            Kind::Tls(stream, verifier) => Some((stream.certificates().to_vec(), verifier.clone())),
         })
     }
 }
@@ -88,8 +88,8 @@ impl PeerCertificate {
     pub fn is_of(&self, name: Name) -> Result<(), String> {
         match &self.0 {
             None => Ok(()),
-            Some((chain, believed)) => {
-                let checked = believed.check(chain, name);
+            Some((chain, verifier)) => {
+                let checked = verifier.check(chain, name);
                 checked.map_err(|error| describe(&error, Some(name)))
             }
         }

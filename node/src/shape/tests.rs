@@ -162,7 +162,7 @@ async fn frames_that_were_held_are_stamped_one_by_one() {
 }
 
 #[tokio::test]
-async fn what_is_still_on_the_wire_does_not_wait() {
+async fn bytes_on_the_wire_do_not_count_as_waiting() {
     const LATENCY_NS: u64 = 50_000_000;
     let (mut above, mut below) = shaped(wire(LATENCY_NS as f64)).await;
     assert_eq!(below.waiting_bytes(), 0);

@@ -4,7 +4,7 @@
 //! its result, and `tasks/p3` for all other files. If shards have names, these are folders with an entry
 //! for each shard, and the result is in the folder of the PE that ran the command. A result exists
 //! completely or not at all. `supervisor` keeps the command from outliving the PE, `lock` lets one at a
-//! time work on a shard, and `listing` tells new entries from earlier ones.
+//! time work on a shard, and `listing` distinguishes new entries from earlier ones.
 
 mod folders;
 mod lines;

@@ -182,7 +182,7 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
 }
 
 #[test]
-fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
+fn measuring_refuses_unsendable_entries() -> io::Result<()> {
     let dir = Scratch::new()?;
     let root = dir.join("p1");
     let refused = |path: &Path, expected: &str| {
@@ -217,7 +217,7 @@ fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
 }
 
 #[test]
-fn measuring_finds_what_cannot_be_read() -> io::Result<()> {
+fn measuring_finds_unreadable_entries() -> io::Result<()> {
     let dir = Scratch::new()?;
     for (name, is_dir) in [("file", false), ("directory", true)] {
         let locked = dir.path().join(name);

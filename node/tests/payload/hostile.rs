@@ -109,7 +109,7 @@ fn hard_link(path: &str, target: &str) -> FileEntry {
     }
 }
 
-/// A hard link has the path of a regular file that came before, without symlinks on the way.
+/// A hard link has the path of an earlier regular file, without symlinks on the way.
 #[test]
 fn hard_links_that_could_leave() {
     let before = [
@@ -218,7 +218,7 @@ fn the_same_path_twice() {
 }
 
 #[test]
-fn entries_that_are_none() {
+fn invalid_entries() {
     let refused = |mut entry: FileEntry, why, spoil: &dyn Fn(&mut FileEntry)| {
         spoil(&mut entry);
         assert_refused(&[entry], Refusal::Malformed(why));

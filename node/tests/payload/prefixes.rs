@@ -118,7 +118,7 @@ fn a_file_with_zeros_is_continued() -> io::Result<()> {
 
 /// The digest of a prefix reveals it, so that everything is sent again.
 #[test]
-fn what_was_changed_where_it_is_kept_has_another_digest() -> io::Result<()> {
+fn changed_partial_files_have_another_digest() -> io::Result<()> {
     let dir = Scratch::new()?;
     let source = dir.join("source");
     fs::write(&source, vec![7; 10_000])?;
@@ -190,7 +190,7 @@ fn a_part_that_is_being_written_is_left_alone() -> io::Result<()> {
 }
 
 #[test]
-fn a_source_skips_what_is_not_sent() -> io::Result<()> {
+fn a_source_skips_bytes_that_are_not_sent() -> io::Result<()> {
     let (_dir, source, message) = rich_message()?;
     let content = Content::Entry(source);
     for skipped in (0..=message.len()).step_by(13).chain([message.len()]) {

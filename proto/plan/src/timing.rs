@@ -21,7 +21,7 @@ pub struct Timing {
     /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
     /// Whether PEs poll for short messages before they sleep. Where other programs are busy, a PE that
-    /// yields waits for a whole time slice of theirs.
+    /// yields waits for one of their whole time slices.
     pub polls: bool,
     /// Whether flits are compressed.
     pub compresses: bool,

@@ -44,7 +44,7 @@ fn forwarded_flits_are_not_held() {
                 Action::Wait { .. } => {
                     assert!(
                         sent == to * received && received < flits,
-                        "{received} came, {sent} went on"
+                        "{received} received, {sent} sent"
                     );
                     assert!(round.listens_to(PeId::ROOT));
                     let flit = Sized::Flits(Piece {

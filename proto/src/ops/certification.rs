@@ -121,14 +121,14 @@ impl Certification {
     }
 
     /// Returns the children that get an order; all must have certified.
-    fn promises(&self) -> Vec<Child> {
+    fn ordered_children(&self) -> Vec<Child> {
         let certified = self.children.iter();
         let certified = certified
             .filter_map(|child| Some((child.pe, child.rank, child.pace, child.certificate?)));
         rules::places(self.sync, self.pace.control, certified)
     }
 
-    /// Sets the orders to give, and the sequence in which the streams come.
+    /// Sets the orders to give, and the sequence in which the streams arrive.
     fn give_orders(&mut self, now: Time, slots: Vec<Slot>) {
         self.orders = match self.pace.pacing {
             // No stream waits for another one.
@@ -154,7 +154,7 @@ impl Certification {
 
     /// Sets P0's orders; all children must have certified.
     fn give_root_orders(&mut self, now: Time) {
-        let slots = rules::root_orders(self.all_ports, &self.promises());
+        let slots = rules::root_orders(self.all_ports, &self.ordered_children());
         self.give_orders(now, slots);
     }
 
@@ -165,14 +165,14 @@ impl Certification {
         open.position(|slot| slot.pe == from)
     }
 
-    /// Returns when the certificate may go, if it waits for nothing but time.
+    /// Returns when the certificate may be sent, if it waits for nothing but time.
     fn certificate_due(&self) -> Option<Time> {
         let Time(at) = self.token_at?;
         (self.certificate_pending && self.all_certified())
             .then(|| Time(at + self.certify_after.saturating_sub(1)))
     }
 
-    /// Returns when the own message may go, if it waits for nothing but time.
+    /// Returns when the own message may be sent, if it waits for nothing but time.
     fn own_due(&self) -> Option<Time> {
         (self.ordered && self.own.message.is_some()).then_some(self.own.due)
     }
@@ -209,7 +209,7 @@ impl Role for Certification {
                     up,
                     after,
                     self.own.packets,
-                    &self.promises(),
+                    &self.ordered_children(),
                 );
                 let wait = match self.pace.pacing {
                     Pacing::Eager => 0,
@@ -270,10 +270,10 @@ impl Role for Certification {
         }
         let parent = place.parent();
         if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
-            let promises = self.promises();
+            let children = self.ordered_children();
             let up = &self.pace.up;
             let certificate =
-                rules::certificate(self.sync, self.pace.pacing, up, self.own.packets, &promises);
+                rules::certificate(self.sync, self.pace.pacing, up, self.own.packets, &children);
             let item = Control::Certificate(certificate);
             return (due <= now).then_some(Transmit::Control { to, item });
         }

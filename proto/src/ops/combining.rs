@@ -22,7 +22,7 @@ pub(super) struct Combining {
     own: VecDeque<Message>,
     /// Messages to be forwarded.
     held: VecDeque<Message>,
-    /// Neighbours that send messages, each with the number of messages yet to come.
+    /// Neighbours that send messages, each with the number of messages yet to arrive.
     to_receive: Vec<(PeId, u64)>,
 }
 

@@ -2,7 +2,7 @@
 //! turns").
 //!
 //! In turns a PE treats all data that passes it as one line: its own message, then its children's
-//! streams. An order goes when the line has advanced so far that the child's first byte arrives
+//! streams. An order is sent when the line has advanced so far that the child's first byte arrives
 //! just after the byte before it. The position on the line is exact at each flit and estimated from
 //! the pace in between, so a late stream also delays the next order.
 
@@ -17,7 +17,7 @@ use crate::{PeId, Time};
 struct Piece {
     bytes: u64,
     ticks: u64,
-    /// When its first byte is expected; set once its order has gone.
+    /// When its first byte is expected; set once its order has been sent.
     expected: Option<Time>,
 }
 
@@ -25,16 +25,16 @@ struct Piece {
 struct Order {
     to: PeId,
     after: u64,
-    /// The position on the line, in ticks, at which the order goes,
+    /// The position on the line, in ticks, at which the order is sent,
     send_at: u64,
-    /// and the ticks by which it goes before the line begins, if the way is so long.
+    /// and the ticks by which it is sent before the line begins, if the way is so long.
     early: u64,
     /// Ticks from the order to the arrival of the child's first byte.
     ahead: u64,
     piece: usize,
 }
 
-/// Orders yet to go, in their sequence, and the position on the line.
+/// Orders yet to be sent, in their sequence, and the position on the line.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     left: VecDeque<Order>,
@@ -44,12 +44,12 @@ pub(super) struct Orders {
     /// A position on the line, in ticks, and the time at which it was or will be reached.
     reached: u64,
     reached_at: Time,
-    /// When the order in progress went.
+    /// When the order in progress was sent.
     pub(super) sent_at: Time,
 }
 
 impl Orders {
-    /// Creates orders that go at once, in the sequence of their turns.
+    /// Creates orders that are sent at once, in the sequence of their turns.
     pub(super) fn at_once(slots: &[Slot]) -> Orders {
         let mut by_place: Vec<&Slot> = slots.iter().collect();
         by_place.sort_by_key(|slot| (slot.turn, slot.pe));
@@ -67,7 +67,7 @@ impl Orders {
         }
     }
 
-    /// Creates orders that go in the sequence of the streams, after the own message (its bytes and
+    /// Creates orders that are sent in the sequence of the streams, after the own message (its bytes and
     /// its ticks), which starts at `start`.
     pub(super) fn in_turns(
         own: (u64, u64),
@@ -123,13 +123,13 @@ impl Orders {
         self.left.is_empty()
     }
 
-    /// Returns the receiver of the next order and its s, if it goes now.
+    /// Returns the receiver of the next order and its s, if it is sent now.
     pub(super) fn next(&self, now: Time) -> Option<(PeId, u64)> {
         let order = self.left.front()?;
         (self.due()? <= now).then_some((order.to, order.after))
     }
 
-    /// Returns when the next order goes, if it goes before the next flit.
+    /// Returns when the next order is sent, if that is before the next flit.
     pub(super) fn due(&self) -> Option<Time> {
         let Order { send_at, early, .. } = self.left.front()?;
         let Some(wait) = send_at.checked_sub(self.reached).filter(|wait| *wait > 0) else {
@@ -143,7 +143,7 @@ impl Orders {
         known.then(|| Time(self.reached_at.0.saturating_add(wait)))
     }
 
-    /// Removes the next order, which has gone at `now`.
+    /// Removes the next order, which was sent at `now`.
     pub(super) fn sent(&mut self, now: Time) {
         let Some(order) = self.left.pop_front() else {
             return;

@@ -19,11 +19,11 @@ pub(super) struct ShoulderTap {
     called: Option<(Time, u64)>,
     /// Whether the call to the child is yet to be sent.
     call_pending: bool,
-    /// Number of bytes of the own message after which the call goes.
+    /// Number of bytes of the own message after which the call is sent.
     call_mark: u64,
     /// Number of bytes of the own message that were sent.
     sent_bytes: u64,
-    /// Number of messages yet to come from the child.
+    /// Number of messages yet to arrive from the child.
     to_receive: u64,
 }
 
@@ -55,7 +55,7 @@ impl ShoulderTap {
         self.was_due()
     }
 
-    /// Returns the call to the child, if it goes now.
+    /// Returns the call to the child, if it is sent now.
     fn call(&self) -> Option<(PeId, Control)> {
         let (_, s) = self.called?;
         let child = self.child?;

@@ -30,7 +30,7 @@ use crate::{MessageId, PeId, Time};
 
 #[derive(Debug)]
 pub(super) struct StaticScheduleRole {
-    /// Whether the PE may send: its begin or any other event of the round has come.
+    /// Whether the PE may send: its begin or any other event of the round has occurred.
     begun: bool,
     /// When the PE begins, once it is triggered.
     begins_at: Option<Time>,

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_not_compressed() {
+    fn incompressible_flits_are_not_compressed() {
         let mut seeds = crate::seeded::SplitMix64::new(7);
         let plain: Vec<u8> = (0..60_000).map(|_| seeds.below(256) as u8).collect();
         assert_eq!(pack(&plain, plain.len() / 8 * 7), None);

@@ -2,7 +2,7 @@
 //! whether they form a whole frame that is not a duplicate.
 //!
 //! The buffer has room for one full frame, which limits a relay to one flit in user memory. In a
-//! stream of flits each takes one read, because its length came with the one before. The frame of an
+//! stream of flits each takes one read, because its length arrived with the one before. The frame of an
 //! idle connection takes one read as well, because as much is read as there is room for.
 
 use std::ops::Range;

@@ -182,7 +182,7 @@ impl Copying {
         Copying { pipe, done }
     }
 
-    /// Waits for the end of the output, which comes when all processes that could write have ended.
+    /// Waits for the end of the output, which is when all processes that could write have ended.
     fn end(&self) -> Result<(), Why> {
         if let Ok(copied) = self.done.recv_timeout(DYING) {
             return copied;

@@ -1,5 +1,5 @@
-//! The process that becomes the command: it asks to be killed when its parent, the lower supervisor,
-//! dies, and is then replaced by the command, for which that setting remains.
+//! The process that becomes the command: it sets a parent-death signal, so that it ends with the lower
+//! supervisor, and is then replaced by the command, for which that setting remains.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -4,7 +4,7 @@
 //! In each cycle a PE sends to its parent, to its left child and to its right child, in one of the six
 //! orders that the paper calls scheduling disciplines. A cycle has four steps, since the left and the
 //! right child of a PE cannot both send to it in one. In a step a PE sends the next flit that its
-//! neighbour lacks, or, in the paper's algorithm A3, one message that combines all that it knows.
+//! neighbour lacks, or, in the paper's algorithm A3, one message that combines all its flits.
 
 use std::fmt;
 
@@ -202,8 +202,8 @@ impl<'a> Cycles<'a> {
         }
     }
 
-    /// Plans a gossip in which a PE sends a single flit in each step or, if it `combines`, all that it knows,
-    /// also what its neighbour knows (algorithm A3). A step takes as long as its largest message.
+    /// Plans a gossip in which a PE sends a single flit in each step or, if it `combines`, all its flits,
+    /// also those that its neighbour has (algorithm A3). A step takes as long as its largest message.
     fn run(mut self, discipline: Discipline, combines: bool) -> InCycles {
         let mut hops = HopList::over(self.arcs.len());
         let (mut cycles, mut begin) = (0, 1);

@@ -127,7 +127,7 @@ struct Run {
     parts: Vec<Part>,
     packets: Vec<Packet>,
     /// For each part and PE: the packet that brings it there, the packets that take it from there,
-    /// and the first step in which it can go on.
+    /// and the first step in which it can continue.
     deliveries: Vec<Option<usize>>,
     onwards: Vec<Vec<usize>>,
     here: Vec<Option<u64>>,
@@ -315,14 +315,14 @@ impl Run {
     fn hops(mut self) -> Option<Vec<ScheduledHop>> {
         (0..self.packets.len()).for_each(|packet| self.offer(packet));
         let mut hops: Vec<ScheduledHop> = Vec::new();
-        while let Some(Reverse((thought, packet))) = self.possible.pop() {
+        while let Some(Reverse((estimated, packet))) = self.possible.pop() {
             if self.packets[packet].is_scheduled {
                 continue;
             }
             let Some(step) = self.earliest(packet) else {
                 continue;
             };
-            if step > thought {
+            if step > estimated {
                 self.possible.push(Reverse((step, packet)));
                 continue;
             }

@@ -150,7 +150,7 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
 }
 
 #[test]
-fn what_the_list_does_not_have_next_is_refused() {
+fn crossings_that_are_not_next_in_the_list_are_refused() {
     let mut pe = listed(vec![hop(2, 0, 1, 1), hop(2, 1, 2, 2), hop(1, 0, 1, 2)]);
     let (from, message) = (PeId::ROOT, message_for(1));
     let refused = Err(MessageFault::OutOfTurn.by(from, message));

@@ -192,7 +192,7 @@ fn printed(number: f64) -> u64 {
 
 /// All cells are compared but one of Table 1 and two of Table 2, which are misprints.
 #[test]
-fn formulas_give_what_the_paper_prints() {
+fn formulas_give_the_numbers_of_the_paper() {
     let rings = paper::TABLE_1.iter().flat_map(|row| {
         let (n, r) = (row.side, row.ratio as f64);
         let circgos = match row.circgos.heads == n {

@@ -296,7 +296,7 @@ fn refusals_name_the_cause_and_the_networks() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_named() {
+fn unreachable_nodes_are_named() {
     let message = |nodes, edges: &[(u32, u32)], root| {
         let network = Network::from_edges(nodes, edges.iter().copied()).unwrap();
         let error = broadcast(&network, root).unwrap_err();

@@ -77,12 +77,12 @@ pub struct CoalescedFrames(Option<(PeId, u64)>);
 impl CoalescedFrames {
     /// Returns whether a frame for this neighbour goes together with them.
     pub fn is_for(&self, to: PeId) -> bool {
-        self.0.is_some_and(|(whom, _)| whom == to)
+        self.0.is_some_and(|(receiver, _)| receiver == to)
     }
 
     /// Adds a frame of `bytes` bytes to a neighbour.
     pub fn add(&mut self, to: PeId, bytes: u64) {
-        let before = self.0.filter(|(whom, _)| *whom == to);
+        let before = self.0.filter(|(receiver, _)| *receiver == to);
         let bytes = before.map_or(0, |(_, bytes)| bytes) + bytes;
         self.0 = (bytes <= COALESCE_LIMIT_BYTES as u64).then_some((to, bytes));
     }
@@ -92,7 +92,7 @@ impl CoalescedFrames {
 pub enum Work {
     /// An action that puts a frame into a wire.
     Out(Action),
-    /// A frame received from a wire, and whether it came together with the previous one.
+    /// A frame received from a wire, and whether it arrived together with the previous one.
     In(PeId, Sized, bool),
 }
 

@@ -309,7 +309,7 @@ fn acknowledgements_share_the_port_of_data_in_their_direction() {
 
 /// Both PEs are woken to begin, and then wait for each other's message.
 #[test]
-fn who_waits_for_a_short_message_looks_before_it_sleeps() {
+fn a_pe_polls_for_a_short_message_before_it_sleeps() {
     let tree = tree("path:2");
     let took = |wake_ns, latency_ns, bytes| {
         let host = Host {

@@ -21,7 +21,7 @@ fn paths_take_half_as_long_again() {
 }
 
 #[test]
-fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
+fn many_ports_and_rings_take_the_proved_times_on_every_tree() {
     let mut random = SplitMix64::new(3);
     for seed in 0..60 {
         let pes = 2 + random.below(30);

@@ -92,7 +92,7 @@ fn one_short_file_is_committed_after_it_has_arrived() {
 }
 
 #[test]
-fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
+fn pes_that_share_a_disk_wait_for_each_other() {
     let together = FileCosts {
         sync_ns: 100_000.0,
         sync_alone_ns: 0.0,
@@ -113,7 +113,7 @@ fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
 }
 
 #[test]
-fn what_is_not_in_memory_is_waited_for_at_its_source() {
+fn uncached_files_delay_their_source() {
     let bytes = 10 * BLOCK;
     let cold = MadeOf {
         entries: 1,

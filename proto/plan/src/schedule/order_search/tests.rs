@@ -61,7 +61,7 @@ fn random_case(random: &mut SplitMix64, alike: bool) -> (Arc<Tree>, Vec<u64>, Ve
 }
 
 #[test]
-fn no_order_beats_what_is_called_optimal() {
+fn no_order_beats_an_optimal_one() {
     let mut random = SplitMix64::new(15);
     let mut gained = 0;
     for case in 0..300 {

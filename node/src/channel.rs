@@ -56,8 +56,8 @@ impl<In, R: AsyncRead + Unpin> ControlReader<In, R> {
 
     async fn read(&mut self) -> Result<Option<In>, ChannelError> {
         loop {
-            if let Some(word) = self.buffered()? {
-                return Ok(Some(word));
+            if let Some(message) = self.buffered()? {
+                return Ok(Some(message));
             }
             self.buffer.reserve(READ_BYTES);
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
@@ -79,9 +79,9 @@ impl<In, R: AsyncRead + Unpin> ControlReader<In, R> {
         let Some(body) = self.buffer[LENGTH_BYTES..].get(..length) else {
             return Ok(None);
         };
-        let word = (self.parse)(body)?;
+        let message = (self.parse)(body)?;
         self.buffer.advance(LENGTH_BYTES + length);
-        Ok(Some(word))
+        Ok(Some(message))
     }
 }
 
@@ -105,9 +105,9 @@ impl<Out, W: AsyncWrite + Unpin> ControlWriter<Out, W> {
     }
 
     /// Sends a message.
-    pub async fn send(&mut self, word: Out) -> Result<(), ChannelError> {
+    pub async fn send(&mut self, message: Out) -> Result<(), ChannelError> {
         self.scratch.clear();
-        (self.put)(&word, &mut self.scratch);
+        (self.put)(&message, &mut self.scratch);
         self.stream.write_all(&self.scratch).await?;
         Ok(self.stream.flush().await?)
     }
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn words_come_out_as_they_went_in_however_they_are_cut() {
-        let words = [
+    async fn messages_are_unchanged_however_the_stream_is_cut() {
+        let messages = [
             ToPe::Trigger {
                 round: RoundId(1),
                 at_ns: 0,
@@ -134,16 +134,16 @@ mod tests {
             ToPe::Stop { over: true },
         ];
         let (near, far) = tokio::io::duplex(1);
-        let sent = words.clone();
+        let sent = messages.clone();
         let sending = tokio::spawn(async move {
             let mut writer = ControlWriter::new(near, ToPe::put);
-            for word in sent {
-                writer.send(word).await.unwrap();
+            for message in sent {
+                writer.send(message).await.unwrap();
             }
         });
         let mut reader = ControlReader::new(far, ToPe::parse);
-        for word in words {
-            assert_eq!(reader.next().await.unwrap().unwrap(), word);
+        for message in messages {
+            assert_eq!(reader.next().await.unwrap().unwrap(), message);
         }
         sending.await.unwrap();
         assert!(reader.next().await.is_none());

@@ -170,13 +170,13 @@ async fn answer_callers(
     let neighbours = missing.len() as u64 + 1;
     let needs = limits::DESCRIPTORS + limits::DESCRIPTORS_PER_NEIGHBOUR * neighbours;
     let places = descriptors::places(needs);
-    let mut door = HandshakeLimiter::new(listener, places, config.timeouts.greeting());
+    let mut limiter = HandshakeLimiter::new(listener, places, config.timeouts.greeting());
     let config = Arc::new(config.clone());
     let limit = limits::NEIGHBOURS.max(2 * config.timeouts.connect);
     let deadline = tokio::time::Instant::now() + limit;
     while !missing.is_empty() {
-        let come = door.next(|caller| greet(config.clone(), caller, flit_bytes));
-        let Ok((lane, link)) = timeout_at(deadline, come).await else {
+        let next_caller = limiter.next(|caller| greet(config.clone(), caller, flit_bytes));
+        let Ok((lane, link)) = timeout_at(deadline, next_caller).await else {
             let missing = missing.into_iter().map(|(_, pe)| pe).collect();
             return Err(NodeError::MissingCallers(missing));
         };

@@ -18,7 +18,7 @@ use crate::channel::{ChannelError, ControlReader, ControlWriter};
 use crate::config::NodeConfig;
 use crate::counters::Tally;
 use crate::error::NodeError;
-use crate::limits::{FIRST_WORD, STANDSTILL_OF_COORDINATOR, Timeouts, WORDS};
+use crate::limits::{FIRST_MESSAGE, QUEUED_MESSAGES, STANDSTILL_OF_COORDINATOR, Timeouts};
 use crate::security::{Name, Security, Transport};
 use crate::system::sockets;
 use crate::timeout_stream::{IdleLimits, TimeoutStream, in_time};
@@ -26,18 +26,18 @@ use crate::timeout_stream::{IdleLimits, TimeoutStream, in_time};
 /// The PE's connection to its coordinator.
 #[derive(Debug)]
 pub struct Coordinator {
-    words: mpsc::Receiver<Result<ToPe, ChannelError>>,
+    commands: mpsc::Receiver<Result<ToPe, ChannelError>>,
     queue: mpsc::Sender<FromPe>,
     correspondent: JoinHandle<()>,
     /// The state that pings report.
     pub pulse: Arc<ActivityMonitor>,
     /// Whether the coordinator has sent anything.
-    pub has_spoken: bool,
+    pub has_received: bool,
     /// Whether the coordinator has reported the end of the job.
     pub is_over: bool,
     /// Whether the coordinator's end of the channel was closed, as the system does for a process
     /// that died; silence does not count.
-    pub is_gone: bool,
+    pub is_cut_off: bool,
 }
 
 impl Coordinator {
@@ -50,28 +50,28 @@ impl Coordinator {
     /// Uses an established connection; the counters of its cluster are added to the tally.
     pub fn over(stream: Transport, timeouts: &Timeouts, tally: &Tally) -> Coordinator {
         let patience = IdleLimits {
-            first: FIRST_WORD.max(timeouts.silence),
+            first: FIRST_MESSAGE.max(timeouts.silence),
             silence: STANDSTILL_OF_COORDINATOR,
             write: timeouts.write,
         };
         let stream = TimeoutStream::new(stream, patience);
         let pulse = Arc::new(ActivityMonitor::with(tally.new_cluster()));
-        let (say, words) = mpsc::channel(WORDS);
-        let (queue, queued) = mpsc::channel(WORDS);
+        let (command_sender, commands) = mpsc::channel(QUEUED_MESSAGES);
+        let (queue, queued) = mpsc::channel(QUEUED_MESSAGES);
         Coordinator {
-            words,
+            commands,
             queue,
-            correspondent: tokio::spawn(correspond(stream, pulse.clone(), say, queued)),
+            correspondent: tokio::spawn(correspond(stream, pulse.clone(), command_sender, queued)),
             pulse,
-            has_spoken: false,
+            has_received: false,
             is_over: false,
-            is_gone: false,
+            is_cut_off: false,
         }
     }
 
     /// Queues a message for the coordinator.
-    pub async fn send(&mut self, word: FromPe) -> Result<(), NodeError> {
-        if self.queue.send(word).await.is_ok() {
+    pub async fn send(&mut self, reply: FromPe) -> Result<(), NodeError> {
+        if self.queue.send(reply).await.is_ok() {
             return Ok(());
         }
         // The channel accepts no more messages; the last received one contains the reason.
@@ -81,19 +81,19 @@ impl Coordinator {
     }
 
     pub async fn next_command(&mut self) -> Result<ToPe, NodeError> {
-        match self.words.recv().await {
-            Some(word) => {
-                let word = word.map_err(|error| self.lost(error.into()))?;
-                self.has_spoken = true;
-                self.is_over |= matches!(word, ToPe::Stop { over: true });
-                Ok(word)
+        match self.commands.recv().await {
+            Some(command) => {
+                let command = command.map_err(|error| self.lost(error.into()))?;
+                self.has_received = true;
+                self.is_over |= matches!(command, ToPe::Stop { over: true });
+                Ok(command)
             }
             None => Err(self.lost(NodeError::Abandoned)),
         }
     }
 
     fn lost(&mut self, error: NodeError) -> NodeError {
-        self.is_gone = error.is_cut_off();
+        self.is_cut_off = error.is_cut_off();
         error
     }
 
@@ -122,7 +122,7 @@ pub async fn dial(
 async fn correspond(
     stream: TimeoutStream<impl AsyncRead + AsyncWrite + Unpin>,
     pulse: Arc<ActivityMonitor>,
-    say: mpsc::Sender<Result<ToPe, ChannelError>>,
+    command_sender: mpsc::Sender<Result<ToPe, ChannelError>>,
     mut queued: mpsc::Receiver<FromPe>,
 ) {
     let (read, write) = tokio::io::split(stream);
@@ -131,15 +131,15 @@ async fn correspond(
     // At most one answer waits: only its existence matters.
     let (answer, mut answers) = mpsc::channel(1);
     let reading = async {
-        while let Some(word) = reader.next().await {
-            match word {
+        while let Some(command) = reader.next().await {
+            match command {
                 Ok(ToPe::Ping { look }) => {
                     let _ = answer.try_send(FromPe::Pong(pulse.pong(look)));
                 }
                 // The receiver is gone if the PE is about to leave.
-                word => {
-                    let is_last = word.is_err();
-                    let _ = say.send(word).await;
+                command => {
+                    let is_last = command.is_err();
+                    let _ = command_sender.send(command).await;
                     if is_last {
                         return;
                     }
@@ -149,21 +149,21 @@ async fn correspond(
     };
     let writing = async {
         loop {
-            let word = tokio::select! {
+            let reply = tokio::select! {
                 biased;
                 Some(answer) = answers.recv() => answer,
-                word = queued.recv() => match word {
-                    Some(word) => word,
+                reply = queued.recv() => match reply {
+                    Some(reply) => reply,
                     None => return Ok(()),
                 },
             };
-            writer.send(word).await?;
+            writer.send(reply).await?;
         }
     };
     tokio::select! {
         () = reading => {}
         written = writing => if let Err(error) = written {
-            let _ = say.send(Err(error)).await;
+            let _ = command_sender.send(Err(error)).await;
         }
     }
 }

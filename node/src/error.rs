@@ -80,17 +80,17 @@ fn list(pes: &[PeId]) -> String {
 }
 
 fn lines(errors: &[PayloadError]) -> String {
-    let told = errors.iter().take(REPORTED_INPUT_ERRORS);
-    let told = told.map(PayloadError::to_string);
+    let reported = errors.iter().take(REPORTED_INPUT_ERRORS);
+    let reported = reported.map(PayloadError::to_string);
     let more = errors.len().saturating_sub(REPORTED_INPUT_ERRORS);
     let more = (more > 0).then(|| format!("and {more} more faults of this kind or another"));
-    told.chain(more).collect::<Vec<_>>().join("\n")
+    reported.chain(more).collect::<Vec<_>>().join("\n")
 }
 
 impl NodeError {
     /// Returns the error for a message of the coordinator that is not expected in this state.
-    pub(crate) fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
-        NodeError::Unexpected(word.kind().to_owned(), when)
+    pub(crate) fn unexpected(command: &ToPe, when: &'static str) -> NodeError {
+        NodeError::Unexpected(command.kind().to_owned(), when)
     }
 
     /// Returns a function for `map_err` that adds the request to an error of the operating system.

@@ -80,7 +80,7 @@ pub struct HandshakeLimiter<'a, T> {
     /// Time limit of a handshake.
     handshake: Duration,
     greetings: JoinSet<Result<T, (SocketAddr, String)>>,
-    /// The clients that were not told to leave; some may have left.
+    /// The clients that were not notified; some may have left.
     waiting: Vec<Waiting>,
     /// No connection is accepted before this time.
     closed_until: Instant,
@@ -134,7 +134,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
                 },
                 () = sleep_until(opens), if opens > now => {}
                 accepted = self.listener.accept(), if opens <= now => match accepted {
-                    Ok((stream, address)) => self.ask(stream, address, &greet),
+                    Ok((stream, address)) => self.start_handshake(stream, address, &greet),
                     // Out of descriptors, for example.
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
@@ -146,7 +146,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         }
     }
 
-    fn ask<F>(
+    fn start_handshake<F>(
         &mut self,
         stream: TcpStream,
         address: SocketAddr,
@@ -162,17 +162,17 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         let greeting = timeout(self.handshake, greet(caller));
         let notice = CancellationToken::new();
         let noticed = notice.clone();
-        let last_word = async move {
+        let grace_period = async move {
             noticed.cancelled().await;
             sleep(LAST_MESSAGE).await;
         };
         let greeting = self.greetings.spawn(async move {
-            let said = tokio::select! {
+            let greeted = tokio::select! {
                 biased;
-                said = greeting => said.unwrap_or_else(|_| Err("it said nothing".to_owned())),
-                () = last_word => Err("others came, and it had not said who it is".to_owned()),
+                greeted = greeting => greeted.unwrap_or_else(|_| Err("it said nothing".to_owned())),
+                () = grace_period => Err("others came, and it had not said who it is".to_owned()),
             };
-            said.map_err(|why| (address, why))
+            greeted.map_err(|why| (address, why))
         });
         self.waiting.push(Waiting {
             host: host(address),
@@ -185,7 +185,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         }
     }
 
-    /// Tells clients with expired leases to leave, if there are any and no client is about to leave.
+    /// Notifies clients with expired leases, if there are any and no client is about to leave.
     /// Returns the time of the next check, unless a client leaves before.
     fn make_way(&mut self, now: Instant) -> Instant {
         self.waiting.retain(|one| !one.greeting.is_finished());

@@ -20,8 +20,8 @@ pub struct Activity(Rc<RefCell<String>>);
 
 impl Activity {
     /// Sets the current activity.
-    pub fn set(&self, words: impl Into<String>) {
-        *self.0.borrow_mut() = words.into();
+    pub fn set(&self, activity: impl Into<String>) {
+        *self.0.borrow_mut() = activity.into();
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_nobody_writes_any_more_is_of_a_pe_that_is_gone() {
+    fn an_old_file_means_that_the_pe_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("health");
         let none = check(&path).unwrap_err().to_string();
@@ -103,13 +103,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_pe_does_is_in_its_file() {
+    async fn the_file_has_the_activity_of_the_pe() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("health");
         let state = Activity::default();
         state.set("P3 waits");
         tokio::select! {
-            told = tell(path.clone(), state) => panic!("{told:?}"),
+            ended = tell(path.clone(), state) => panic!("{ended:?}"),
             () = async {
                 while check(&path).ok().as_deref() != Some("P3 waits") {
                     tokio::task::yield_now().await;

@@ -33,8 +33,8 @@ pub struct HeldMessages {
 #[derive(Debug, Default)]
 struct Frames {
     /// The number of received frames, and the index before which none is needed any more.
-    came: u64,
-    gone: u64,
+    received: u64,
+    discarded: u64,
     /// The frames from that index on.
     rest: VecDeque<Frame>,
 }
@@ -60,8 +60,8 @@ impl HeldMessages {
     /// a file in `folder`.
     pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {
         let frames = self.messages.entry(message).or_default();
-        frames.came += 1;
-        if frames.came <= frames.gone {
+        frames.received += 1;
+        if frames.received <= frames.discarded {
             return Ok(());
         }
         let frame = if self.in_memory + body.len() <= HELD_IN_MEMORY {
@@ -97,7 +97,7 @@ impl HeldMessages {
     pub async fn frame(&self, message: MessageId, place: u64) -> io::Result<Option<Cow<'_, [u8]>>> {
         let held = self.messages.get(&message);
         let frame = held.and_then(|frames| {
-            let place = place.checked_sub(frames.gone)?;
+            let place = place.checked_sub(frames.discarded)?;
             frames.rest.get(place as usize)
         });
         match (frame, &self.file) {
@@ -119,7 +119,7 @@ impl HeldMessages {
         let Some(frames) = self.messages.get_mut(&message) else {
             return;
         };
-        while frames.gone < place {
+        while frames.discarded < place {
             match frames.rest.pop_front() {
                 Some(Frame::InMemory(mut body)) => {
                     self.in_memory -= body.len();
@@ -128,11 +128,11 @@ impl HeldMessages {
                 }
                 Some(Frame::InFile { .. }) => self.in_file -= 1,
                 None => {
-                    frames.gone = place;
+                    frames.discarded = place;
                     break;
                 }
             }
-            frames.gone += 1;
+            frames.discarded += 1;
         }
         if self.in_file == 0 {
             self.file_bytes = 0;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_memory_has_no_room_for_comes_back_from_the_file() {
+    async fn frames_beyond_the_memory_limit_are_read_from_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let mut held = HeldMessages::default();
         let frame = |n: usize| vec![n as u8; HELD_IN_MEMORY / 4];

@@ -142,9 +142,9 @@ impl Inbox {
                     }
                     DestinationState::Delivered(_) => {}
                     DestinationState::Another if !inbox.replace => {
-                        let tell = || pulse.worked();
+                        let on_progress = || pulse.worked();
                         let place = &receipt.destination;
-                        let read = || payload::version_at(place, as_sent, &tell);
+                        let read = || payload::version_at(place, as_sent, &on_progress);
                         let version = awaited.is_sent.then(read).flatten();
                         let (bytes, digest) = version.unwrap_or_default();
                         ready.standing.push(of);
@@ -152,12 +152,12 @@ impl Inbox {
                         ready.standing_digests.push(digest);
                     }
                     state @ (DestinationState::Nothing | DestinationState::Another) => {
-                        let tell = || pulse.worked();
+                        let on_progress = || pulse.worked();
                         let (place, update) = (&receipt.destination, inbox.update);
                         let is_listed = state == DestinationState::Another
                             && update != Update::Never
                             && awaited.is_sent;
-                        let list = || Listing::at(place, update, as_sent, &tell);
+                        let list = || Listing::at(place, update, as_sent, &on_progress);
                         if let Some(listing) = is_listed.then(list).flatten() {
                             let files = listing.keys(left);
                             left -= files.len();

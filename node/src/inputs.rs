@@ -75,22 +75,25 @@ impl Inputs {
         })
     }
 
-    /// Measures the messages that are to be delivered, and calls `tell` for each entry. All
+    /// Measures the messages that are to be delivered, and calls `on_progress` for each entry. All
     /// existing messages must have the known version. Returns the messages, in an update with their
     /// listings, and the lengths, the content and the states of all.
-    pub fn read(self, tell: &(dyn Fn() + Sync)) -> Result<(Messages, Ready), Vec<PayloadError>> {
+    pub fn read(
+        self,
+        on_progress: &(dyn Fn() + Sync),
+    ) -> Result<(Messages, Ready), Vec<PayloadError>> {
         let contents = payload::select(&self.files, self.contents()?)?;
         let (mut all, mut faults) = (BTreeMap::new(), Vec::new());
         let mut ready = Ready::default();
         let messages: Vec<_> = self.sent.iter().zip(contents).collect();
         let measured = on_processors(messages, |(sent, content)| {
-            self.measure(sent, content, tell)
+            self.measure(sent, content, on_progress)
         });
-        for ((message, owed, _), measured) in self.sent.iter().zip(measured) {
+        for ((message, is_undelivered, _), measured) in self.sent.iter().zip(measured) {
             let measured = match measured {
-                Ok(measured) => measured.filter(|_| *owed),
+                Ok(measured) => measured.filter(|_| *is_undelivered),
                 // The file of a delivered message may have been removed since.
-                Err(fault) if !owed && fault.other_version().is_none() => None,
+                Err(fault) if !is_undelivered && fault.other_version().is_none() => None,
                 Err(fault) => {
                     faults.push(fault);
                     None
@@ -119,28 +122,30 @@ impl Inputs {
     /// Measures one message, and compares it with the known version.
     fn measure(
         &self,
-        (message, owed, known): &Sent,
+        (message, is_undelivered, known): &Sent,
         content: Option<Content>,
-        tell: &(dyn Fn() + Sync),
+        on_progress: &(dyn Fn() + Sync),
     ) -> Result<Option<(Outgoing, Listing)>, PayloadError> {
-        let Some(content) = content.filter(|_| *owed || known.is_some()) else {
+        let Some(content) = content.filter(|_| *is_undelivered || known.is_some()) else {
             return match known {
-                Some(known) if *owed => Err(payload::gone(self.path_of(message), known)),
+                Some(known) if *is_undelivered => {
+                    Err(payload::removed(self.path_of(message), known))
+                }
                 _ => Ok(None),
             };
         };
         let path = content.path().to_owned();
         let listed = content.clone();
-        let mut outgoing = Outgoing::measure(content, self.files.archive, tell)?;
+        let mut outgoing = Outgoing::measure(content, self.files.archive, on_progress)?;
         let files = outgoing.measured.left_out;
-        if *owed && files > 0 {
+        if *is_undelivered && files > 0 {
             let path = path.display();
             tracing::warn!(%path, files, "not sent: the names .flitcast-* of these forms are Flitcast's own; rename a file of yours");
         }
         if let Some(known) = known {
             // The digest of an update is not one of the content.
             let digest = known.digest.filter(|_| self.files.update == Update::Never);
-            payload::check_version(&outgoing, &Version { digest, ..*known }, tell)?;
+            payload::check_version(&outgoing, &Version { digest, ..*known }, on_progress)?;
         }
         if self.files.compress {
             outgoing.sample_compression();
@@ -151,7 +156,7 @@ impl Inputs {
         }
         let listing = match self.files.update {
             Update::Never => Listing::default(),
-            update => Listing::of(&listed, update, self.files.archive, tell)?,
+            update => Listing::of(&listed, update, self.files.archive, on_progress)?,
         };
         Ok(Some((outgoing, listing)))
     }

@@ -276,7 +276,7 @@ impl RoundIo for NodeIo<'_> {
         if round.is_duplex() && until.is_some() {
             // Other events are known after all other tasks have run.
             tokio::task::yield_now().await;
-            last.ask_all_again();
+            last.poll_all_again();
         }
         let polls = state.polls_before_sleep && commits.is_empty() && self.yields.are_short();
         // The alarm rings early, and the PE polls until its time has come.
@@ -285,12 +285,12 @@ impl RoundIo for NodeIo<'_> {
         if polls && alarm_at.is_none_or(|at| at <= clock::now()) {
             // The alarm may have woken it on another core.
             if let (Some(home), Some(_)) = (&self.home, until) {
-                home.go();
+                home.move_here();
             }
             let (yields, neighbours) = (&mut self.yields, &mut *self.neighbours);
-            let heard = poll_for_event(round, neighbours, sending, last, yields, until).await;
-            if let Some(heard) = heard {
-                return Ok(heard?);
+            let event = poll_for_event(round, neighbours, sending, last, yields, until).await;
+            if let Some(event) = event {
+                return Ok(event?);
             }
         }
         let doing = match sending.first() {
@@ -302,7 +302,7 @@ impl RoundIo for NodeIo<'_> {
         let _waiting = doing.map(|doing| self.pulse.doing(doing));
         tokio::select! {
             biased;
-            heard = next_event(round, self.neighbours, sending, last) => Ok(heard?),
+            event = next_event(round, self.neighbours, sending, last) => Ok(event?),
             Some(commit) = commits.join_next() => Ok(RoundEvent::Committed(committed(commit)?)),
             rung = self.alarm.wait(alarm_at), if until.is_some() => Ok(rung.map(|()| RoundEvent::Due)?),
         }
@@ -316,7 +316,7 @@ impl RoundIo for NodeIo<'_> {
         if last.is_none() {
             self.state
                 .readers
-                .put_by(|message| round.goes_on_with(message));
+                .put_by(|message| round.continues(message));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
         if self.schedule.collective.direction() == Direction::Down || round.is_duplex() {

@@ -85,7 +85,7 @@ impl Credentials {
 
 /// Returns whether another attempt makes sense, because the coordinator does not listen yet or any
 /// more.
-fn may_come(error: &NodeError) -> bool {
+fn can_retry(error: &NodeError) -> bool {
     match error {
         NodeError::Coordinator(_, error) => error.kind() != io::ErrorKind::InvalidData,
         NodeError::Lookup(..) => true,
@@ -105,27 +105,27 @@ pub fn join(
     state: Activity,
     shutdown: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
-    Box::pin(async move { until(shutdown, config.pe, live(&config, &state)).await })
+    Box::pin(async move { until(shutdown, config.pe, serve_clusters(&config, &state)).await })
 }
 
-async fn live(config: &JoinConfig, state: &Activity) -> Result<(), NodeError> {
+async fn serve_clusters(config: &JoinConfig, state: &Activity) -> Result<(), NodeError> {
     let JoinConfig {
         pe, coordinator, ..
     } = config;
     let own = config.listen.map(bind).transpose()?;
     let deadline = Instant::now() + config.wait;
     let mut pause = limits::FIRST_PAUSE;
-    let mut complained = String::new();
+    let mut last_complaint = String::new();
     loop {
         state.set(format!("{pe} waits for the coordinator at {coordinator}"));
-        let lived = match enter(config).await {
+        let served = match enter(config).await {
             Ok((channel, node, welcome)) => {
                 state.set(format!("{pe} has joined at {}", node.coordinator));
                 tracing::info!(coordinator = %node.coordinator, "joined");
-                (pause, complained) = (limits::FIRST_PAUSE, String::new());
+                (pause, last_complaint) = (limits::FIRST_PAUSE, String::new());
                 play(&node, own.as_ref(), &welcome, channel).await
             }
-            Err(last) if may_come(&last) => {
+            Err(last) if can_retry(&last) => {
                 tracing::debug!(%last, "cannot join yet");
                 if !config.stays && Instant::now() + pause >= deadline {
                     let wait = config.wait.as_secs_f64();
@@ -149,15 +149,15 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), NodeError> {
                 )))
             }
         };
-        match lived {
-            lived if !config.stays => return lived,
+        match served {
+            served if !config.stays => return served,
             Ok(()) => {}
             Err(error) => {
                 // Once: the reason may be the same for hours.
                 let complaint = error.to_string();
-                if complaint != complained {
+                if complaint != last_complaint {
                     tracing::warn!("{complaint}; trying again");
-                    complained = complaint;
+                    last_complaint = complaint;
                 }
             }
         }
@@ -210,8 +210,12 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
     let timeouts = Timeouts::default();
     let (addr, mut stream) = call(config, &security, &timeouts).await?;
     let failed = |error| NodeError::Coordinator(addr, error);
-    let asked = in_time(timeouts.handshake, ask(config, &allowed, &mut stream)).await;
-    let welcome = match asked.map_err(failed)? {
+    let answer = in_time(
+        timeouts.handshake,
+        request_to_join(config, &allowed, &mut stream),
+    )
+    .await;
+    let welcome = match answer.map_err(failed)? {
         ToPe::Welcome(welcome) => welcome,
         ToPe::Refusal { reason } => return Err(NodeError::Refused(addr, reason)),
         other => return Err(NodeError::unexpected(&other, "to one who wants to join")),
@@ -251,7 +255,7 @@ async fn call(
 }
 
 /// Sends the join request, and receives the answer.
-async fn ask(
+async fn request_to_join(
     config: &JoinConfig,
     allowed: &Permissions,
     stream: &mut Transport,
@@ -284,7 +288,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_called_tries_again_at_once() {
+    async fn a_notified_pe_tries_again_at_once() {
         let called = Notify::new();
         let began = Instant::now();
         let mut pause = limits::FIRST_PAUSE;

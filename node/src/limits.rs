@@ -6,7 +6,7 @@ pub use flitcast_proto::wire::control::Timeouts;
 
 /// Time until the coordinator's first message to a registered PE: the coordinator may still start
 /// others, a thousand on a busy machine.
-pub const FIRST_WORD: Duration = Duration::from_secs(30);
+pub const FIRST_MESSAGE: Duration = Duration::from_secs(30);
 
 /// Time without a message from a coordinator whose host answers: a user may have stopped it, by Ctrl-Z
 /// for example, and may continue it later. A dead host is detected earlier:
@@ -15,7 +15,7 @@ pub const STANDSTILL_OF_COORDINATOR: Duration = Duration::from_secs(24 * 60 * 60
 
 /// Number of queued messages to or from the coordinator. There are a few a round, and the coordinator
 /// waits for an answer to most.
-pub const WORDS: usize = 16;
+pub const QUEUED_MESSAGES: usize = 16;
 
 /// Pause after a first failed attempt to join: the listener of the next command may appear soon. Each
 /// further pause is twice as long, up to [`LONGEST_PAUSE`].
@@ -25,13 +25,13 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// thousand waiting PEs are 2000 refused connections a second, which a host does not notice.
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Time to resolve a name: a resolver asks a second server after 5 s.
+/// Time to resolve a name: a resolver queries a second server after 5 s.
 pub const LOOKUP: Duration = Duration::from_secs(10);
 
 /// Time between two updates of the health file.
 pub const HEALTH: Duration = Duration::from_secs(1);
 
-/// Time to connect to all neighbours, once the PE knows them.
+/// Time to connect to all neighbours, once the PE has their addresses.
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
 /// Maximum number of unauthenticated connections, if there are enough descriptors (`descriptors.rs`).

@@ -195,7 +195,7 @@ impl Link {
         loop {
             ready!(self.poll_whole(cx))?;
             match &mut self.shape {
-                Some(shape) if shape.wants_stamp() => {
+                Some(shape) if shape.expects_stamp() => {
                     if let Err(error) = shape.stamped(self.reader.body()) {
                         return Poll::Ready(Err(self.wire(error)));
                     }
@@ -234,8 +234,8 @@ impl Link {
                 Err(error) => return Poll::Ready(Err(self.wire(error))),
             }
             let mut space = ReadBuf::new(self.reader.space());
-            let mut asked = Context::from_waker(self.readiness.ask(cx.waker()));
-            let read = Pin::new(&mut self.stream).poll_read(&mut asked, &mut space);
+            let mut context = Context::from_waker(self.readiness.waker_for(cx.waker()));
+            let read = Pin::new(&mut self.stream).poll_read(&mut context, &mut space);
             if read.is_ready() {
                 self.readiness.had_something();
             }

@@ -55,7 +55,7 @@ impl Yields {
 pub struct PollCursor {
     /// The neighbours served last by the send port and by the receive port.
     sent: usize,
-    heard: usize,
+    received: usize,
     /// Neighbours that had no frame; they are polled again when no other neighbour has one. On
     /// shaped links the neighbour that is polled when its frame arrives gets the port, so those
     /// that have not waited yet are polled first.
@@ -64,7 +64,7 @@ pub struct PollCursor {
 
 impl PollCursor {
     /// Lets all neighbours be polled again, because the task has yielded.
-    pub fn ask_all_again(&mut self) {
+    pub fn poll_all_again(&mut self) {
         self.had_no_frame.fill(false);
     }
 }
@@ -103,7 +103,7 @@ pub async fn next_event(
         loop {
             let (mut partial, mut were_left_out) = (0, false);
             // Most short messages arrive from one neighbour after the other.
-            let heard = neighbours.poll_round_robin(last.heard, |place, link| {
+            let received = neighbours.poll_round_robin(last.received, |place, link| {
                 if last.had_no_frame.len() <= place {
                     last.had_no_frame.resize(place + 1, false);
                 }
@@ -117,17 +117,17 @@ pub async fn next_event(
                     return Poll::Pending;
                 }
                 if link.poll_frame(cx)?.is_ready() {
-                    last.heard = place;
+                    last.received = place;
                     return Poll::Ready(Ok(RoundEvent::Frame(link.peer())));
                 }
                 last.had_no_frame[place] = true;
                 partial += link.partial_bytes();
                 Poll::Pending
             });
-            if heard.is_ready() {
-                return heard;
+            if received.is_ready() {
+                return received;
             }
-            last.ask_all_again();
+            last.poll_all_again();
             if !were_left_out {
                 return match awaited.is_some_and(|awaited| partial >= awaited) {
                     true => Poll::Ready(Ok(RoundEvent::Arriving(partial))),
@@ -153,8 +153,8 @@ pub async fn poll_for_event(
     while yields.are_short() && (until.is_some() || attempts < POLL_ATTEMPTS) {
         let mut next_event = pin!(next_event(round, neighbours, sending, last));
         let looked = std::future::poll_fn(|cx| Poll::Ready(next_event.as_mut().poll(cx))).await;
-        if let Poll::Ready(heard) = looked {
-            return Some(heard);
+        if let Poll::Ready(event) = looked {
+            return Some(event);
         }
         if until.is_some_and(|until| clock::now() >= until) {
             return Some(Ok(RoundEvent::Due));

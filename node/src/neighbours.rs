@@ -111,19 +111,19 @@ impl Neighbours {
         self.links.iter_mut()
     }
 
-    /// Polls all connections, from the one after `place` on, until something is ready. `ask` receives
+    /// Polls all connections, from the one after `place` on, until something is ready. `poll` receives
     /// the index of each.
     pub fn poll_round_robin<T>(
         &mut self,
         place: usize,
-        mut ask: impl FnMut(usize, &mut Link) -> Poll<T>,
+        mut poll: impl FnMut(usize, &mut Link) -> Poll<T>,
     ) -> Poll<T> {
         let count = self.links.len();
         let behind = count.min(place + 1);
         for place in (behind..count).chain(0..behind) {
-            let asked = ask(place, &mut self.links[place]);
-            if asked.is_ready() {
-                return asked;
+            let polled = poll(place, &mut self.links[place]);
+            if polled.is_ready() {
+                return polled;
             }
         }
         Poll::Pending

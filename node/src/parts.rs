@@ -173,8 +173,8 @@ impl Assembly {
             return Ok(false);
         };
         let failed = |source: io::Error| PayloadError::io("hold flits in", &self.folder)(source);
-        let [came, went] = self.held_flits[place];
-        if self.turns.peek() != Some(&place) || came > went {
+        let [received, written] = self.held_flits[place];
+        if self.turns.peek() != Some(&place) || received > written {
             let held = self.held.hold(Self::holds_of(place), payload, &self.folder);
             held.await.map_err(failed)?;
             self.held_flits[place][0] += 1;
@@ -183,14 +183,14 @@ impl Assembly {
         let mut is_right = sink.write(payload, waited_ns).await?;
         self.turns.next();
         while let Some(&next) = self.turns.peek() {
-            let [came, went] = self.held_flits[next];
-            if came == went {
+            let [received, written] = self.held_flits[next];
+            if received == written {
                 break;
             }
             let part = Self::holds_of(next);
-            let flit = self.held.frame(part, went).await.map_err(failed)?;
+            let flit = self.held.frame(part, written).await.map_err(failed)?;
             is_right &= sink.write(&flit.unwrap_or_default(), waited_ns).await?;
-            self.held.forget_to(part, went + 1);
+            self.held.forget_to(part, written + 1);
             self.held_flits[next][1] += 1;
             self.turns.next();
         }
@@ -234,13 +234,13 @@ impl PartSink {
         let folder = assembly.folder.clone();
         let done = assembly.done.as_ref().map(watch::Sender::subscribe);
         drop(assembly);
-        let came = match done {
+        let completed = match done {
             Some(mut done) => done.wait_for(|done| *done).await.is_ok(),
             None => false,
         };
-        let gone = PayloadError::io("wait for the other parts in", &folder);
-        let came = came.then_some(None);
-        came.ok_or_else(|| gone(io::ErrorKind::UnexpectedEof))
+        let failed = PayloadError::io("wait for the other parts in", &folder);
+        let completed = completed.then_some(None);
+        completed.ok_or_else(|| failed(io::ErrorKind::UnexpectedEof))
     }
 }
 
@@ -316,7 +316,7 @@ mod tests {
             prop_assume!(flits.iter().filter(|flits| **flits > 0).count() > 1);
             let bytes = total * FLIT - short;
             let (parts, lengths) = parts(&flits, bytes);
-            let mut coming = sent(&flits, bytes);
+            let mut flits_of_lanes = sent(&flits, bytes);
             let lanes = 0..flits.len();
             let mut sinks: Vec<Option<PartSink>> = lanes
                 .map(|lane| {
@@ -328,8 +328,8 @@ mod tests {
                 let mut all_right = true;
                 let rest = (0..flits.len()).cycle().take(60 * flits.len());
                 for lane in order.into_iter().map(|lane| lane % flits.len()).chain(rest) {
-                    if let (Some(sink), false) = (&mut sinks[lane], coming[lane].is_empty()) {
-                        let flit = coming[lane].remove(0);
+                    if let (Some(sink), false) = (&mut sinks[lane], flits_of_lanes[lane].is_empty()) {
+                        let flit = flits_of_lanes[lane].remove(0);
                         all_right &= sink.write(&flit, &mut 0).await.unwrap();
                     }
                 }
@@ -346,7 +346,7 @@ mod tests {
 
     /// The receiver of a complete part does not wait for ever for a missing one.
     #[tokio::test]
-    async fn parts_that_do_not_come_are_waited_for_until_the_round_is_given_up() {
+    async fn missing_parts_are_waited_for_until_the_round_is_given_up() {
         let (parts, lengths) = parts(&[1, 1], 2 * FLIT);
         let mut first = parts.sink(part(lengths[0]), 0, sink).unwrap();
         let flit = sent(&[1, 1], 2 * FLIT)[0][0].clone();

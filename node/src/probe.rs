@@ -342,7 +342,7 @@ mod tests {
         assert!(distance <= offset.uncertainty_ns, "{offset:?}");
     }
 
-    /// Frames before the rounds: probes that ask for too much, a burst of anything but flits, and what
+    /// Frames before the rounds: probes that request too much, a burst of anything but flits, and what
     /// is not a probe.
     #[tokio::test]
     async fn what_is_not_a_good_probe_is_refused() {

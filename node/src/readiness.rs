@@ -50,7 +50,7 @@ impl Readiness {
 
     /// Returns the waker for a poll of the connection. If the poll finds nothing, `task` is woken
     /// at the next arrival.
-    pub fn ask(&mut self, task: &Waker) -> &Waker {
+    pub fn waker_for(&mut self, task: &Waker) -> &Waker {
         self.wakes(task);
         self.shared.may_have_more.swap(false, AcqRel);
         &self.waker
@@ -105,25 +105,25 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_quiet_from_when_it_has_nothing_until_it_tells() {
+    fn a_connection_is_quiet_from_an_empty_poll_until_it_wakes() {
         let (woken, task) = task();
         let mut readiness = Readiness::default();
         assert!(!readiness.is_quiet(&task));
-        let waker = readiness.ask(&task).clone();
+        let waker = readiness.waker_for(&task).clone();
         assert!(readiness.is_quiet(&task));
         waker.wake_by_ref();
         assert_eq!(woken.0.load(Relaxed), 1);
         assert!(!readiness.is_quiet(&task));
-        readiness.ask(&task);
+        readiness.waker_for(&task);
         readiness.had_something();
         assert!(!readiness.is_quiet(&task));
     }
 
     #[test]
-    fn whoever_saw_last_that_it_is_quiet_is_woken() {
+    fn the_last_task_that_found_it_quiet_is_woken() {
         let [(first, one), (second, other)] = [task(), task()];
         let mut readiness = Readiness::default();
-        let waker = readiness.ask(&one).clone();
+        let waker = readiness.waker_for(&one).clone();
         assert!(readiness.is_quiet(&other));
         waker.wake();
         assert_eq!([first, second].map(|woken| woken.0.load(Relaxed)), [0, 1]);

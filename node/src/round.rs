@@ -194,9 +194,9 @@ pub async fn play<I: RoundIo>(
             Action::Turn { from } => io.stream_changed(round, from),
             Action::Commit { message } => now = commit(round, io, message).await?,
             Action::Wait { until } => {
-                let heard = io.listen(round, until).await?;
+                let event = io.listen(round, until).await?;
                 now = io.now();
-                handle_event(round, io, now, heard)?;
+                handle_event(round, io, now, event)?;
                 continue;
             }
             Action::Finished => return io.flush().await,

@@ -53,10 +53,10 @@ pub trait Channel {
     async fn next_command_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
 
     /// Sends a message to the coordinator.
-    async fn send(&mut self, word: FromPe) -> Result<(), Self::Error>;
+    async fn send(&mut self, reply: FromPe) -> Result<(), Self::Error>;
 
     /// Returns the error that a message is unexpected at this time.
-    fn unexpected(&self, word: &ToPe, when: &'static str) -> Self::Error;
+    fn unexpected(&self, command: &ToPe, when: &'static str) -> Self::Error;
 
     /// Returns the message that reports an error to the coordinator; `None` for an error of the
     /// channel itself.
@@ -204,7 +204,7 @@ where
                 played?;
                 *complete = true;
             }
-            word = channel.next_command_in(id) => match word? {
+            command = channel.next_command_in(id) => match command? {
                 ToPe::Collect { round } if round == id => collect = true,
                 ToPe::Stop { .. } => return Ok(RoundEnd::Stopped),
                 ToPe::Abort { .. } => return Ok(RoundEnd::Aborted),
@@ -261,12 +261,12 @@ mod tests {
             self.next_command().await
         }
 
-        async fn send(&mut self, _word: FromPe) -> Result<(), NodeError> {
+        async fn send(&mut self, _reply: FromPe) -> Result<(), NodeError> {
             Ok(())
         }
 
-        fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
-            NodeError::unexpected(word, when)
+        fn unexpected(&self, command: &ToPe, when: &'static str) -> NodeError {
+            NodeError::unexpected(command, when)
         }
 
         fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {

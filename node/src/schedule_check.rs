@@ -49,11 +49,11 @@ fn check(
     };
     let is_sent = |message: &Message| {
         let starts_here = message.source == pe && is_known(message);
-        starts_here && assignment.owes_anybody(message.address())
+        starts_here && assignment.has_receiver(message.address())
     };
     let is_received = |message: &Message| {
         let ends_here = message.is_for(pe) && is_known(message);
-        ends_here && assignment.owes(message.id, pe)
+        ends_here && assignment.must_receive(message.id, pe)
     };
     let peers = assignment.peers.iter().map(|peer| peer.pe);
     let in_tree = tree.children(pe).iter().copied().chain(tree.parent(pe));

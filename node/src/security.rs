@@ -33,7 +33,7 @@ use tokio::net::TcpStream;
 use crate::handshake_limiter::Lease;
 use crate::limits::{CREDENTIALS_FILE_BYTES, ROUND_TRIP};
 use crate::system::{process, regular};
-use explain::{explained, told};
+use explain::{describe, explained};
 use handshake::{failed, handshake};
 pub use name::Name;
 use peer_verifier::PeerVerifier;
@@ -75,7 +75,7 @@ pub enum Security {
 pub struct Identity {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
-    believed: Arc<PeerVerifier>,
+    verifier: Arc<PeerVerifier>,
 }
 
 impl Identity {
@@ -88,12 +88,12 @@ impl Identity {
         let authority = vec![CertificateDer::from(issued.authority.to_vec())];
         let what = format!("the certificate of the authority that has issued that of {name}");
         // The authority lasts as long as a launch or a running cluster, and revokes nothing.
-        let believed = PeerVerifier::new(authority, None, &provider());
-        let believed = believed.map_err(|error| SecurityError::of(what, told(&error, None)))?;
+        let verifier = PeerVerifier::new(authority, None, &provider());
+        let verifier = verifier.map_err(|error| SecurityError::of(what, describe(&error, None)))?;
         let certificate = vec![CertificateDer::from(issued.certificate.to_vec())];
         let key = PrivatePkcs8KeyDer::from(issued.key.to_vec());
         let what = format!("the certificate issued for {name}");
-        Identity::new(believed, certificate, key.into(), name, &what)
+        Identity::new(verifier, certificate, key.into(), name, &what)
     }
 
     /// Reads a process's credentials in `folder`: `ca.pem`, and `p3.pem` with `p3.key` for P3.
@@ -103,12 +103,12 @@ impl Identity {
     /// Returns an error if a file is missing, if others can read the key, or if the certificate is not
     /// for `name` or not valid now.
     pub fn load(folder: &Path, name: Name) -> Result<Identity, SecurityError> {
-        let believed = believed_in(folder)?;
+        let verifier = verifier_for(folder)?;
         let path = folder.join(name.certificate_file());
         let certificate = certificates(&path)?;
         let key = private_key(&folder.join(name.key_file()))?;
         let what = path.display().to_string();
-        Identity::new(believed, certificate, key, name, &what)
+        Identity::new(verifier, certificate, key, name, &what)
     }
 
     /// Reads a process's credentials in `folder`, to be sent to it.
@@ -128,26 +128,26 @@ impl Identity {
     /// Makes the checks that the other processes will make, so that an error is reported where it was
     /// made.
     fn new(
-        believed: PeerVerifier,
+        verifier: PeerVerifier,
         certificate: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
         name: Name,
         what: &str,
     ) -> Result<Identity, SecurityError> {
-        let refused = |error: rustls::Error| SecurityError::of(what, told(&error, Some(name)));
-        believed.check(&certificate, name).map_err(refused)?;
+        let refused = |error: rustls::Error| SecurityError::of(what, describe(&error, Some(name)));
+        verifier.check(&certificate, name).map_err(refused)?;
         let provider = provider();
         let versions = &[&rustls::version::TLS13];
         let mut client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(versions)
             .map_err(refused)?
-            .with_webpki_verifier(believed.servers.clone())
+            .with_webpki_verifier(verifier.servers.clone())
             .with_client_auth_cert(certificate.clone(), key.clone_key())
             .map_err(refused)?;
         let mut server = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(refused)?
-            .with_client_cert_verifier(believed.clients.clone())
+            .with_client_cert_verifier(verifier.clients.clone())
             .with_single_cert(certificate, key)
             .map_err(refused)?;
         // For `RecordKey`.
@@ -159,23 +159,23 @@ impl Identity {
         Ok(Identity {
             client: Arc::new(client),
             server: Arc::new(server),
-            believed: Arc::new(believed),
+            verifier: Arc::new(verifier),
         })
     }
 
     /// Checks that the authority's validity has not ended since this was loaded.
     fn lasts(&self) -> io::Result<()> {
         let invalid = |error| {
-            let why = format!("of the authority in ca.pem, {}", told(&error, None));
+            let why = format!("of the authority in ca.pem, {}", describe(&error, None));
             io::Error::new(io::ErrorKind::InvalidData, why)
         };
-        self.believed.lasts().map_err(invalid)
+        self.verifier.lasts().map_err(invalid)
     }
 }
 
 /// Returns the end of validity of the authority whose certificate is in a folder, if it has not ended.
 pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
-    let ends = believed_in(folder)?.ends();
+    let ends = verifier_for(folder)?.ends();
     ends.ok_or_else(|| {
         let path = folder.join(AUTHORITY_FILE);
         SecurityError::of(path.display(), "it does not say when it ends")
@@ -183,11 +183,11 @@ pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
 }
 
 /// Returns the verifier for a folder: its authority, and the revocation list beside it.
-fn believed_in(folder: &Path) -> Result<PeerVerifier, SecurityError> {
+fn verifier_for(folder: &Path) -> Result<PeerVerifier, SecurityError> {
     let path = folder.join(AUTHORITY_FILE);
     let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
-    let believed = PeerVerifier::new(authority, revoked, &provider());
-    believed.map_err(|error| SecurityError::of(path.display(), told(&error, None)))
+    let verifier = PeerVerifier::new(authority, revoked, &provider());
+    verifier.map_err(|error| SecurityError::of(path.display(), describe(&error, None)))
 }
 
 /// Returns the algorithms. AES-128 comes first, since it is the fastest, and every implementation of TLS
@@ -215,7 +215,7 @@ impl Security {
                 let agreed = handshake(end.map_err(failed)?, &mut stream, || {}).await;
                 let agreed = agreed.map_err(|error| explained(error, Some(to)))?;
                 let stream = Protected::new(stream, agreed);
-                Ok(Transport::tls(stream, identity.believed.clone()))
+                Ok(Transport::tls(stream, identity.verifier.clone()))
             }
         }
     }
@@ -241,7 +241,7 @@ impl Security {
                     let agreed = agreed.map_err(|error| explained(error, None))?;
                     lease.settle();
                     let stream = Protected::new(stream, agreed);
-                    Ok(Transport::tls(stream, identity.believed.clone()))
+                    Ok(Transport::tls(stream, identity.verifier.clone()))
                 })
                 .await
             }

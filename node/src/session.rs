@@ -48,37 +48,37 @@ pub fn run(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
-    Box::pin(async move { until(shutdown, config.pe, live(config, listener)).await })
+    Box::pin(async move { until(shutdown, config.pe, serve_coordinator(config, listener)).await })
 }
 
-/// Waits for the end of a PE's life, or until `shutdown` is cancelled.
+/// Runs a PE until it ends, or until `shutdown` is cancelled.
 pub(crate) async fn until<E>(
     shutdown: CancellationToken,
     pe: impl Display,
-    life: impl Future<Output = Result<(), E>>,
+    serving: impl Future<Output = Result<(), E>>,
 ) -> Result<(), E> {
     // At the level of errors, so that no filter removes PE and round from a line. Entered once: a span
     // of a task is entered at each poll, which would be for each frame.
     let _span = tracing::error_span!("pe", %pe).entered();
     tokio::select! {
-        result = life => result,
+        result = serving => result,
         () = shutdown.cancelled() => Ok(()),
     }
 }
 
-async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
+async fn serve_coordinator(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
     let mut calls = 0;
     loop {
         let mut channel = Coordinator::connect(&config).await?;
-        let lived = serve(&config, &listener, &mut channel).await;
-        let heard = channel.has_spoken;
+        let served = serve(&config, &listener, &mut channel).await;
+        let has_received = channel.has_received;
         channel.finish().await;
         calls += 1;
-        match lived {
-            Err(error) if !heard && calls < limits::CALLS && error.is_cut_off() => {
+        match served {
+            Err(error) if !has_received && calls < limits::CALLS && error.is_cut_off() => {
                 tracing::debug!(%error, "calling again");
             }
-            lived => return lived,
+            served => return served,
         }
     }
 }
@@ -118,7 +118,7 @@ pub(crate) async fn serve(
         // No path of the assignment is used.
         Err(why) => {
             tracing::warn!("refused: {why}");
-            return told(config, channel, RoundId(0), NodeError::NotAllowed(why)).await;
+            return report_fault(config, channel, RoundId(0), NodeError::NotAllowed(why)).await;
         }
     };
     let inbox = Inbox::of(config.pe, config.cluster, &assignment);
@@ -127,16 +127,16 @@ pub(crate) async fn serve(
     let worked = work(config, listener, channel, assignment, &inbox, &mut round).await;
     let done = match worked {
         Ok(()) => Ok(()),
-        Err(error) => told(config, channel, round, error).await,
+        Err(error) => report_fault(config, channel, round, error).await,
     };
-    if channel.is_over || (channel.is_gone && !recorded) {
+    if channel.is_over || (channel.is_cut_off && !recorded) {
         inbox.clear().await;
     }
     done
 }
 
 /// Reports to the coordinator why this PE cannot continue, and waits until it is to leave.
-async fn told(
+async fn report_fault(
     config: &NodeConfig,
     channel: &mut Coordinator,
     round: RoundId,
@@ -151,10 +151,10 @@ async fn told(
     tracing::debug!(%error, "cannot go on");
     let fault = error.report(config.pe, round);
     if channel.send(fault).await.is_ok() {
-        let told = timeout(limits::AFTER_FAULT, async {
+        let stopped = timeout(limits::AFTER_FAULT, async {
             while !matches!(channel.next_command().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
         });
-        if told.await.is_ok() {
+        if stopped.await.is_ok() {
             return Ok(());
         }
     }
@@ -227,7 +227,7 @@ async fn work(
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
     let ((mut store, ready), mut neighbours) = tokio::select! {
         opened = opening => opened?,
-        word = channel.next_command() => match word? {
+        command = channel.next_command() => match command? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
             other => return Err(NodeError::unexpected(&other, "before the PE was ready")),
         },
@@ -358,7 +358,7 @@ impl Channel for RoundsChannel<'_> {
         loop {
             tokio::select! {
                 biased;
-                word = self.channel.next_command() => return word,
+                command = self.channel.next_command() => return command,
                 _ = self.tick.tick() => {
                     let bytes = self.channel.pulse.counters().moved_bytes();
                     if std::mem::replace(&mut self.shown, bytes) != bytes {
@@ -369,12 +369,12 @@ impl Channel for RoundsChannel<'_> {
         }
     }
 
-    async fn send(&mut self, word: FromPe) -> Result<(), NodeError> {
-        self.channel.send(word).await
+    async fn send(&mut self, reply: FromPe) -> Result<(), NodeError> {
+        self.channel.send(reply).await
     }
 
-    fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
-        NodeError::unexpected(word, when)
+    fn unexpected(&self, command: &ToPe, when: &'static str) -> NodeError {
+        NodeError::unexpected(command, when)
     }
 
     fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
@@ -408,7 +408,7 @@ async fn prepare(
             }
         };
         tokio::select! {
-            word = channel.next_command() => match word? {
+            command = channel.next_command() => match command? {
                 ToPe::ProbeEdge { child, budget_ns } => {
                     let missing = || NodeError::MissingCallers(vec![child]);
                     let link = neighbours.child(child).ok_or_else(missing)?;
@@ -431,7 +431,7 @@ async fn prepare(
                     // They may be long, and the coordinator may end the PE meanwhile.
                     let digests = tokio::select! {
                         digests = store.check_prefixes(&prefixes) => digests,
-                        word = channel.next_command() => match word? {
+                        command = channel.next_command() => match command? {
                             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                             other => return Err(NodeError::unexpected(&other, "while prefixes are read")),
                         },
@@ -441,7 +441,7 @@ async fn prepare(
                 ToPe::SkipFiles { present } => {
                     let skipped = tokio::select! {
                         skipped = store.skip_files(present) => skipped,
-                        word = channel.next_command() => match word? {
+                        command = channel.next_command() => match command? {
                             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                             other => return Err(NodeError::unexpected(&other, "while files are compared")),
                         },

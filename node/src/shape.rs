@@ -100,7 +100,7 @@ impl Shape {
     }
 
     /// Returns whether the next frame is a stamp.
-    pub fn wants_stamp(&self) -> bool {
+    pub fn expects_stamp(&self) -> bool {
         self.incoming.is_none()
     }
 

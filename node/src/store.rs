@@ -220,12 +220,12 @@ impl<'a> Store<'a> {
             Payload::Files(files) => files.clone(),
             Payload::Synthetic { lengths } => {
                 let bytes = collective.by_delivery(tree, lengths);
-                let owed = |it: Address| {
+                let undelivered_bytes = |it: Address| {
                     let ends = it.ends(tree).map(|at| collective.delivery(tree, it.id, at));
-                    let owed = ends.filter(|delivery| !assignment.leaves_out(*delivery));
-                    owed.map(|delivery| bytes[delivery.index()]).max()
+                    let undelivered = ends.filter(|delivery| !assignment.leaves_out(*delivery));
+                    undelivered.map(|delivery| bytes[delivery.index()]).max()
                 };
-                let message_bytes = sent.map(|it| owed(it).unwrap_or(0)).collect();
+                let message_bytes = sent.map(|it| undelivered_bytes(it).unwrap_or(0)).collect();
                 let ready = Ready {
                     message_bytes,
                     ..Ready::default()
@@ -233,7 +233,7 @@ impl<'a> Store<'a> {
                 return Ok((store, ready));
             }
         };
-        let sent = sent.map(|it| (it, assignment.owes_anybody(it), assignment.version(it.id)));
+        let sent = sent.map(|it| (it, assignment.has_receiver(it), assignment.version(it.id)));
         let inputs = Inputs {
             sent: sent.collect(),
             pe,
@@ -241,8 +241,8 @@ impl<'a> Store<'a> {
             others: Others::of(tree),
             files,
         };
-        let told = pulse.clone();
-        let read = spawn_blocking(move || inputs.read(&|| told.worked()));
+        let monitor = pulse.clone();
+        let read = spawn_blocking(move || inputs.read(&|| monitor.worked()));
         let (contents, ready) = joined(read.await)?;
         Ok((Store { contents, ..store }, ready))
     }
@@ -315,7 +315,7 @@ mod tests {
 
     /// Stored messages are never at a path where a copy is to arrive.
     #[test]
-    fn what_is_held_lies_beside_a_copy_and_among_entries() {
+    fn held_files_are_beside_a_copy_and_among_entries() {
         let (copy, entries) = (Collective::Broadcast, Collective::Gossip);
         for (collective, output, apart, folder) in [
             (copy, "/out/copy", true, "/out"),

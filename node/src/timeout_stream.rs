@@ -185,20 +185,20 @@ mod tests {
         let (ours, mut theirs) = duplex(64);
         let mut ours = TimeoutStream::new(ours, PATIENCE);
         let began = Instant::now();
-        let talk = async {
+        let writing = async {
             for pause in [29, 2, 2, 2] {
                 sleep(Duration::from_secs(pause)).await;
                 theirs.write_all(b"x").await.expect("it is open");
             }
             theirs
         };
-        let listen = async {
+        let reading = async {
             for _ in 0..4 {
                 ours.read_u8().await.expect("it lives");
             }
             ours.read_u8().await.expect_err("it is silent")
         };
-        let (_open, error) = tokio::join!(talk, listen);
+        let (_open, error) = tokio::join!(writing, reading);
         assert_eq!(error.to_string(), "has been silent for 3.0 s");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let silent = IdleTimeout::Silent(PATIENCE.silence);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_takes_some_bytes_is_alive_and_what_takes_none_is_not() {
+    async fn a_peer_that_accepts_bytes_is_alive_and_one_that_accepts_none_is_not() {
         let (ours, mut theirs) = duplex(10);
         let mut ours = TimeoutStream::new(ours, PATIENCE);
         let take = async {

@@ -60,15 +60,15 @@ pub const fn max_frame_of_pe(pes: usize) -> usize {
 /// Register: a secret, an address, the name of a clock and a few numbers.
 pub const MAX_GREETING: usize = 4 * 1024;
 
-/// Maximum length of the answer to a process that wants to join: a secret, an address and a few
+/// Maximum length of the answer to a join request: a secret, an address and a few
 /// numbers, or the reason for a refusal in a few sentences.
 pub const MAX_WELCOME: usize = 16 * 1024;
 
-/// Characters of a line that a command says on stderr, as it is passed on: longer ones are
+/// Characters of a line that a command writes to stderr, as it is passed on: longer ones are
 /// cut into several. More than a terminal shows in one.
 pub const MAX_LINE_CHARS: usize = 1000;
 
-/// Lines that are kept of what a command said last on stderr: enough for what went wrong.
+/// Lines that are kept of a command's last output on stderr: enough for the cause of a failure.
 pub const MAX_LAST_LINES: usize = 5;
 
 /// Maximum number of commands that a PE runs at once: more than a host has processors.

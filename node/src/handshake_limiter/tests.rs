@@ -21,7 +21,7 @@ async fn first_byte(mut caller: PendingConnection) -> Result<u8, String> {
 }
 
 /// Connects from that address of this machine.
-async fn come(from: [u8; 4], to: SocketAddr) -> TcpStream {
+async fn connect_from(from: [u8; 4], to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::from(from), 0).into()).unwrap();
     socket.connect(to).await.unwrap()
@@ -33,18 +33,18 @@ const HERE: [u8; 4] = [127, 0, 0, 1];
 async fn flood(strangers: usize, to: SocketAddr) -> Vec<TcpStream> {
     let mut there = Vec::new();
     for _ in 0..strangers {
-        there.push(come(HERE, to).await);
+        there.push(connect_from(HERE, to).await);
     }
-    let gone = there[0].read(&mut [0]).await;
-    assert!(matches!(gone, Ok(0) | Err(_)), "the oldest had to go");
+    let read = there[0].read(&mut [0]).await;
+    assert!(matches!(read, Ok(0) | Err(_)), "the oldest had to go");
     there
 }
 
 /// The silent clients outnumber the places several times, and all of them are older.
 #[tokio::test]
-async fn who_speaks_is_let_in_past_any_number_of_the_silent() {
+async fn a_client_that_sends_is_accepted_among_any_number_of_silent_ones() {
     let (listener, address) = listener();
-    let come = async {
+    let connecting = async {
         let mut strangers = Vec::new();
         for _ in 0..3 * GREETINGS {
             strangers.push(TcpStream::connect(address).await.unwrap());
@@ -54,47 +54,47 @@ async fn who_speaks_is_let_in_past_any_number_of_the_silent() {
         (strangers, ours)
     };
     // With its full time for each, this would take as long as the test may.
-    let mut door = HandshakeLimiter::new(&listener, GREETINGS, AN_HOUR);
-    let ((mut strangers, _ours), known) = tokio::join!(come, door.next(first_byte));
+    let mut limiter = HandshakeLimiter::new(&listener, GREETINGS, AN_HOUR);
+    let ((mut strangers, _ours), known) = tokio::join!(connecting, limiter.next(first_byte));
     assert_eq!(known, 7);
-    assert!(door.greetings.len() <= GREETINGS);
-    assert!(door.turned_away as usize >= 2 * GREETINGS);
-    let gone = strangers[0].read(&mut [0]).await;
-    assert!(matches!(gone, Ok(0) | Err(_)), "the oldest had to go");
+    assert!(limiter.greetings.len() <= GREETINGS);
+    assert!(limiter.turned_away as usize >= 2 * GREETINGS);
+    let read = strangers[0].read(&mut [0]).await;
+    assert!(matches!(read, Ok(0) | Err(_)), "the oldest had to go");
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_not_asked_for_ever() {
+async fn a_silent_client_is_disconnected() {
     let (listener, address) = listener();
     let mut silent = TcpStream::connect(address).await.unwrap();
-    let mut door = HandshakeLimiter::new(&listener, GREETINGS, Duration::from_millis(20));
+    let mut limiter = HandshakeLimiter::new(&listener, GREETINGS, Duration::from_millis(20));
     tokio::select! {
-        known = door.next(first_byte) => panic!("nobody belongs here: {known}"),
-        gone = silent.read_u8() => assert!(gone.is_err()),
+        known = limiter.next(first_byte) => panic!("nobody belongs here: {known}"),
+        read = silent.read_u8() => assert!(read.is_err()),
     }
 }
 
 /// The client is older than all of them and has sent nothing either.
 #[tokio::test]
-async fn a_flood_turns_nobody_away_who_comes_from_elsewhere() {
+async fn a_flood_from_one_host_excludes_no_other_host() {
     let (listener, address) = listener();
-    let mut door = HandshakeLimiter::new(&listener, 8, AN_HOUR);
-    let coming = async {
-        let mut ours = come([127, 0, 0, 2], address).await;
+    let mut limiter = HandshakeLimiter::new(&listener, 8, AN_HOUR);
+    let connecting = async {
+        let mut ours = connect_from([127, 0, 0, 2], address).await;
         let strangers = flood(40, address).await;
         ours.write_u8(7).await.unwrap();
         (ours, strangers)
     };
-    let (_there, known) = tokio::join!(coming, door.next(first_byte));
+    let (_there, known) = tokio::join!(connecting, limiter.next(first_byte));
     assert_eq!(known, 7);
 }
 
 /// The client comes from the same host as the silent ones, and is older than all of them.
 #[tokio::test]
-async fn who_has_begun_well_keeps_its_place_longer() {
+async fn a_client_with_a_renewed_lease_keeps_its_place_longer() {
     let (listener, address) = listener();
     for settles in [false, true] {
-        let mut door = HandshakeLimiter::new(&listener, 8, AN_HOUR);
+        let mut limiter = HandshakeLimiter::new(&listener, 8, AN_HOUR);
         let both_bytes = move |mut caller: PendingConnection| async move {
             let first = caller.stream.read_u8().await.map_err(|e| e.to_string())?;
             match settles {
@@ -103,14 +103,14 @@ async fn who_has_begun_well_keeps_its_place_longer() {
             }
             Ok::<_, String>((first, first_byte(caller).await?))
         };
-        let coming = async {
-            let mut ours = come(HERE, address).await;
+        let connecting = async {
+            let mut ours = connect_from(HERE, address).await;
             ours.write_u8(7).await.unwrap();
             let strangers = flood(40, address).await;
             ours.write_u8(8).await.unwrap();
             (ours, strangers)
         };
-        let (_there, known) = tokio::join!(coming, door.next(both_bytes));
+        let (_there, known) = tokio::join!(connecting, limiter.next(both_bytes));
         assert_eq!(known, (7, 8));
     }
 }

@@ -74,16 +74,16 @@ impl Readers {
         open: impl FnOnce() -> Reader,
     ) -> &mut Reader {
         let message = piece.message;
-        let goes_on = |(of, whom, _): &mut (Message, PeId, Reader)| {
-            *of == message && (*whom == to || !self.by_receiver)
+        let continues = |(of, receiver, _): &mut (Message, PeId, Reader)| {
+            *of == message && (*receiver == to || !self.by_receiver)
         };
-        let current = self.current.take_if(|it| goes_on(it));
+        let current = self.current.take_if(|it| continues(it));
         let current = current.unwrap_or_else(|| {
             let begun = match self.by_receiver {
                 true => {
                     // A message that has more to send to another receiver continues later.
                     let put_by = self.current.take();
-                    let put_by = put_by.map(|(of, whom, reader)| ((of.id, whom), reader));
+                    let put_by = put_by.map(|(of, receiver, reader)| ((of.id, receiver), reader));
                     self.waiting.extend(put_by);
                     self.waiting.remove(&(message.id, to))
                 }
@@ -101,13 +101,13 @@ impl Readers {
     }
 
     /// Puts the outgoing message by if it is incomplete, and forgets those that do not continue.
-    pub(super) fn put_by(&mut self, goes_on: impl Fn(MessageId) -> bool) {
+    pub(super) fn put_by(&mut self, continues: impl Fn(MessageId) -> bool) {
         if let Some((message, to, reader)) = self.current.take()
             && reader.at < message.bytes
         {
             self.waiting.insert((message.id, to), reader);
         }
-        self.waiting.retain(|(id, _), _| goes_on(*id));
+        self.waiting.retain(|(id, _), _| continues(*id));
     }
 }
 

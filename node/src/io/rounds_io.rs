@@ -34,7 +34,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
         self.yields.next_round();
         let polls = self.schedule.polls_before_sleep && self.yields.are_short();
         if let (Some(home), true) = (&self.home, polls) {
-            home.go();
+            home.move_here();
         }
         self.state = RoundBuffers {
             outbox: Some(outbox),
@@ -52,12 +52,12 @@ impl<'a> RoundsIo for NodeIo<'a> {
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {
         let (tree, schedule) = (self.tree.clone(), self.schedule.clone());
-        let told = CounterObserver {
+        let observer = CounterObserver {
             counters: self.pulse.counters(),
             // The round begins and ends once.
             is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
         };
-        let round = Round::observed(id, tree, self.pe, schedule, told);
+        let round = Round::observed(id, tree, self.pe, schedule, observer);
         let mut round = round.record_spans(self.spans);
         if self.is_triggered() {
             // Arrivals of a round are compared with its begin at P0.

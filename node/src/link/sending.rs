@@ -83,7 +83,7 @@ pub(super) struct PendingWrite {
     waits: Option<(FrameKind, [Vec<u8>; 2])>,
     /// Bytes, and the number of those that are written.
     pub(super) bytes: Vec<u8>,
-    gone: usize,
+    written: usize,
     /// Whether nothing is left in the TLS buffer.
     is_flushed: bool,
     /// Whether frames wait to be coalesced with others.
@@ -97,17 +97,17 @@ struct SealedFrame<'a> {
     head: SealHead,
     pieces: [&'a [u8]; 2],
     /// Number of bytes that are written or stored.
-    gone: usize,
+    written: usize,
 }
 
 impl SealedFrame<'_> {
     /// Returns what is left of each part.
     fn left(&self) -> [&[u8]; 4] {
         let [prefix, payload] = self.pieces;
-        let mut gone = self.gone;
+        let mut written = self.written;
         [&self.stamp, self.head.as_slice(), prefix, payload].map(|part| {
-            let (before, left) = part.split_at(gone.min(part.len()));
-            gone -= before.len();
+            let (before, left) = part.split_at(written.min(part.len()));
+            written -= before.len();
             left
         })
     }
@@ -124,7 +124,7 @@ impl PendingWrite {
             self.bytes.extend_from_slice(part);
         }
         self.is_flushed &= frame.bytes_left() == 0;
-        frame.gone += frame.bytes_left();
+        frame.written += frame.bytes_left();
     }
 }
 
@@ -231,7 +231,7 @@ impl Link {
             stamp: stamp_frame,
             head: self.sealer.seal(pieces),
             pieces,
-            gone: 0,
+            written: 0,
         };
         self.counter
             .sent(frame.bytes_left(), is_any_flit(pieces[0]));
@@ -257,7 +257,7 @@ impl Link {
             // Removes empty slices at the front.
             IoSlice::advance_slices(&mut left, 0);
             let sent = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, left))?;
-            frame.gone += self.wrote(sent)?;
+            frame.written += self.wrote(sent)?;
         }
         self.poll_rest(cx)
     }
@@ -277,19 +277,19 @@ impl Link {
             let mut frame = self.sealed(stamp, pieces_left.pieces);
             self.rest.store(&mut frame);
         }
-        while self.rest.gone < self.rest.bytes.len() {
-            let mut next = &self.rest.bytes[self.rest.gone..];
+        while self.rest.written < self.rest.bytes.len() {
+            let mut next = &self.rest.bytes[self.rest.written..];
             if let Some(pacer) = &self.pacer {
                 next = &next[..ready!(pacer.poll_take(cx, next.len()))?];
             }
             let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, next))?;
-            self.rest.gone += self.wrote(sent)?;
+            self.rest.written += self.wrote(sent)?;
             if let Some(pacer) = &self.pacer {
                 pacer.took(sent);
             }
         }
         self.rest.bytes.clear();
-        self.rest.gone = 0;
+        self.rest.written = 0;
         // With TLS, the end of a frame may still be in its buffer.
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         self.rest.is_flushed = true;

@@ -10,7 +10,7 @@ use super::*;
 
 /// A real connection: control frames and flits, each once, twice or three times.
 #[tokio::test]
-async fn what_comes_again_is_dropped_and_counted() {
+async fn repeated_frames_are_dropped_and_counted() {
     let (mut sender, accepted) = sockets().await;
     let mut link = Link::new(PeId(1), Transport::plain(accepted), 1000).unwrap();
     let mut sealer = FrameSealer::default();
@@ -69,7 +69,7 @@ pub(crate) async fn connected(flit_bytes: u32) -> (Link, Link) {
 /// Short frames are coalesced, and written on request or when there are too many of them; all arrive
 /// complete and in order.
 #[tokio::test]
-async fn short_frames_go_together() {
+async fn short_frames_are_coalesced() {
     let (mut sender, mut receiver) = connected(20_000).await;
     let mut sent = Vec::new();
     let mut waits = Vec::new();

@@ -115,12 +115,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_open_no_more_is_told_what_to_do() {
+    fn a_lack_of_descriptors_is_explained() {
         let fault = |errno: Errno| PayloadError::io("read", Path::new("a"))(errno);
-        let told = fault(Errno::MFILE);
-        assert!(told.lacks_descriptors());
+        let error = fault(Errno::MFILE);
+        assert!(error.lacks_descriptors());
         let advice = "raise the limit with `ulimit -n`";
-        assert!(told.to_string().ends_with(advice), "{told}");
+        assert!(error.to_string().ends_with(advice), "{error}");
         assert!(!fault(Errno::ACCESS).lacks_descriptors());
     }
 }

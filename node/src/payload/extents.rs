@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_holes_the_longest_are_told() -> io::Result<()> {
+    fn of_many_holes_the_longest_are_kept() -> io::Result<()> {
         // Data every 128 KiB, and one longer hole.
         let places = (0..2000).filter(|at| !(1000..1010).contains(at));
         let size = 2000 * (MIB / 8);

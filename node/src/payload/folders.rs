@@ -115,7 +115,7 @@ mod tests {
         DirBuilder::new().mode(0o755).create(above("open"))?;
         std::os::unix::fs::symlink(above("own"), above("link"))?;
         let created = |name| create_durable(&inside(name)).map_err(|error| error.kind());
-        // Only this user creates folders here, whatever a file system says about their owner.
+        // Only this user creates folders here, whatever a file system reports about their owner.
         assert_eq!(created("open"), Ok(()));
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o1777))?;
         for (name, expected) in [("own", Ok(())), ("open", refused()), ("link", refused())] {

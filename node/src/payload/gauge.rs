@@ -53,7 +53,7 @@ pub fn measure_files(place: &Path, name: &str) -> io::Result<FileCosts> {
 struct Took {
     /// Time on a core.
     core: f64,
-    /// Time without a core in which the thread did not ask for one: mostly waiting for the disk.
+    /// Time without a core in which the thread did not request one: mostly waiting for the disk.
     waited: f64,
 }
 

@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_what_came(
+        fn the_content_read_is_the_content_written(
             runs in prop::collection::vec((any::<bool>(), 1usize..12_000), 0..6),
             pieces in prop::collection::vec(1usize..9_000, 1..4),
         ) {

@@ -93,11 +93,8 @@ pub fn measure_all(
     archive: bool,
 ) -> Result<Vec<Measured>, Vec<PayloadError>> {
     let (mut all, mut faults) = (Vec::new(), Vec::new());
-    let measure = |content: &Option<Content>| {
-        content
-            .as_ref()
-            .map(|it| it.measure_telling(archive, &|| {}))
-    };
+    let measure =
+        |content: &Option<Content>| content.as_ref().map(|it| it.measure_with(archive, &|| {}));
     for measured in on_processors(contents.iter().collect(), measure) {
         match measured.unwrap_or_else(|| Ok(Measured::default())) {
             Ok(measured) => all.push(measured),

@@ -109,10 +109,10 @@ impl Sweep {
             Some(HiddenName::Receipt(job, entry)) => {
                 let proves = || Receipt::of(&folder.join(entry), job).look();
                 // The record may be on another host, so only the entry counts.
-                let says_nothing =
+                let proves_nothing =
                     || matches!(proves(), Ok(it) if !matches!(it, DestinationState::Delivered(_)));
                 let is_resumable = job == self.job || has_record(folder, job);
-                dead_if(!is_resumable && (self.is_exclusive || says_nothing()))
+                dead_if(!is_resumable && (self.is_exclusive || proves_nothing()))
             }
             Some(HiddenName::Scratch) => dead_if(self.is_exclusive),
             Some(HiddenName::Record | HiddenName::Replaced | HiddenName::Work) | None => {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_may_miss_is_never_swept() -> io::Result<()> {
+    fn files_that_a_user_may_miss_are_never_swept() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let kept = [
             ".flitcast-0000000000000007-p3.replaced",
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_may_have_delivered_is_not_in_its_way() -> io::Result<()> {
+    fn entries_that_a_run_may_have_delivered_do_not_block_it() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let at = |name: &str| dir.path().join(name);
         let way =

@@ -19,16 +19,16 @@ impl Content {
     /// Returns the exact length of the message in bytes, unless a part of it cannot be read or must
     /// not be sent.
     pub fn measure(&self) -> Result<u64, PayloadError> {
-        self.measure_telling(false, &|| {})
+        self.measure_with(false, &|| {})
             .map(|measured| measured.bytes)
     }
 
-    /// Measures the message, its state and what it is made of, as an archive if `archive`; calls `tell` for
-    /// each entry.
-    pub(super) fn measure_telling(
+    /// Measures the message, its state and what it is made of, as an archive if `archive`; calls
+    /// `on_progress` for each entry.
+    pub(super) fn measure_with(
         &self,
         archive: bool,
-        tell: &dyn Fn(),
+        on_progress: &dyn Fn(),
     ) -> Result<Measured, PayloadError> {
         let mut bytes: u64 = 0;
         let mut entries = 0;
@@ -58,7 +58,7 @@ impl Content {
                 .message_bytes()
                 .and_then(|more| bytes.checked_add(more))
                 .ok_or(PayloadError::TooLong(found.source))?;
-            tell();
+            on_progress();
         }
         Ok(Measured {
             bytes,

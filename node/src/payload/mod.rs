@@ -83,4 +83,4 @@ pub use stream::{FileSink, FileSource, OutputFolder, Sink, Source, delivered_at,
 pub use synthetic::Synthetic;
 pub use target::{Target, above};
 pub use unpack::{Unpacker, prefix_bytes};
-pub use version::{check_version, gone, prefix_digest, version_at};
+pub use version::{check_version, prefix_digest, removed, version_at};

@@ -38,13 +38,13 @@ impl Outgoing {
         }
     }
 
-    /// Measures `content`, as an archive if `archive`, and calls `tell` for each entry.
+    /// Measures `content`, as an archive if `archive`, and calls `on_progress` for each entry.
     pub fn measure(
         content: Content,
         archive: bool,
-        tell: &dyn Fn(),
+        on_progress: &dyn Fn(),
     ) -> Result<Outgoing, PayloadError> {
-        let measured = content.measure_telling(archive, tell)?;
+        let measured = content.measure_with(archive, on_progress)?;
         Ok(Outgoing::new(content, archive, measured))
     }
 

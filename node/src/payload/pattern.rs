@@ -50,7 +50,7 @@ impl Pattern {
     }
 
     /// Returns whether a message has files without the metadata of a folder above them.
-    /// `chooses_entries` says whether the first wildcard is for the entries of PEs.
+    /// `chooses_entries` specifies whether the first wildcard is for the entries of PEs.
     pub fn is_dealt(&self, chooses_entries: bool) -> bool {
         self.names.len() > 1 || !(chooses_entries || self.names[0] == OF_PE)
     }

@@ -40,14 +40,19 @@ struct ListedFile {
 }
 
 impl Listing {
-    /// Lists a message; calls `tell` for each entry and each block that is read.
+    /// Lists a message; calls `on_progress` for each entry and each block that is read.
     pub fn of(
         content: &Content,
         update: Update,
         archive: bool,
-        tell: &dyn Fn(),
+        on_progress: &dyn Fn(),
     ) -> Result<Self, PayloadError> {
-        Self::list(Walk::of(content).archiving(archive), update, false, tell)
+        Self::list(
+            Walk::of(content).archiving(archive),
+            update,
+            false,
+            on_progress,
+        )
     }
 
     /// Lists the entry at a destination, dealt from a folder if it `is_dealt`; returns `None` if it is not
@@ -56,13 +61,13 @@ impl Listing {
         path: &Path,
         update: Update,
         (archive, is_dealt): (bool, bool),
-        tell: &dyn Fn(),
+        on_progress: &dyn Fn(),
     ) -> Option<Self> {
         if path.symlink_metadata().ok()?.is_symlink() {
             return None;
         }
         let walk = Walk::of(&Content::Entry(path.to_owned())).archiving(archive);
-        Self::list(walk, update, is_dealt, tell).ok()
+        Self::list(walk, update, is_dealt, on_progress).ok()
     }
 
     /// Returns the hashes of the first files, `most` at most.
@@ -75,7 +80,7 @@ impl Listing {
         mut walk: Walk,
         update: Update,
         is_dealt: bool,
-        tell: &dyn Fn(),
+        on_progress: &dyn Fn(),
     ) -> Result<Self, PayloadError> {
         let (mut hash, mut files) = (XxHash3_128::new(), Vec::new());
         while let Some(found) = walk.next() {
@@ -89,7 +94,7 @@ impl Listing {
             if found.entry.is_file() {
                 let how = match update {
                     Update::ByContent => {
-                        Present::ByContent(content_digest(&walk, &mut found, tell)?)
+                        Present::ByContent(content_digest(&walk, &mut found, on_progress)?)
                     }
                     Update::ByTime | Update::Never => Present::ByTime,
                 };
@@ -108,7 +113,7 @@ impl Listing {
                 }
                 files.push(file);
             }
-            tell();
+            on_progress();
         }
         Ok(Self {
             digest: hash.finish_128().to_be_bytes(),
@@ -142,11 +147,11 @@ fn key(found: &FoundEntry, how: Present) -> Option<u64> {
 fn content_digest(
     walk: &Walk,
     found: &mut FoundEntry,
-    tell: &dyn Fn(),
+    on_progress: &dyn Fn(),
 ) -> Result<Digest, PayloadError> {
     let file = walk.open(found)?;
     let (first, _) = found.part.unwrap_or_default();
-    digest_of(&file, first, found.entry.size(), tell)
+    digest_of(&file, first, found.entry.size(), on_progress)
         .map_err(PayloadError::io("read", &found.source))
 }
 
@@ -155,7 +160,7 @@ pub(super) fn digest_of(
     file: &std::fs::File,
     first: u64,
     bytes: u64,
-    tell: &dyn Fn(),
+    on_progress: &dyn Fn(),
 ) -> std::io::Result<Digest> {
     let (mut hash, mut block) = (XxHash3_128::new(), vec![0; DISK_BLOCK_BYTES]);
     let (mut at, end) = (first, first + bytes);
@@ -165,7 +170,7 @@ pub(super) fn digest_of(
         file.read_exact_at(block, at)?;
         hash.write(block);
         at += most as u64;
-        tell();
+        on_progress();
     }
     Ok(hash.finish_128().to_be_bytes())
 }
@@ -177,7 +182,7 @@ impl Outgoing {
         &self,
         listing: &Listing,
         mut keys: Vec<u64>,
-        tell: &dyn Fn(),
+        on_progress: &dyn Fn(),
     ) -> Result<(Outgoing, SkippedFiles), PayloadError> {
         keys.sort_unstable();
         let (mut skipped, mut present) = (SkippedFiles::default(), Vec::new());
@@ -204,7 +209,7 @@ impl Outgoing {
             let bytes = bytes.and_then(|bytes| bytes.checked_add(skipped.message_bytes));
             skipped.message_bytes = bytes.ok_or(PayloadError::TooLong(found.source))?;
             present.push(found.entry.present);
-            tell();
+            on_progress();
         }
         let mut message = self.clone();
         message.measured.bytes = skipped.message_bytes;

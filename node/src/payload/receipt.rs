@@ -1,6 +1,6 @@
 //! Receipts: hidden files beside an output that prove what a job has delivered.
 //!
-//! After the death of a PE, its coordinator cannot ask it whether its message became visible, and
+//! After the death of a PE, its coordinator cannot query whether its message became visible, and
 //! the entry at the destination may come from elsewhere. So when a message is complete and durable
 //! in its staging place, and before the rename that makes it visible, a receipt is written. It
 //! contains the inode of the entry and the inode's time of birth, which a rename keeps, and the
@@ -150,12 +150,12 @@ impl Receipt {
 
 /// Returns a text that identifies the entry at a path among all others, even if it is renamed.
 fn identity(path: &Path) -> io::Result<String> {
-    let asked = StatxFlags::INO | StatxFlags::BTIME;
-    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, asked)?;
+    let fields = StatxFlags::INO | StatxFlags::BTIME;
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, fields)?;
     let inode = found.stx_ino;
     // An inode number may be reused; not all file systems report the time of birth.
-    let knows = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
-    let born = match knows {
+    let has_birth_time = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let born = match has_birth_time {
         true => format!("{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
         false => "at an unknown time".to_owned(),
     };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_no_file_is_no_receipt() -> io::Result<()> {
+    fn truncated_files_and_other_entries_are_no_receipts() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let (output, there) = (dir.path(), dir.path().join("p3"));
         fs::write(&there, "message")?;

@@ -157,9 +157,9 @@ impl Walk {
                 &mut self.left_out,
             ),
             WalkState::Dealt(cursor, files, next) => next_dealt(&self.base, cursor, files, next),
-            WalkState::Open(.., came) if *came => None,
-            WalkState::Open(file, inode, came) => {
-                *came = true;
+            WalkState::Open(.., is_found) if *is_found => None,
+            WalkState::Open(file, inode, is_found) => {
+                *is_found = true;
                 let (file, inode) = (file.clone(), *inode);
                 Some(self.entry(&file, inode))
             }
@@ -269,8 +269,8 @@ impl Walk {
         if let (EntryKind::File { size, extents }, None) = (&mut found.entry.kind, found.part)
             && !found.is_plain
         {
-            let asked = Extents::of(&file, *size);
-            *extents = asked.map_err(PayloadError::io("read", &found.source))?;
+            let extents_of_file = Extents::of(&file, *size);
+            *extents = extents_of_file.map_err(PayloadError::io("read", &found.source))?;
         }
         Ok(file)
     }

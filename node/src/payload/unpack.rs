@@ -48,7 +48,7 @@ use staged_file::StagedFile;
 const PREFIX_BYTES_MAX: usize = 3;
 
 /// Writer of a message to a staging place beside its destination. If it is dropped before
-/// [`commit`](Self::commit), it removes what it has written, unless the target says that an
+/// [`commit`](Self::commit), it removes what it has written, unless the target specifies that an
 /// incomplete message is kept.
 pub struct Unpacker {
     staging: Staging,
@@ -203,12 +203,12 @@ impl Unpacker {
         let end = body.file.bytes();
         self.unsynced
             .content(body.file.file(), &mut body.written_back, end);
-        self.go_on(body)?;
+        self.continue_or_finish(body)?;
         Ok(rest)
     }
 
     /// Finishes a file if it is complete; otherwise its content comes next.
-    fn go_on(&mut self, mut body: StagedFile) -> Result<(), PayloadError> {
+    fn continue_or_finish(&mut self, mut body: StagedFile) -> Result<(), PayloadError> {
         if body.is_done() {
             return self.finish_file(body);
         }
@@ -219,8 +219,8 @@ impl Unpacker {
     /// Reads the head of the next entry, and returns the part of `bytes` behind it.
     fn read_head<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], PayloadError> {
         // Until the length is known, at least one more byte belongs to the head.
-        let wanted = self.head_length()?.unwrap_or(self.head.len() + 1);
-        let more = (wanted - self.head.len()).min(bytes.len());
+        let length = self.head_length()?.unwrap_or(self.head.len() + 1);
+        let more = (length - self.head.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(more);
         self.head.extend_from_slice(head);
         if self.head_length()? == Some(self.head.len()) {
@@ -276,7 +276,7 @@ impl Unpacker {
             (Root::File, false) => refused(Refusal::BesideFile),
             (_, true) => refused(Refusal::Duplicate),
             (Root::Directory(_), false) => {
-                self.go_to_parent(&entry.path)?;
+                self.leave_to_parent(&entry.path)?;
                 self.begin_here(entry)
             }
         }
@@ -298,7 +298,7 @@ impl Unpacker {
                 self.root = Root::File;
                 match entry.present {
                     Some(how) => self.copy_root(file, entry, how),
-                    None => self.go_on(StagedFile::of(file, entry)),
+                    None => self.continue_or_finish(StagedFile::of(file, entry)),
                 }
             }
             // `Entry::decode` has refused links.
@@ -327,7 +327,7 @@ impl Unpacker {
     }
 
     /// Finishes directories up to the parent of an entry.
-    fn go_to_parent(&mut self, path: &Path) -> Result<(), PayloadError> {
+    fn leave_to_parent(&mut self, path: &Path) -> Result<(), PayloadError> {
         let parent = path.parent().unwrap_or(Path::new(""));
         while let Root::Directory(open) = &self.root
             && open.cursor.path() != parent
@@ -354,7 +354,7 @@ impl Unpacker {
             EntryKind::File { .. } => {
                 let file = make_way().and_then(|()| open_file(here, Path::new(name), existing));
                 let file = file.map_err(|error| self.not_made(&entry.path, error))?;
-                self.go_on(StagedFile::of(file, entry))
+                self.continue_or_finish(StagedFile::of(file, entry))
             }
             EntryKind::Directory => {
                 let made = match existing.is_replay() {

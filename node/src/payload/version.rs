@@ -18,11 +18,11 @@ use super::selection::Selection;
 use crate::limits::DISK_BLOCK_BYTES;
 
 /// Returns an error if a message is not the version that an earlier run has measured or delivered.
-/// The content is read only if length and state cannot decide; `tell` is called for each block.
+/// The content is read only if length and state cannot decide; `on_progress` is called for each block.
 pub fn check_version(
     message: &Outgoing,
     known: &Version,
-    tell: &dyn Fn(),
+    on_progress: &dyn Fn(),
 ) -> Result<(), PayloadError> {
     let Measured { bytes, state, .. } = message.measured;
     let why = match known.digest {
@@ -33,7 +33,7 @@ pub fn check_version(
         }
         // A time or an inode differs.
         None => "changed since the run began, or was written anew".to_owned(),
-        Some(digest) if digest == prefix_digest(message, u64::MAX, tell)? => return Ok(()),
+        Some(digest) if digest == prefix_digest(message, u64::MAX, on_progress)? => return Ok(()),
         Some(_) => "changed since the run began: the content is not what was delivered".to_owned(),
     };
     let path = message.path().to_owned();
@@ -41,17 +41,17 @@ pub fn check_version(
 }
 
 /// Returns the error of a message that was known to be at `path` and no longer exists.
-pub fn gone(path: PathBuf, known: &Version) -> PayloadError {
+pub fn removed(path: PathBuf, known: &Version) -> PayloadError {
     let why = "it was there when the run began, and is gone".to_owned();
     PayloadError::OtherVersion(path, known.message, why)
 }
 
-/// Reads the entry at `path` as a message, an `archive` or not, dealt from a folder if it `is_dealt`, and returns its
-/// length and digest; `None` if it cannot be sent. Calls `tell` for each block.
+/// Reads the entry at `path` as a message, an `archive` or not, dealt from a folder if it `is_dealt`, and
+/// returns its length and digest; `None` if it cannot be sent. Calls `on_progress` for each block.
 pub fn version_at(
     path: &Path,
     (archive, is_dealt): (bool, bool),
-    tell: &dyn Fn(),
+    on_progress: &dyn Fn(),
 ) -> Option<(u64, Digest)> {
     if path.symlink_metadata().ok()?.is_symlink() {
         return None;
@@ -73,17 +73,17 @@ pub fn version_at(
         }
         false => Content::Entry(path.to_owned()),
     };
-    let message = Outgoing::measure(content, archive, tell).ok()?;
-    let digest = prefix_digest(&message, u64::MAX, tell).ok()?;
+    let message = Outgoing::measure(content, archive, on_progress).ok()?;
+    let digest = prefix_digest(&message, u64::MAX, on_progress).ok()?;
     Some((message.measured.bytes, digest))
 }
 
 /// Reads the first `bytes` bytes of a message, or all of a shorter one, and returns their XXH3-128;
-/// calls `tell` for each block.
+/// calls `on_progress` for each block.
 pub fn prefix_digest(
     message: &Outgoing,
     bytes: u64,
-    tell: &dyn Fn(),
+    on_progress: &dyn Fn(),
 ) -> Result<Digest, PayloadError> {
     let mut packer = Packer::of(message)?;
     let (mut hash, mut block) = (XxHash3_128::new(), vec![0; DISK_BLOCK_BYTES]);
@@ -96,7 +96,7 @@ pub fn prefix_digest(
         }
         hash.write(&block[..filled]);
         left -= filled as u64;
-        tell();
+        on_progress();
     }
     Ok(hash.finish_128().to_be_bytes())
 }

@@ -14,7 +14,7 @@ use crate::dates;
 pub fn explained(error: io::Error, of: Option<Name>) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
-        Some(tls) => io::Error::new(error.kind(), told(tls, of)),
+        Some(tls) => io::Error::new(error.kind(), describe(tls, of)),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             let why = "it closed the connection while TLS was being agreed on";
             io::Error::new(error.kind(), why)
@@ -24,11 +24,11 @@ pub fn explained(error: io::Error, of: Option<Name>) -> io::Error {
 }
 
 /// Explains an error of TLS in a connection to a process, or in a check of its certificate.
-pub fn told(error: &Error, of: Option<Name>) -> String {
+pub fn describe(error: &Error, of: Option<Name>) -> String {
     let why = match error {
         Error::InvalidCertificate(why) => return about_certificate(why, of),
         Error::AlertReceived(alert) => {
-            return format!("the other end refuses us: {}", heard(*alert));
+            return format!("the other end refuses us: {}", describe_alert(*alert));
         }
         Error::InvalidCertRevocationList(_) => {
             return format!("{REVOKED_FILE} beside it {NO_LIST}");
@@ -84,7 +84,7 @@ fn owner(host: &str) -> String {
     Name::of_host(host).map_or(host.to_owned(), |name| name.to_string())
 }
 
-fn heard(alert: AlertDescription) -> String {
+fn describe_alert(alert: AlertDescription) -> String {
     let why = match alert {
         AlertDescription::CertificateExpired => {
             "our certificate has expired, or is not valid yet by its clock"

@@ -56,13 +56,13 @@ impl PeerVerifier {
             .build()
             .map_err(unusable)?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
-        let believed = PeerVerifier {
+        let verifier = PeerVerifier {
             authority,
             servers,
             clients: clients.build().map_err(unusable)?,
         };
-        believed.lasts()?;
-        Ok(believed)
+        verifier.lasts()?;
+        Ok(verifier)
     }
 
     /// Checks that the authority is valid now: the library checks the dates of certificates, but not

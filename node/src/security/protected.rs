@@ -34,7 +34,7 @@ pub struct Protected {
     later: LaterKeys,
     /// Number of records after which the key to send with is replaced.
     pub(super) most_records: u64,
-    /// Whether the other end has asked for that.
+    /// Whether the other end has requested that.
     must_update: bool,
     /// Received bytes: content of a record that was decrypted, and after it what was not.
     incoming: Box<[u8]>,

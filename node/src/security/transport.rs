@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::Name;
-use super::explain::{explained, told};
+use super::explain::{describe, explained};
 use super::peer_verifier::PeerVerifier;
 use super::protected::Protected;
 use crate::system::sockets;
@@ -34,8 +34,8 @@ impl Transport {
     }
 
     /// Creates a connection whose ends have authenticated each other.
-    pub(super) fn tls(stream: Protected, believed: Arc<PeerVerifier>) -> Transport {
-        Transport(Kind::Tls(Box::new(stream), believed))
+    pub(super) fn tls(stream: Protected, verifier: Arc<PeerVerifier>) -> Transport {
+        Transport(Kind::Tls(Box::new(stream), verifier))
     }
 
     /// Returns the socket.
@@ -73,7 +73,7 @@ impl Transport {
     pub fn shown(&self) -> PeerCertificate {
         PeerCertificate(match &self.0 {
             Kind::Plain(_) => None,
-            Kind::Tls(stream, believed) => Some((stream.certificates().to_vec(), believed.clone())),
+            Kind::Tls(stream, verifier) => Some((stream.certificates().to_vec(), verifier.clone())),
         })
     }
 }
@@ -88,9 +88,9 @@ impl PeerCertificate {
     pub fn is_of(&self, name: Name) -> Result<(), String> {
         match &self.0 {
             None => Ok(()),
-            Some((chain, believed)) => {
-                let checked = believed.check(chain, name);
-                checked.map_err(|error| told(&error, Some(name)))
+            Some((chain, verifier)) => {
+                let checked = verifier.check(chain, name);
+                checked.map_err(|error| describe(&error, Some(name)))
             }
         }
     }

@@ -69,7 +69,7 @@ async fn take_not_before(link: &mut Link, at: u64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn frames_come_whole_and_in_order_and_not_before_their_time() {
+async fn frames_arrive_whole_in_order_and_not_before_their_time() {
     const LATENCY_NS: u64 = 3_000_000;
     let (mut above, mut below) = shaped(wire(LATENCY_NS as f64)).await;
     let start = clock::now().0;
@@ -162,7 +162,7 @@ async fn frames_that_were_held_are_stamped_one_by_one() {
 }
 
 #[tokio::test]
-async fn what_is_still_on_the_wire_does_not_wait() {
+async fn bytes_on_the_wire_do_not_count_as_waiting() {
     const LATENCY_NS: u64 = 50_000_000;
     let (mut above, mut below) = shaped(wire(LATENCY_NS as f64)).await;
     assert_eq!(below.waiting_bytes(), 0);

@@ -26,7 +26,7 @@ impl HomeCore {
 
     /// Moves the calling thread to the core, if it still may use it. The kernel may move it away again,
     /// for example if another program is busy there.
-    pub fn go(&self) {
+    pub fn move_here(&self) {
         if sched_getcpu() == self.core {
             return;
         }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_go_to_different_cores_and_may_still_use_all() {
+    fn threads_move_to_different_cores_and_may_still_use_all() {
         let allowed = sched_getaffinity(None).unwrap();
         let count = allowed.count() as usize;
         let homes = |threads: usize| -> Vec<_> {
@@ -61,7 +61,7 @@ mod tests {
             assert!(allowed.is_set(home.core));
             let same = homes.iter().filter(|other| other.core == home.core);
             assert_eq!(same.count(), 2);
-            home.go();
+            home.move_here();
             assert_eq!(sched_getaffinity(None).unwrap(), allowed);
         }
     }

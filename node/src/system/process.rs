@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn lines_of_the_kernel_are_understood() {
+    fn lines_of_the_kernel_are_parsed() {
         let v4 = "   3: 0100007F:B0EB 0200007F:1F90 01 00000200:00000000 01:00000014 00000002     0 0 1 1 0";
         let ends = ["127.0.0.1:45291", "127.0.0.2:8080"].map(|end| end.parse().unwrap());
         let expected = Some((ends[0], ends[1]));

@@ -96,23 +96,23 @@ fn question(number: u32, (local, peer): Ends) -> Vec<u8> {
         SocketAddr::V4(_) => (AddressFamily::INET, 0),
         SocketAddr::V6(local) => (AddressFamily::INET6, local.scope_id()),
     };
-    let mut asked = vec![family.as_raw() as u8, TCP, 1 << (INFO - 1), 0];
+    let mut query = vec![family.as_raw() as u8, TCP, 1 << (INFO - 1), 0];
     // In any state, and with any cookie.
-    asked.extend(u32::MAX.to_ne_bytes());
-    asked.extend(local.port().to_be_bytes());
-    asked.extend(peer.port().to_be_bytes());
-    asked.extend(address(local.ip()));
-    asked.extend(address(peer.ip()));
-    asked.extend(interface.to_ne_bytes());
-    asked.extend([u8::MAX; 8]);
+    query.extend(u32::MAX.to_ne_bytes());
+    query.extend(local.port().to_be_bytes());
+    query.extend(peer.port().to_be_bytes());
+    query.extend(address(local.ip()));
+    query.extend(address(peer.ip()));
+    query.extend(interface.to_ne_bytes());
+    query.extend([u8::MAX; 8]);
 
-    let bytes = (HEADER_BYTES + asked.len()) as u32;
+    let bytes = (HEADER_BYTES + query.len()) as u32;
     let mut all = bytes.to_ne_bytes().to_vec();
     all.extend(BY_FAMILY.to_ne_bytes());
     all.extend(REQUEST.to_ne_bytes());
     all.extend(number.to_ne_bytes());
     all.extend(0_u32.to_ne_bytes());
-    all.extend(asked);
+    all.extend(query);
     all
 }
 
@@ -189,7 +189,7 @@ mod tests {
 
     /// Nothing is lost on loopback; the network lab tests that losses are counted.
     #[test]
-    fn the_kernel_knows_the_connections_of_both_families_and_no_others() {
+    fn the_kernel_finds_connections_of_both_families_and_no_others() {
         for address in ["127.0.0.1:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
             let (mut caller, mut answerer) = connected(address);
             caller.write_all(&[7; 100]).expect("it is connected");

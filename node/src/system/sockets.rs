@@ -76,9 +76,9 @@ pub fn is_closed(error: &io::Error) -> bool {
 
 /// Returns whether an error means that the other host, or the way there, is gone.
 pub fn is_unreachable(error: &io::Error) -> bool {
-    let gone = Errno::from_io_error(error);
+    let errno = Errno::from_io_error(error);
     matches!(
-        gone,
+        errno,
         Some(Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH)
     )
 }

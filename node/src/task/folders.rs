@@ -171,13 +171,13 @@ impl Folders {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let shard = self.shard.display();
-                return Err(TaskError::Told(format!("there is no shard at `{shard}`")));
+                return Err(TaskError::Other(format!("there is no shard at `{shard}`")));
             }
             Err(error) => return Err(TaskError::io("look at", &self.shard)(error)),
         };
         fs::create_dir_all(&self.task).map_err(TaskError::io("create", &self.task))?;
         // The command of an earlier PE of this number may be ending just now.
-        drop(locked(&self.task).map_err(TaskError::Told)?);
+        drop(locked(&self.task).map_err(TaskError::Other)?);
         self.remove_results()?;
         for old in [&self.stdout, &self.stderr] {
             remove(old)?;
@@ -218,19 +218,19 @@ impl Folders {
             refused.add(format!("`{}` cannot be moved: {error}", below.display()));
         };
         ready.before.move_new(&directory, &result, refuse)?;
-        for (name, said, always) in [
+        for (name, file, always) in [
             ("stdout", &self.stdout, true),
             ("stderr", &self.stderr, false),
         ] {
             let to = result.join(name);
             if to.symlink_metadata().is_ok() {
-                return Err(TaskError::Told(format!(
+                return Err(TaskError::Other(format!(
                     "it wrote a file named `{name}`, the name of the file for its {name}; have it use another name"
                 )));
             }
-            let found = said.metadata().map_err(TaskError::io("look at", said))?;
+            let found = file.metadata().map_err(TaskError::io("look at", file))?;
             if always || found.len() > 0 {
-                fs::rename(said, &to).map_err(TaskError::io("move", said))?;
+                fs::rename(file, &to).map_err(TaskError::io("move", file))?;
             }
         }
         refused.remove_unsendable(&result)?;
@@ -258,10 +258,10 @@ impl Folders {
         let result = self.result();
         remove(&result)?;
         fs::create_dir(&result).map_err(TaskError::io("create", &result))?;
-        for (name, said) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
-            match fs::rename(said, result.join(name)) {
+        for (name, file) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            match fs::rename(file, result.join(name)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                moved => moved.map_err(TaskError::io("move", said))?,
+                moved => moved.map_err(TaskError::io("move", file))?,
             }
         }
         self.publish(&self.published_output())?;
@@ -295,7 +295,7 @@ pub fn checked(work: &Path) -> Result<&Path, TaskError> {
         false => {
             let work = work.display();
             let why = format!("`{work}` is not a working folder of `flitcast map`");
-            Err(TaskError::Told(why))
+            Err(TaskError::Other(why))
         }
     }
 }
@@ -305,7 +305,7 @@ pub fn clear(work: &Path, pe: PeId) -> Result<(), TaskError> {
     let work = checked(work)?;
     let [input, tasks, out] = ["in", "tasks", "out"].map(|folder| work.join(folder));
     let task = destination(&tasks, pe);
-    ended_below(&task).map_err(TaskError::Told)?;
+    ended_below(&task).map_err(TaskError::Other)?;
     for part in [destination(&input, pe), task, destination(&out, pe)] {
         remove(&part)?;
     }

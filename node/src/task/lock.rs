@@ -87,12 +87,12 @@ fn taken(task: &Path, deadline: Instant) -> Result<File, String> {
 fn end_marked(folder: &Path) -> Result<(), String> {
     let others = || Process::others().filter(|other| other.is_marked(folder));
     let marked = || others().collect::<Vec<_>>();
-    let gone = within(DYING, || {
+    let all_ended = within(DYING, || {
         let left = marked();
         left.iter().for_each(Process::kill);
         left.is_empty()
     });
-    match gone {
+    match all_ended {
         true => Ok(()),
         false => Err(format!(
             "an earlier command in `{}` survives SIGKILL: {}",

@@ -4,7 +4,7 @@
 //! its result, and `tasks/p3` for all other files. If shards have names, these are folders with an entry
 //! for each shard, and the result is in the folder of the PE that ran the command. A result exists
 //! completely or not at all. `supervisor` keeps the command from outliving the PE, `lock` lets one at a
-//! time work on a shard, and `listing` tells new entries from earlier ones.
+//! time work on a shard, and `listing` distinguishes new entries from earlier ones.
 
 mod folders;
 mod lines;
@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::NodeConfig;
 use crate::coordinator::Coordinator;
 use crate::error::NodeError;
-use crate::limits::{COMMAND_END_BYTES, DYING, ENDING_OF_COMMANDS, WORDS};
+use crate::limits::{COMMAND_END_BYTES, DYING, ENDING_OF_COMMANDS, QUEUED_MESSAGES};
 use crate::payload::{self, PayloadError};
 use crate::system::children::{PROGRAM, Started};
 use crate::system::lock::{Lock, try_lock};
@@ -56,12 +56,12 @@ enum TaskError {
     StoodStill,
     /// Any other reason.
     #[error("{0}")]
-    Told(String),
+    Other(String),
 }
 
 impl TaskError {
     fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TaskError {
-        move |error| TaskError::Told(format!("cannot {doing} `{}`: {error}", path.display()))
+        move |error| TaskError::Other(format!("cannot {doing} `{}`: {error}", path.display()))
     }
 }
 
@@ -74,7 +74,7 @@ async fn with_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, TaskError> + Send + 'static,
 ) -> Result<T, TaskError> {
     let done = spawn_blocking(work).await;
-    done.map_err(|error| TaskError::Told(error.to_string()))?
+    done.map_err(|error| TaskError::Other(error.to_string()))?
 }
 
 /// Runs a command, and further ones that the coordinator sends meanwhile, unless this PE does not run
@@ -88,7 +88,7 @@ pub(crate) async fn run(
 ) -> Result<bool, NodeError> {
     let stop = CancellationToken::new();
     let mut stops: BTreeMap<OsString, CancellationToken> = BTreeMap::new();
-    let (say, mut lines) = mpsc::channel(WORDS);
+    let (line_sender, mut lines) = mpsc::channel(QUEUED_MESSAGES);
     let begin = |run: Run, stops: &mut BTreeMap<_, _>| {
         let stop = stop.child_token();
         stops.insert(run.shard.clone(), stop.clone());
@@ -97,7 +97,7 @@ pub(crate) async fn run(
             run,
             took: Duration::ZERO,
             last_lines: VecDeque::new(),
-            say: say.clone(),
+            line_sender: line_sender.clone(),
             stop,
         };
         task.ran(config.allowed.commands.clone())
@@ -118,19 +118,19 @@ pub(crate) async fn run(
                 stops.remove(&ran.shard);
                 channel.send(FromPe::Ran(ran)).await?;
             }
-            word = channel.next_command() => match word {
+            command = channel.next_command() => match command {
                 Ok(ToPe::Run(run)) if running.len() < MAX_JOBS => {
                     running.spawn(begin(run, &mut stops));
                 }
                 Ok(ToPe::EndRun { shard }) => {
                     stops.get(&shard).inspect(|stop| stop.cancel());
                 }
-                word => {
+                command => {
                     stop.cancel();
                     // The output of a command that is being ended is not forwarded.
                     drop(lines);
                     while running.join_next().await.is_some() {}
-                    return match word? {
+                    return match command? {
                         ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
                         other => Err(NodeError::unexpected(&other, "while a command ran")),
                     };
@@ -159,7 +159,7 @@ pub(crate) async fn clear(
             };
             with_disk(clear).await
         }
-        Err(why) => Err(TaskError::Told(why.clone())),
+        Err(why) => Err(TaskError::Other(why.clone())),
     };
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();
@@ -175,7 +175,7 @@ pub(crate) async fn list(
 ) -> Result<(), NodeError> {
     let listed = match config.allowed.commands.clone() {
         Ok(()) => with_disk(move || Ok(places::list_shards(&input, &output))).await,
-        Err(why) => Err(TaskError::Told(why)),
+        Err(why) => Err(TaskError::Other(why)),
     };
     let failed = |why: TaskError| FromPe::ShardsListed {
         names: Vec::new(),
@@ -195,7 +195,7 @@ pub(crate) async fn place(
     let count = results.from.len();
     let placed = match config.allowed.commands.clone() {
         Ok(()) => with_disk(move || Ok(place_results(&results))).await,
-        Err(why) => Err(TaskError::Told(why)),
+        Err(why) => Err(TaskError::Other(why)),
     };
     let faults = placed.unwrap_or_else(|why| vec![why.to_string(); count]);
     channel.send(FromPe::ResultsPlaced { faults }).await
@@ -272,7 +272,7 @@ struct Task {
     run: Run,
     took: Duration,
     last_lines: VecDeque<String>,
-    say: mpsc::Sender<FromPe>,
+    line_sender: mpsc::Sender<FromPe>,
     stop: CancellationToken,
 }
 
@@ -281,7 +281,7 @@ impl Task {
     async fn ran(mut self, commands: Result<(), String>) -> Ran {
         let end = match commands {
             Ok(()) => self.attempt().await,
-            Err(why) => Err(TaskError::Told(why)),
+            Err(why) => Err(TaskError::Other(why)),
         };
         let (end, collected) = match end {
             Ok(ended) => ended,
@@ -347,7 +347,7 @@ impl Task {
     /// reported it, and how the upper one ended.
     async fn play(&mut self) -> Result<(Option<End>, Option<ExitStatus>), TaskError> {
         let mut child = self.start().map_err(|error| {
-            TaskError::Told(format!("cannot start a process to run it: {error}"))
+            TaskError::Other(format!("cannot start a process to run it: {error}"))
         })?;
         let mut stdin = child.stdin.take();
         let order = supervisor::put(&self.run);
@@ -386,16 +386,16 @@ impl Task {
             supervisor = timeout(DYING, child.wait()).await;
         }
         match ended {
-            Some(Ok(said)) => {
+            Some(Ok(report)) => {
                 let status = supervisor.ok().and_then(Result::ok);
-                Ok((supervisor::told(&said), status))
+                Ok((supervisor::parse_end(&report), status))
             }
             Some(Err(error)) => {
                 let why = format!("nobody knows how it ended: {error}");
-                Err(TaskError::Told(why))
+                Err(TaskError::Other(why))
             }
             None if stood_still => Err(TaskError::StoodStill),
-            None => Err(TaskError::Told("it was given up".to_owned())),
+            None => Err(TaskError::Other("it was given up".to_owned())),
         }
     }
 
@@ -403,16 +403,16 @@ impl Task {
     async fn listen(&mut self, child: &mut Child) -> io::Result<String> {
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let ended = CancellationToken::new();
-        let telling = async {
-            let mut said = Vec::new();
+        let reading_report = async {
+            let mut report = Vec::new();
             if let Some(out) = out {
                 let mut out = BufReader::new(out.take(COMMAND_END_BYTES));
-                out.read_until(b'\n', &mut said).await?;
+                out.read_until(b'\n', &mut report).await?;
             }
             ended.cancel();
-            io::Result::Ok(String::from_utf8_lossy(&said).into_owned())
+            io::Result::Ok(String::from_utf8_lossy(&report).into_owned())
         };
-        let hearing = async {
+        let forwarding_stderr = async {
             let mut lines = Lines::default();
             let Some(mut err) = err else { return Ok(()) };
             let mut block = [0; 8192];
@@ -437,15 +437,15 @@ impl Task {
                     }
                     self.last_lines.push_back(line.clone());
                     // The receiver may be gone.
-                    let _ = self.say.send(self.line(line)).await;
+                    let _ = self.line_sender.send(self.line(line)).await;
                 }
                 if length == 0 {
                     return Ok(());
                 }
             }
         };
-        let (said, ()) = tokio::try_join!(telling, hearing)?;
-        Ok(said)
+        let (report, ()) = tokio::try_join!(reading_report, forwarding_stderr)?;
+        Ok(report)
     }
 
     fn line(&self, text: String) -> FromPe {
@@ -470,10 +470,10 @@ impl Task {
 
 /// Ends the remaining processes of a command without supervisors, and returns the error for the report.
 async fn unsupervised(folders: Folders, supervisor: Option<ExitStatus>) -> TaskError {
-    let ended = with_disk(move || lock::locked(&folders.task).map_err(TaskError::Told)).await;
+    let ended = with_disk(move || lock::locked(&folders.task).map_err(TaskError::Other)).await;
     match (ended, supervisor) {
         (Err(why), _) => why,
-        (Ok(_lock), Some(status)) => TaskError::Told(supervisor::ended_with(status)),
-        (Ok(_lock), None) => TaskError::Told("nobody knows how it ended".to_owned()),
+        (Ok(_lock), Some(status)) => TaskError::Other(supervisor::ended_with(status)),
+        (Ok(_lock), None) => TaskError::Other("nobody knows how it ended".to_owned()),
     }
 }

@@ -146,8 +146,8 @@ fn paths_as_long_as_there_are_arrive_wherever_the_root_is() -> io::Result<()> {
     crate::support::deep(&root("longer"), &longer)?;
     let refused = Content::Entry(root("longer")).measure();
     let refused = refused.expect_err("no call could name it").to_string();
-    let told = "its path is longer than 4095 bytes";
-    assert!(refused.ends_with(told), "{refused}");
+    let expected = "its path is longer than 4095 bytes";
+    assert!(refused.ends_with(expected), "{refused}");
     remove(&dir.path().join("longer"))
 }
 
@@ -182,12 +182,12 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
 }
 
 #[test]
-fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
+fn measuring_refuses_unsendable_entries() -> io::Result<()> {
     let dir = Scratch::new()?;
     let root = dir.join("p1");
-    let refused = |path: &Path, told: &str| {
-        let error = Content::Entry(path.into()).measure().expect_err(told);
-        assert!(error.to_string().contains(told), "{error}");
+    let refused = |path: &Path, expected: &str| {
+        let error = Content::Entry(path.into()).measure().expect_err(expected);
+        assert!(error.to_string().contains(expected), "{error}");
     };
     refused(&root, "p1`: No such file");
     fs::create_dir(&root)?;
@@ -217,7 +217,7 @@ fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
 }
 
 #[test]
-fn measuring_finds_what_cannot_be_read() -> io::Result<()> {
+fn measuring_finds_unreadable_entries() -> io::Result<()> {
     let dir = Scratch::new()?;
     for (name, is_dir) in [("file", false), ("directory", true)] {
         let locked = dir.path().join(name);
@@ -233,8 +233,8 @@ fn measuring_finds_what_cannot_be_read() -> io::Result<()> {
             assert!(measured.expect("root reads all") > 0);
         } else {
             let error = measured.expect_err("nobody may read it").to_string();
-            let is_told = error.contains(name) && error.contains("Permission denied");
-            assert!(is_told, "{error}");
+            let is_explained = error.contains(name) && error.contains("Permission denied");
+            assert!(is_explained, "{error}");
         }
         fs::set_permissions(&locked, Permissions::from_mode(0o700))?;
     }
@@ -284,8 +284,8 @@ fn change_while_packing_is_noticed() -> io::Result<()> {
     ];
     for (place, change) in changes {
         let error = change_while_packing(change)?;
-        let told = format!("{place} changed while it was being read");
-        assert!(error.starts_with(&told), "{told}: {error}");
+        let expected = format!("{place} changed while it was being read");
+        assert!(error.starts_with(&expected), "{expected}: {error}");
     }
     let missing = Packer::open(&Content::Entry("/nowhere/at/all".into()), 10);
     assert!(matches!(missing, Err(PayloadError::Changed { .. })));
@@ -360,10 +360,10 @@ fn a_removed_staging_is_noticed_at_the_next_block() -> io::Result<()> {
         unpacker.write(&message[..cut]).expect("it is there");
         fs::remove_dir_all(&output)?;
         let error = unpacker.write(&message[cut..]).expect_err("it is gone");
-        let told = error.to_string();
+        let text = error.to_string();
         let place = output.join("p1").display().to_string();
-        assert!(told.contains(action) && told.contains(&place), "{told}");
-        assert!(told.contains("No such file or directory"), "{told}");
+        assert!(text.contains(action) && text.contains(&place), "{text}");
+        assert!(text.contains("No such file or directory"), "{text}");
     }
     Ok(())
 }

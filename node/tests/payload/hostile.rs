@@ -109,7 +109,7 @@ fn hard_link(path: &str, target: &str) -> FileEntry {
     }
 }
 
-/// A hard link has the path of a regular file that came before, without symlinks on the way.
+/// A hard link has the path of an earlier regular file, without symlinks on the way.
 #[test]
 fn hard_links_that_could_leave() {
     let before = [
@@ -218,7 +218,7 @@ fn the_same_path_twice() {
 }
 
 #[test]
-fn entries_that_are_none() {
+fn invalid_entries() {
     let refused = |mut entry: FileEntry, why, spoil: &dyn Fn(&mut FileEntry)| {
         spoil(&mut entry);
         assert_refused(&[entry], Refusal::Malformed(why));
@@ -249,8 +249,8 @@ fn lengths_beyond_the_bound() -> io::Result<()> {
         &[0xff; 20],
     ] {
         let refused = refusal_of(prefix)?.to_string();
-        let told = "longer than any entry can be";
-        assert!(refused.contains(told), "{refused}");
+        let expected = "longer than any entry can be";
+        assert!(refused.contains(expected), "{refused}");
     }
     let garbage = refusal_of(&[3, 0xff, 0xff, 0xff])?.to_string();
     assert!(garbage.contains("not a FileEntry"), "{garbage}");

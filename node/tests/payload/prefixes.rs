@@ -51,7 +51,7 @@ fn cut_off(message: &[u8], destination: &Path) {
 }
 
 /// Continues a message behind its first `bytes` bytes, and delivers it.
-fn go_on(message: &[u8], bytes: usize, destination: &Path) -> Result<(), PayloadError> {
+fn continue_delivery(message: &[u8], bytes: usize, destination: &Path) -> Result<(), PayloadError> {
     let next_run = kept(destination, NONCE + 1);
     let (mut unpacker, prefix) = Unpacker::resume(next_run, bytes as u64, Arc::default())?;
     assert_eq!(prefix, digest(&message[..bytes]));
@@ -80,7 +80,7 @@ fn assert_continued(source: &Path, cuts: impl IntoIterator<Item = usize>) -> io:
             let bytes = there / part;
             // A prefix ends behind the message's first head at the earliest.
             if bytes > 40 {
-                go_on(&message, bytes, &destination).expect("it is as it was left");
+                continue_delivery(&message, bytes, &destination).expect("it is as it was left");
             } else {
                 deliver_whole(&message, &destination);
             }
@@ -118,7 +118,7 @@ fn a_file_with_zeros_is_continued() -> io::Result<()> {
 
 /// The digest of a prefix reveals it, so that everything is sent again.
 #[test]
-fn what_was_changed_where_it_is_kept_has_another_digest() -> io::Result<()> {
+fn changed_partial_files_have_another_digest() -> io::Result<()> {
     let dir = Scratch::new()?;
     let source = dir.join("source");
     fs::write(&source, vec![7; 10_000])?;
@@ -190,7 +190,7 @@ fn a_part_that_is_being_written_is_left_alone() -> io::Result<()> {
 }
 
 #[test]
-fn a_source_skips_what_is_not_sent() -> io::Result<()> {
+fn a_source_skips_bytes_that_are_not_sent() -> io::Result<()> {
     let (_dir, source, message) = rich_message()?;
     let content = Content::Entry(source);
     for skipped in (0..=message.len()).step_by(13).chain([message.len()]) {

@@ -8,7 +8,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn generated_code_is_what_the_proto_file_says() {
+    fn generated_code_matches_the_proto_file() {
         let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let descriptors = protox::compile([proto.join("flitcast.proto")], [&proto]).unwrap();
         let out = tempfile::tempdir().unwrap();

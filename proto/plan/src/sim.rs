@@ -63,7 +63,7 @@ struct SimulatedPe {
     /// When the PE got its order or wakeup call.
     ordered: Option<u64>,
     /// The step of the last receive, and the sender.
-    heard: (u64, PeId),
+    last_received: (u64, PeId),
     finished: bool,
 }
 
@@ -126,7 +126,7 @@ pub fn run_schedules(
         paused: BTreeMap::new(),
         here: BTreeMap::new(),
         ordered: None,
-        heard: (0, id),
+        last_received: (0, id),
         finished: !tree.contains(id),
     });
     let mut simulation = Simulation {
@@ -230,7 +230,7 @@ impl Simulation {
         let step = self.step;
         // Control items of any number may be sent and received in a step.
         let has_control_ports = self.role.has_control_ports();
-        let waits_for_word = self.collective.direction() == Direction::Up;
+        let needs_order = self.collective.direction() == Direction::Up;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
         let player = &mut self.pes[at];
@@ -267,7 +267,7 @@ impl Simulation {
                     }
                 }
                 Some(Transmit::Message { to, message }) => {
-                    if waits_for_word && player.ordered.is_none_or(|ordered| ordered >= step) {
+                    if needs_order && player.ordered.is_none_or(|ordered| ordered >= step) {
                         return Err(format!("{from} sent data before its order"));
                     }
                     let flits = message.bytes * to.len() as u64;
@@ -321,7 +321,7 @@ impl Simulation {
         let is_control = matches!(crossing.item, Item::Control(_));
         let ports_are_enough = self.role.has_control_ports() && is_control;
         let player = &mut self.pes[to.index()];
-        let (last, first) = std::mem::replace(&mut player.heard, (step, from));
+        let (last, first) = std::mem::replace(&mut player.last_received, (step, from));
         if last == step && !ports_are_enough {
             return Err(format!("{first} and {from} both send to {to}"));
         }
@@ -330,8 +330,8 @@ impl Simulation {
             Item::Flit { message, index } => (message, index),
         };
         let route = player.route(from, message, index)?;
-        let goes_on = route.relay.iter().map(|&to| (to, message, index));
-        player.held.extend(goes_on);
+        let relayed = route.relay.iter().map(|&to| (to, message, index));
+        player.held.extend(relayed);
         // Only a message to several neighbours may fall behind.
         if route.relay.len() == 1 && player.held.len() > 1 {
             return Err(busy(to));
@@ -360,13 +360,13 @@ impl Simulation {
     fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), String> {
         let step = self.step;
         let player = &mut self.pes[to.index()];
-        let is_word_to_send = match item {
+        let permits_sending = match item {
             Control::Wakeup { .. } | Control::Order { .. } => true,
             // Only a baseline sends on a token.
             Control::Token => self.role == PeRole::Combining,
             Control::Certificate(_) | Control::Receipt => false,
         };
-        if is_word_to_send {
+        if permits_sending {
             player.ordered = Some(step);
         }
         let handled = player.pe.handle_control(Time(step), from, item);

@@ -89,11 +89,13 @@ pub fn check_single_ports(
     hops: &[ScheduledHop],
     source: impl Fn(MessageId) -> PeId,
 ) -> Vec<Crossed> {
-    let mut came: BTreeMap<(PeId, (MessageId, u64)), u64> = BTreeMap::new();
+    let mut arrivals: BTreeMap<(PeId, (MessageId, u64)), u64> = BTreeMap::new();
     let mut ports = BTreeSet::new();
     let crossings = flits_of(hops);
     for &(step, from, to, flit) in &crossings {
-        let is_here = came.get(&(from, flit)).is_some_and(|came| *came < step);
+        let is_here = arrivals
+            .get(&(from, flit))
+            .is_some_and(|arrival| *arrival < step);
         assert!(
             is_here || source(flit.0) == from,
             "{flit:?} at {from} in {step}"
@@ -101,7 +103,7 @@ pub fn check_single_ports(
         for port in [(from, true, step), (to, false, step)] {
             assert!(ports.insert(port), "{port:?} is busy");
         }
-        came.entry((to, flit)).or_insert(step);
+        arrivals.entry((to, flit)).or_insert(step);
     }
     crossings
 }

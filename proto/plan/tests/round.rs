@@ -13,7 +13,7 @@ use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
 /// A relay with a static schedule frees a flit when the last receiver has it: it holds one flit of
 /// a message of any length if all flits are forwarded as they arrive.
 #[test]
-fn what_has_gone_on_is_held_no_more() {
+fn forwarded_flits_are_not_held() {
     for (parents, to) in [
         ([None, Some(0), Some(1), Some(1)], 2),
         ([None, Some(0), Some(1), None], 1),
@@ -34,37 +34,37 @@ fn what_has_gone_on_is_held_no_more() {
             destination: Destination::Others,
             bytes: flits,
         };
-        let (mut came, mut gone) = (0, 0);
+        let (mut received, mut sent) = (0, 0);
         let mut now = 0;
-        while gone < to * flits {
+        while sent < to * flits {
             now += 1;
             match round.poll(Time(now)) {
                 // It only checks for incoming frames.
-                Action::Wait { until: Some(_) } if gone < to * came => continue,
+                Action::Wait { until: Some(_) } if sent < to * received => continue,
                 Action::Wait { .. } => {
                     assert!(
-                        gone == to * came && came < flits,
-                        "{came} came, {gone} went on"
+                        sent == to * received && received < flits,
+                        "{received} received, {sent} sent"
                     );
                     assert!(round.listens_to(PeId::ROOT));
                     let flit = Sized::Flits(Piece {
                         message,
-                        offset: came,
+                        offset: received,
                         bytes: 1,
                     });
                     round
                         .handle_sized([Time(now); 2], PeId::ROOT, flit)
                         .unwrap();
-                    came += 1;
+                    received += 1;
                     continue;
                 }
                 Action::SendHeld {
                     piece, later_from, ..
                 } => {
-                    gone += 1;
+                    sent += 1;
                     // A flit that all receivers have is not needed any more.
-                    let is_last = gone == to * flits;
-                    let needed = if is_last { u64::MAX } else { gone / to };
+                    let is_last = sent == to * flits;
+                    let needed = if is_last { u64::MAX } else { sent / to };
                     assert_eq!(later_from, needed, "at {}", piece.offset);
                 }
                 Action::Commit { message } => round.handle_delivered(Time(now), message),

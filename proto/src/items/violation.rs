@@ -39,7 +39,7 @@ pub enum MessageFault {
     OutOfTurn,
     /// The message has no route from here.
     NoRoute,
-    /// The message came before in this round.
+    /// The message has already arrived in this round.
     Repeated,
     /// A flit before the last one has a digest, or the last one has none.
     Torn,

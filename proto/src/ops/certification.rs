@@ -24,10 +24,10 @@ struct Certifier {
 /// The message that starts at a PE.
 #[derive(Debug)]
 struct Own {
-    /// The message, until it goes.
+    /// The message, until it is sent.
     message: Option<Message>,
     packets: Packets,
-    /// When it may go.
+    /// The time from which it may be sent.
     due: Time,
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Certification {
     /// Pipelined, in lock step: the number of steps between the token's arrival and the
     /// certificate's crossing.
     certify_after: u64,
-    owes_certificate: bool,
-    /// Whether the PE's order has come; P0 gives itself one.
+    certificate_pending: bool,
+    /// Whether the PE's order has arrived; P0 gives itself one.
     ordered: bool,
-    /// Orders yet to go.
+    /// Orders yet to be sent.
     orders: Orders,
-    /// Streams yet to come, in their sequence; the first may be in progress.
+    /// Streams yet to arrive, in their sequence; the first may be in progress.
     streams: VecDeque<Slot>,
     /// Whether the PE gets an order: pipelined, a subtree without flits gets none.
     gets_order: bool,
@@ -100,7 +100,7 @@ impl Certification {
             certified: known,
             token_at: (is_known && !is_root).then_some(Time(0)),
             certify_after,
-            owes_certificate: !is_root && !is_known,
+            certificate_pending: !is_root && !is_known,
             ordered: false,
             orders: Orders::default(),
             streams: VecDeque::new(),
@@ -110,8 +110,8 @@ impl Certification {
     }
 
     fn awaits_certificate(&self, from: PeId) -> bool {
-        let asked = self.children.iter().take(self.tokens_sent);
-        asked
+        let token_receivers = self.children.iter().take(self.tokens_sent);
+        token_receivers
             .into_iter()
             .any(|child| child.pe == from && child.certificate.is_none())
     }
@@ -121,14 +121,14 @@ impl Certification {
     }
 
     /// Returns the children that get an order; all must have certified.
-    fn promises(&self) -> Vec<Child> {
+    fn ordered_children(&self) -> Vec<Child> {
         let certified = self.children.iter();
         let certified = certified
             .filter_map(|child| Some((child.pe, child.rank, child.pace, child.certificate?)));
         rules::places(self.sync, self.pace.control, certified)
     }
 
-    /// Sets the orders to give, and the sequence in which the streams come.
+    /// Sets the orders to give, and the sequence in which the streams arrive.
     fn give_orders(&mut self, now: Time, slots: Vec<Slot>) {
         self.orders = match self.pace.pacing {
             // No stream waits for another one.
@@ -154,7 +154,7 @@ impl Certification {
 
     /// Sets P0's orders; all children must have certified.
     fn give_root_orders(&mut self, now: Time) {
-        let slots = rules::root_orders(self.all_ports, &self.promises());
+        let slots = rules::root_orders(self.all_ports, &self.ordered_children());
         self.give_orders(now, slots);
     }
 
@@ -165,14 +165,14 @@ impl Certification {
         open.position(|slot| slot.pe == from)
     }
 
-    /// Returns when the certificate may go, if it waits for nothing but time.
+    /// Returns when the certificate may be sent, if it waits for nothing but time.
     fn certificate_due(&self) -> Option<Time> {
         let Time(at) = self.token_at?;
-        (self.owes_certificate && self.all_certified())
+        (self.certificate_pending && self.all_certified())
             .then(|| Time(at + self.certify_after.saturating_sub(1)))
     }
 
-    /// Returns when the own message may go, if it waits for nothing but time.
+    /// Returns when the own message may be sent, if it waits for nothing but time.
     fn own_due(&self) -> Option<Time> {
         (self.ordered && self.own.message.is_some()).then_some(self.own.due)
     }
@@ -199,7 +199,9 @@ impl Role for Certification {
                     self.give_root_orders(now);
                 }
             }
-            Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
+            Control::Order { after }
+                if from_parent && !self.certificate_pending && !self.ordered =>
+            {
                 let up = &self.pace.up;
                 let slots = rules::orders(
                     self.sync,
@@ -207,7 +209,7 @@ impl Role for Certification {
                     up,
                     after,
                     self.own.packets,
-                    &self.promises(),
+                    &self.ordered_children(),
                 );
                 let wait = match self.pace.pacing {
                     Pacing::Eager => 0,
@@ -227,7 +229,7 @@ impl Role for Certification {
 
     fn interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
         let (to, after) = self.orders.next(now)?;
-        self.orders.went(now);
+        self.orders.sent(now);
         Some((to, Control::Order { after }))
     }
 
@@ -268,10 +270,10 @@ impl Role for Certification {
         }
         let parent = place.parent();
         if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
-            let promises = self.promises();
+            let children = self.ordered_children();
             let up = &self.pace.up;
             let certificate =
-                rules::certificate(self.sync, self.pace.pacing, up, self.own.packets, &promises);
+                rules::certificate(self.sync, self.pace.pacing, up, self.own.packets, &children);
             let item = Control::Certificate(certificate);
             return (due <= now).then_some(Transmit::Control { to, item });
         }
@@ -295,8 +297,8 @@ impl Role for Certification {
             Transmit::Control {
                 item: Control::Certificate(_),
                 ..
-            } => self.owes_certificate = false,
-            Transmit::Control { .. } => self.orders.went(self.orders.sent_at),
+            } => self.certificate_pending = false,
+            Transmit::Control { .. } => self.orders.sent(self.orders.sent_at),
         }
     }
 
@@ -309,12 +311,12 @@ impl Role for Certification {
 
     fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         if place.parent() == Some(from) {
-            let awaits_order = self.gets_order && !self.owes_certificate && !self.ordered;
+            let awaits_order = self.gets_order && !self.certificate_pending && !self.ordered;
             return self.token_at.is_none() || awaits_order;
         }
         // A relay needs the send port; P0 relays nothing.
-        let owes_orders = self.orders.due() == Some(Time(0));
-        let port_free = place.is_root() || (!owes_orders && self.own.message.is_none());
+        let has_due_order = self.orders.due() == Some(Time(0));
+        let port_free = place.is_root() || (!has_due_order && self.own.message.is_none());
         let its_turn = self.ordered && port_free && self.stream_of(from).is_some();
         self.awaits_certificate(from) || its_turn
     }
@@ -323,7 +325,7 @@ impl Role for Certification {
         self.token_at.is_some()
             && self.tokens_sent == self.children.len()
             && self.all_certified()
-            && !self.owes_certificate
+            && !self.certificate_pending
             && (self.ordered || !self.gets_order)
             && self.orders.is_empty()
             && self.own.message.is_none()

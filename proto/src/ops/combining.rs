@@ -14,15 +14,15 @@ pub(super) struct Combining {
     scatters: bool,
     /// The children, largest subtree first: that block was merged last.
     children: Vec<PeId>,
-    /// Whether the trigger has come (P0), or the token (other PEs, in a gather).
+    /// Whether the trigger has arrived (P0), or the token (other PEs, in a gather).
     begun: bool,
     /// Children that are yet to get the token, in a gather.
-    tokens_owed: VecDeque<PeId>,
+    pending_tokens: VecDeque<PeId>,
     /// Messages that start here, in order.
     own: VecDeque<Message>,
     /// Messages to be forwarded.
     held: VecDeque<Message>,
-    /// Neighbours that send messages, each with the number of messages yet to come.
+    /// Neighbours that send messages, each with the number of messages yet to arrive.
     to_receive: Vec<(PeId, u64)>,
 }
 
@@ -53,7 +53,7 @@ impl Combining {
             scatters,
             children: largest_first(&place.tree, place.id),
             begun: false,
-            tokens_owed: match scatters {
+            pending_tokens: match scatters {
                 true => VecDeque::new(),
                 false => place.children().iter().copied().collect(),
             },
@@ -128,7 +128,7 @@ impl Role for Combining {
         if !self.begun && (place.is_root() || !self.scatters) {
             return None;
         }
-        if let Some(&to) = self.tokens_owed.front() {
+        if let Some(&to) = self.pending_tokens.front() {
             let item = Control::Token;
             return Some(Transmit::Control { to, item });
         }
@@ -154,7 +154,7 @@ impl Role for Combining {
                     self.held.retain(|held| held != message);
                 }
             }
-            Transmit::Control { .. } => drop(self.tokens_owed.pop_front()),
+            Transmit::Control { .. } => drop(self.pending_tokens.pop_front()),
         }
     }
 
@@ -169,7 +169,7 @@ impl Role for Combining {
     fn is_over(&self, place: &PePosition) -> bool {
         let begun = self.begun || (self.scatters && !place.is_root());
         begun
-            && self.tokens_owed.is_empty()
+            && self.pending_tokens.is_empty()
             && self.own.is_empty()
             && self.has_all()
             && self.held.is_empty()

@@ -11,7 +11,7 @@ pub(super) struct FlitByFlit {
     /// P0: the message left to send, and whether the round has begun.
     to_send: Option<Message>,
     triggered: bool,
-    /// Whether the message is yet to come from the parent.
+    /// Whether the message is yet to arrive from the parent.
     is_due: bool,
     /// Whether the message ends here, too.
     takes: bool,

@@ -12,9 +12,9 @@ use crate::{PeId, Time};
 pub(super) struct Linear {
     window: usize,
     own: Option<Message>,
-    /// Whether the trigger has come (P0), or the order (other PEs).
+    /// Whether the trigger has arrived (P0), or the order (other PEs).
     begun: bool,
-    /// P0: children whose order is yet to go, and children whose message is yet to come.
+    /// P0: children whose order is yet to be sent, and children whose message is yet to arrive.
     to_order: VecDeque<PeId>,
     to_answer: VecDeque<PeId>,
 }

@@ -2,7 +2,7 @@
 //! turns").
 //!
 //! In turns a PE treats all data that passes it as one line: its own message, then its children's
-//! streams. An order goes when the line has advanced so far that the child's first byte arrives
+//! streams. An order is sent when the line has advanced so far that the child's first byte arrives
 //! just after the byte before it. The position on the line is exact at each flit and estimated from
 //! the pace in between, so a late stream also delays the next order.
 
@@ -17,7 +17,7 @@ use crate::{PeId, Time};
 struct Piece {
     bytes: u64,
     ticks: u64,
-    /// When its first byte is expected; set once its order has gone.
+    /// When its first byte is expected; set once its order has been sent.
     expected: Option<Time>,
 }
 
@@ -25,16 +25,16 @@ struct Piece {
 struct Order {
     to: PeId,
     after: u64,
-    /// The position on the line, in ticks, at which the order goes,
-    goes_at: u64,
-    /// and the ticks by which it goes before the line begins, if the way is so long.
+    /// The position on the line, in ticks, at which the order is sent,
+    send_at: u64,
+    /// and the ticks by which it is sent before the line begins, if the way is so long.
     early: u64,
     /// Ticks from the order to the arrival of the child's first byte.
     ahead: u64,
     piece: usize,
 }
 
-/// Orders yet to go, in their sequence, and the position on the line.
+/// Orders yet to be sent, in their sequence, and the position on the line.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     left: VecDeque<Order>,
@@ -44,19 +44,19 @@ pub(super) struct Orders {
     /// A position on the line, in ticks, and the time at which it was or will be reached.
     reached: u64,
     reached_at: Time,
-    /// When the order in progress went.
+    /// When the order in progress was sent.
     pub(super) sent_at: Time,
 }
 
 impl Orders {
-    /// Creates orders that go at once, in the sequence of their turns.
+    /// Creates orders that are sent at once, in the sequence of their turns.
     pub(super) fn at_once(slots: &[Slot]) -> Orders {
         let mut by_place: Vec<&Slot> = slots.iter().collect();
         by_place.sort_by_key(|slot| (slot.turn, slot.pe));
         let order = |slot: &&Slot| Order {
             to: slot.pe,
             after: slot.after,
-            goes_at: 0,
+            send_at: 0,
             early: u64::MAX,
             ahead: 0,
             piece: 0,
@@ -67,7 +67,7 @@ impl Orders {
         }
     }
 
-    /// Creates orders that go in the sequence of the streams, after the own message (its bytes and
+    /// Creates orders that are sent in the sequence of the streams, after the own message (its bytes and
     /// its ticks), which starts at `start`.
     pub(super) fn in_turns(
         own: (u64, u64),
@@ -98,7 +98,7 @@ impl Orders {
                 to: slot.pe,
                 // A child that is called in its turn starts as soon as it can.
                 after: slot.lag,
-                goes_at: ticks.saturating_sub(lead),
+                send_at: ticks.saturating_sub(lead),
                 early: match bytes <= SHORT_QUEUE_BYTES {
                     true => u64::MAX,
                     false => lead.saturating_sub(ticks),
@@ -123,28 +123,28 @@ impl Orders {
         self.left.is_empty()
     }
 
-    /// Returns the receiver of the next order and its s, if it goes now.
+    /// Returns the receiver of the next order and its s, if it is sent now.
     pub(super) fn next(&self, now: Time) -> Option<(PeId, u64)> {
         let order = self.left.front()?;
         (self.due()? <= now).then_some((order.to, order.after))
     }
 
-    /// Returns when the next order goes, if it goes before the next flit.
+    /// Returns when the next order is sent, if that is before the next flit.
     pub(super) fn due(&self) -> Option<Time> {
-        let Order { goes_at, early, .. } = self.left.front()?;
-        let Some(wait) = goes_at.checked_sub(self.reached).filter(|wait| *wait > 0) else {
+        let Order { send_at, early, .. } = self.left.front()?;
+        let Some(wait) = send_at.checked_sub(self.reached).filter(|wait| *wait > 0) else {
             // On a long way, orders of short streams would meet streams that have yet to arrive.
             let is_before = self.passed == 0;
             let at = Time(self.reached_at.0.saturating_sub(*early));
             return Some(if is_before { at } else { Time(0) });
         };
         // After the next flit the time is computed from that flit.
-        let known = *goes_at <= self.line(self.passed.saturating_add(self.flit_bytes));
+        let known = *send_at <= self.line(self.passed.saturating_add(self.flit_bytes));
         known.then(|| Time(self.reached_at.0.saturating_add(wait)))
     }
 
-    /// Removes the next order, which has gone at `now`.
-    pub(super) fn went(&mut self, now: Time) {
+    /// Removes the next order, which was sent at `now`.
+    pub(super) fn sent(&mut self, now: Time) {
         let Some(order) = self.left.pop_front() else {
             return;
         };
@@ -226,17 +226,17 @@ mod tests {
     }
 
     #[test]
-    fn an_order_goes_so_that_its_stream_comes_behind_the_one_before() {
+    fn an_order_is_sent_so_that_its_stream_follows_the_one_before() {
         let mut orders = orders();
         assert_eq!(orders.next(Time(100)), Some((PeId(1), 55)));
-        orders.went(Time(100));
+        orders.sent(Time(100));
         // The first byte is expected at 120, the last at 200.
         assert_eq!(orders.due(), None, "two flits away");
         orders.progress(Time(160), 4);
         assert_eq!(orders.due(), Some(Time(180)));
         assert_eq!(orders.next(Time(179)), None);
         assert_eq!(orders.next(Time(180)), Some((PeId(2), 55)));
-        orders.went(Time(180));
+        orders.sent(Time(180));
         orders.progress(Time(200), 4);
         orders.progress(Time(240), 4);
         assert_eq!(orders.due(), Some(Time(260)));
@@ -245,20 +245,20 @@ mod tests {
     #[test]
     fn a_stream_that_runs_late_makes_the_next_order_late() {
         let mut orders = orders();
-        orders.went(Time(100));
+        orders.sent(Time(100));
         orders.progress(Time(1160), 4);
         assert_eq!(orders.due(), Some(Time(1180)));
     }
 
     #[test]
-    fn on_a_long_way_orders_of_streams_that_would_meet_go_one_after_the_other() {
+    fn on_a_long_way_orders_of_streams_that_would_meet_are_sent_in_sequence() {
         let slots = [1, 2, 3, 4].map(|pe| slot(pe, SHORT_QUEUE_BYTES / 2, 1_000_000));
         let through = slots[0].through;
         let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
         // A switch stores what the first streams send at once.
         for pe in 1..=3 {
             assert_eq!(orders.next(Time(100)), Some((PeId(pe), 1_000_000)));
-            orders.went(Time(100));
+            orders.sent(Time(100));
         }
         assert_eq!(orders.due(), Some(Time(100 + 3 * through)));
         // Once data arrive, that time has passed.
@@ -270,7 +270,7 @@ mod tests {
     fn a_single_flit_is_expected_from_its_order_on() {
         let slots = [slot(1, 2, 35), slot(2, 2, 35), slot(3, 2, 35)];
         let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
-        orders.went(Time(100));
+        orders.sent(Time(100));
         // Its two bytes pass from 120 to 140; the next stream takes 20 ticks to arrive.
         assert_eq!(
             orders.due(),
@@ -279,7 +279,7 @@ mod tests {
         );
         let slots = [slot(1, 4, 55), slot(2, 4, 55)];
         let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
-        orders.went(Time(100));
+        orders.sent(Time(100));
         assert_eq!(orders.due(), Some(Time(140)));
     }
 }

@@ -32,13 +32,13 @@ impl Iterator for FlitInterleaver {
     /// Returns the tree with the smallest fraction of its flits sent, where half of its next flit
     /// counts as sent; the first of several. The tail is last.
     fn next(&mut self) -> Option<usize> {
-        let after = |[of, gone]: [u64; 2]| (2 * u128::from(gone) + 1, u128::from(of));
+        let after = |[of, sent]: [u64; 2]| (2 * u128::from(sent) + 1, u128::from(of));
         let waiting = (0..self.flits.len()).filter(|at| self.flits[*at][1] < self.flits[*at][0]);
         let is_tail = |at: &usize| self.has_tail && *at == 0;
         let next = waiting.min_by(|one, other| {
-            let ((gone, of), (other_gone, of_other)) =
+            let ((sent, of), (other_sent, of_other)) =
                 (after(self.flits[*one]), after(self.flits[*other]));
-            let by_share = (gone * of_other).cmp(&(other_gone * of));
+            let by_share = (sent * of_other).cmp(&(other_sent * of));
             is_tail(one).cmp(&is_tail(other)).then(by_share)
         })?;
         self.flits[next][1] += 1;
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_flit_goes_once_and_the_short_one_last(
+        fn every_flit_is_sent_once_and_the_short_one_last(
             flits in prop::collection::vec(0u64..40, 1..9),
             short in 0u64..7,
             has_tail: bool,
@@ -119,11 +119,11 @@ mod tests {
             }
             prop_assert_eq!(turns.last().copied(), last_of(&flits, has_tail));
             // At any time the flits of a tree exceed its share by less than the number of trees.
-            let mut gone = vec![0u64; flits.len()];
+            let mut sent_on = vec![0u64; flits.len()];
             for (sent, turn) in (1u64..).zip(&turns) {
-                gone[*turn] += 1;
+                sent_on[*turn] += 1;
                 let most = sent * flits[*turn] + flits.len() as u64 * total;
-                prop_assert!(gone[*turn] * total <= most);
+                prop_assert!(sent_on[*turn] * total <= most);
             }
             prop_assume!(total > 0);
             let bytes = total * 7 - short;

@@ -15,7 +15,7 @@ pub enum PeRole {
     ShoulderTap,
     /// Gather by Transmission-Certification.
     Certification(Sync),
-    /// Gather on a star: the root asks one PE after the other, with at most `window` pending requests.
+    /// Gather on a star: the root requests one message after the other, `window` at most at a time.
     Linear {
         /// At least 1.
         window: u32,

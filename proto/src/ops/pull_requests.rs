@@ -19,7 +19,7 @@ pub(super) struct PullRequests {
     /// Calls that are yet to arrive, and calls that arrived and were not followed yet, for each
     /// receiver.
     awaited: BTreeMap<PeId, u64>,
-    heard: BTreeMap<PeId, u64>,
+    received: BTreeMap<PeId, u64>,
 }
 
 impl PullRequests {
@@ -34,7 +34,7 @@ impl PullRequests {
             due_bytes: 0,
             partial_bytes: 0,
             awaited,
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
         }
     }
 
@@ -69,21 +69,21 @@ impl PullRequests {
     }
 
     /// Adds a call from a receiver; returns false if none was expected.
-    pub(super) fn hear(&mut self, receiver: PeId) -> bool {
+    pub(super) fn receive(&mut self, receiver: PeId) -> bool {
         let is_awaited = take_one(&mut self.awaited, receiver);
         if is_awaited {
-            *self.heard.entry(receiver).or_default() += 1;
+            *self.received.entry(receiver).or_default() += 1;
         }
         is_awaited
     }
 
-    pub(super) fn has_heard(&self, receiver: PeId) -> bool {
-        self.heard.contains_key(&receiver)
+    pub(super) fn has_received(&self, receiver: PeId) -> bool {
+        self.received.contains_key(&receiver)
     }
 
     /// Removes a call because its crossing begins.
     pub(super) fn follow(&mut self, receiver: PeId) {
-        take_one(&mut self.heard, receiver);
+        take_one(&mut self.received, receiver);
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_is_called_when_what_is_left_comes_as_quickly() {
+    fn the_next_sender_is_called_when_the_rest_arrives_as_quickly() {
         let mut calls = PullRequests::new(10, std::iter::empty());
         assert!(calls.is_time());
         calls.call(100);
@@ -127,12 +127,12 @@ mod tests {
     fn a_receiver_calls_as_often_as_it_has_something_to_take() {
         let (once, twice, never) = (PeId(1), PeId(2), PeId(3));
         let mut calls = PullRequests::new(0, [once, twice, twice].into_iter());
-        assert!(!calls.hear(never));
-        assert!(calls.hear(once) && !calls.hear(once));
-        assert!(calls.hear(twice) && calls.awaits(twice));
-        assert!(calls.has_heard(twice));
+        assert!(!calls.receive(never));
+        assert!(calls.receive(once) && !calls.receive(once));
+        assert!(calls.receive(twice) && calls.awaits(twice));
+        assert!(calls.has_received(twice));
         calls.follow(twice);
-        assert!(!calls.has_heard(twice));
-        assert!(calls.hear(twice) && !calls.hear(twice));
+        assert!(!calls.has_received(twice));
+        assert!(calls.receive(twice) && !calls.receive(twice));
     }
 }

@@ -1,5 +1,5 @@
 //! The end of a round, which is the same for all algorithms: deliveries yet to be made here,
-//! receipts yet to come, and receipts yet to be sent. Receipts go against the data: upwards if
+//! receipts yet to arrive, and receipts yet to be sent. Receipts go against the data: upwards if
 //! messages go down, when a subtree has everything; downwards if they go up, when P0 has
 //! everything.
 
@@ -14,7 +14,7 @@ use crate::PeId;
 pub(super) struct Receipts {
     to_deliver: u64,
     due: Vec<PeId>,
-    owed: VecDeque<PeId>,
+    to_send: VecDeque<PeId>,
 }
 
 impl Receipts {
@@ -26,12 +26,12 @@ impl Receipts {
             Direction::Down | Direction::Across => Receipts {
                 to_deliver,
                 due: children.collect(),
-                owed: parent.into_iter().collect(),
+                to_send: parent.into_iter().collect(),
             },
             Direction::Up => Receipts {
                 to_deliver,
                 due: parent.into_iter().collect(),
-                owed: children.collect(),
+                to_send: children.collect(),
             },
         }
     }
@@ -53,14 +53,14 @@ impl Receipts {
     /// Returns the PE that gets a receipt next, or `None` while anything is missing.
     pub(super) fn next(&self) -> Option<PeId> {
         let complete = self.to_deliver == 0 && self.due.is_empty();
-        self.owed.front().copied().filter(|_| complete)
+        self.to_send.front().copied().filter(|_| complete)
     }
 
     pub(super) fn sent(&mut self) {
-        self.owed.pop_front();
+        self.to_send.pop_front();
     }
 
     pub(super) fn is_settled(&self) -> bool {
-        self.to_deliver == 0 && self.due.is_empty() && self.owed.is_empty()
+        self.to_deliver == 0 && self.due.is_empty() && self.to_send.is_empty()
     }
 }

@@ -1,19 +1,19 @@
 //! The crossings that a PE with a static schedule is yet to receive, from each neighbour in the
-//! schedule's order, and the rule for those that may come now.
+//! schedule's order, and the rule for those that may arrive now.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::items::ScheduledHop;
 use crate::{MessageId, PeId};
 
-/// A crossing to be received, with the number of its bytes that are yet to come.
+/// A crossing to be received, with the number of its bytes that are yet to arrive.
 #[derive(Debug)]
 pub(super) struct PendingReceive {
     pub(super) hop: ScheduledHop,
     pub(super) left_bytes: u64,
 }
 
-/// The rule for crossings that may come now.
+/// The rule for crossings that may arrive now.
 #[derive(Debug)]
 pub(super) enum ReceiveRule {
     /// The first crossings, as many as were called.
@@ -27,7 +27,7 @@ pub(super) enum ReceiveRule {
     All(BTreeMap<MessageId, u64>),
 }
 
-/// The crossings that are yet to come.
+/// The crossings that are yet to arrive.
 #[derive(Debug)]
 pub(super) struct ReceiveQueue {
     /// The crossings of each sender with their positions in the schedule.
@@ -56,12 +56,12 @@ impl ReceiveQueue {
         intake
     }
 
-    /// Returns whether all crossings have come.
+    /// Returns whether all crossings have arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Returns whether a crossing from a neighbour is yet to come.
+    /// Returns whether a crossing from a neighbour is yet to arrive.
     pub(super) fn has_more_from(&self, from: PeId) -> bool {
         self.receives.contains_key(&from)
     }
@@ -97,7 +97,7 @@ impl ReceiveQueue {
         self.called().last()
     }
 
-    /// Returns whether a crossing from a neighbour may come now.
+    /// Returns whether a crossing from a neighbour may arrive now.
     pub(super) fn is_open_from(&self, from: PeId) -> bool {
         let Some((place, PendingReceive { hop, .. })) =
             self.receives.get(&from).and_then(VecDeque::front)
@@ -114,7 +114,7 @@ impl ReceiveQueue {
         }
     }
 
-    /// Returns the crossing that may come from a neighbour now.
+    /// Returns the crossing that may arrive from a neighbour now.
     pub(super) fn open_from(&mut self, from: PeId) -> Option<&mut PendingReceive> {
         let is_open = self.is_open_from(from);
         let of_sender = self.receives.get_mut(&from).filter(|_| is_open)?;

@@ -113,8 +113,8 @@ impl PePosition {
 
     /// Returns the route of a message to the root, which must come from the child on its way.
     pub(super) fn route_up(&self, from: PeId, message: &Message) -> RouteResult {
-        let comes_from_below = self.tree.child_toward(self.id, message.source) == Some(from);
-        if !message.is_for(self.tree.root()) || !comes_from_below {
+        let is_from_below = self.tree.child_toward(self.id, message.source) == Some(from);
+        if !message.is_for(self.tree.root()) || !is_from_below {
             return Err(MessageFault::NoRoute);
         }
         Ok(match self.parent() {

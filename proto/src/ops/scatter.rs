@@ -16,9 +16,9 @@ pub(super) struct Scatter {
     all_ports: bool,
     /// P0: whether the round has begun.
     triggered: bool,
-    /// Number of messages yet to come from the parent.
+    /// Number of messages yet to arrive from the parent.
     to_receive: u64,
-    /// Whether the PE's own message is yet to come.
+    /// Whether the PE's own message is yet to arrive.
     own_due: bool,
 }
 

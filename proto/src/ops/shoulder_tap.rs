@@ -15,15 +15,15 @@ pub(super) struct ShoulderTap {
     pace: Pace,
     own: Option<Message>,
     packets: Packets,
-    /// When the call came, and its s.
+    /// The time of the call's arrival, and its s.
     called: Option<(Time, u64)>,
-    /// Whether the call to the child is yet to go.
-    owes_call: bool,
-    /// Number of bytes of the own message after which the call goes.
+    /// Whether the call to the child is yet to be sent.
+    call_pending: bool,
+    /// Number of bytes of the own message after which the call is sent.
     call_mark: u64,
     /// Number of bytes of the own message that were sent.
     sent_bytes: u64,
-    /// Number of messages yet to come from the child.
+    /// Number of messages yet to arrive from the child.
     to_receive: u64,
 }
 
@@ -43,7 +43,7 @@ impl ShoulderTap {
             own,
             packets,
             called: None,
-            owes_call: child.is_some(),
+            call_pending: child.is_some(),
             call_mark,
             sent_bytes: 0,
             to_receive: schedule.child_messages.iter().sum(),
@@ -55,11 +55,11 @@ impl ShoulderTap {
         self.was_due()
     }
 
-    /// Returns the call to the child, if it goes now.
+    /// Returns the call to the child, if it is sent now.
     fn call(&self) -> Option<(PeId, Control)> {
         let (_, s) = self.called?;
         let child = self.child?;
-        let due = self.owes_call && self.sent_bytes >= self.call_mark;
+        let due = self.call_pending && self.sent_bytes >= self.call_mark;
         let after = match self.pace.pacing {
             Pacing::Scheduled if self.is_root => rules::FIRST_WAKEUP,
             Pacing::Scheduled => rules::next_wakeup(&self.pace, s, self.packets),
@@ -111,7 +111,7 @@ impl Role for ShoulderTap {
 
     fn interjection(&mut self, _now: Time) -> Option<(PeId, Control)> {
         let call = self.call()?;
-        self.owes_call = false;
+        self.call_pending = false;
         Some(call)
     }
 
@@ -128,7 +128,7 @@ impl Role for ShoulderTap {
 
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Control { .. } => self.owes_call = false,
+            Transmit::Control { .. } => self.call_pending = false,
             Transmit::Message { .. } | Transmit::Part { .. } => self.own = None,
         }
     }
@@ -142,11 +142,11 @@ impl Role for ShoulderTap {
             self.called.is_none()
         } else {
             // Until the own message is sent, the child's messages would have to wait here.
-            self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive > 0
+            self.called.is_some() && !self.call_pending && self.own.is_none() && self.to_receive > 0
         }
     }
 
     fn is_over(&self, _place: &PePosition) -> bool {
-        self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive == 0
+        self.called.is_some() && !self.call_pending && self.own.is_none() && self.to_receive == 0
     }
 }

@@ -30,7 +30,7 @@ use crate::{MessageId, PeId, Time};
 
 #[derive(Debug)]
 pub(super) struct StaticScheduleRole {
-    /// Whether the PE may send: its begin or any other event of the round has come.
+    /// Whether the PE may send: its begin or any other event of the round has occurred.
     begun: bool,
     /// When the PE begins, once it is triggered.
     begins_at: Option<Time>,
@@ -87,8 +87,8 @@ impl SendPort {
         let (Some(first), Some(next)) = (first, next) else {
             return false;
         };
-        let comes = short.get(&next.message);
-        next.to == first.to && comes.is_some_and(|step| *step < first.first_step)
+        let arrival = short.get(&next.message);
+        next.to == first.to && arrival.is_some_and(|step| *step < first.first_step)
     }
 }
 
@@ -177,8 +177,8 @@ impl StaticScheduleRole {
         let mut ready = free.filter_map(|(at, port)| {
             let hop = port.hops.front()?;
             let message = *self.available.get(&hop.message)?;
-            let goes = self.calls.as_ref().is_none_or(|it| it.has_heard(hop.to));
-            goes.then_some((at, *hop, message))
+            let may_start = self.calls.as_ref().is_none_or(|it| it.has_received(hop.to));
+            may_start.then_some((at, *hop, message))
         });
         ready.next()
     }
@@ -250,7 +250,7 @@ impl Role for StaticScheduleRole {
 
     fn control(&mut self, _place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let is_due = match item {
-            Control::Wakeup { .. } => self.calls.as_mut().is_some_and(|it| it.hear(from)),
+            Control::Wakeup { .. } => self.calls.as_mut().is_some_and(|it| it.receive(from)),
             _ => false,
         };
         self.begun |= is_due;

@@ -56,7 +56,7 @@ pub(super) struct OwnHashes {
 
 impl OwnHashes {
     /// Adds the payload at this offset of a message, unless the hash covers it already because it
-    /// went to another neighbour.
+    /// was sent to another neighbour.
     #[inline]
     pub(super) fn cover(&mut self, message: MessageId, offset: u64, payload: &[u8]) {
         self.turn_to(message);

@@ -27,7 +27,8 @@ impl Held {
 
     fn change(&mut self, message: MessageId, change: impl FnOnce(&mut [u64; 2])) {
         let held = self.messages.entry(message).or_default();
-        let flits = |[here, gone]: [u64; 2]| here.saturating_sub(gone).div_ceil(self.flit_bytes);
+        let flits =
+            |[here, released]: [u64; 2]| here.saturating_sub(released).div_ceil(self.flit_bytes);
         let before = flits(*held);
         change(held);
         self.flits = self.flits + flits(*held) - before;
@@ -45,7 +46,7 @@ impl Held {
 
     /// Marks the bytes of a message before `end` as not needed any more.
     pub(super) fn give_up_to(&mut self, message: MessageId, end: u64) {
-        self.change(message, |[_, gone]| *gone = end.max(*gone));
+        self.change(message, |[_, released]| *released = end.max(*released));
     }
 
     /// Returns the number of bytes of a message that have arrived.
@@ -87,7 +88,7 @@ mod tests {
 
     /// The sum equals that of the messages at any time, each in whole flits.
     #[test]
-    fn the_flits_in_memory_are_those_that_have_come_and_are_needed() {
+    fn the_flits_in_memory_are_those_that_have_arrived_and_are_needed() {
         let mut random = crate::seeded::SplitMix64::new(34);
         let mut held = Held::new(10);
         for _ in 0..2000 {
@@ -97,8 +98,8 @@ mod tests {
                 1..5 => held.add(message, random.below(25)),
                 _ => held.give_up_to(message, random.below(40) + held.bytes_of(message) / 2),
             }
-            let flits = held.messages.values().map(|[here, gone]| {
-                let bytes = here.saturating_sub(*gone);
+            let flits = held.messages.values().map(|[here, released]| {
+                let bytes = here.saturating_sub(*released);
                 bytes.div_ceil(10)
             });
             assert_eq!(held.flits, flits.sum::<u64>());

@@ -31,7 +31,7 @@ pub struct ListRound<O> {
     unlooked_bytes: u64,
     /// For each message that uses several ports: the number of bytes from its start that were sent to
     /// any neighbour.
-    gone: BTreeMap<MessageId, u64>,
+    sent_bytes: BTreeMap<MessageId, u64>,
     /// Incomplete messages of other neighbours than that of the last flit, with their hashes.
     aside: BTreeMap<PeId, (Incoming, Hash)>,
     /// Messages of which a part has arrived, with the hash of that part.
@@ -47,7 +47,7 @@ impl<O: Observer> ListRound<O> {
             outgoing: SmallVec::new(),
             under_way: SmallVec::new(),
             unlooked_bytes: 0,
-            gone: BTreeMap::new(),
+            sent_bytes: BTreeMap::new(),
             aside: BTreeMap::new(),
             paused: BTreeMap::new(),
         }
@@ -95,13 +95,13 @@ impl<O: Observer> ListRound<O> {
         let part = self.outgoing.get(place)?;
         let Some(to) = part.next_receiver() else {
             // No other frame had to wait.
-            let goes_on = self.through(place);
-            return (goes_on || self.all_ports).then_some(Action::Turn { from: None });
+            let continues = self.through(place);
+            return (continues || self.all_ports).then_some(Action::Turn { from: None });
         };
         // The hash of an own message covers all preceding bytes, which another port sends.
         let is_ahead = self.all_ports
             && part.message.source == self.shared.pe.id()
-            && part.offset > self.gone.get(&part.message.id).copied().unwrap_or(0);
+            && part.offset > self.sent_bytes.get(&part.message.id).copied().unwrap_or(0);
         match is_ahead || self.is_under_way_to(to) {
             true => None,
             false => part.next_flit(&self.shared, to, self.later_from(place)),
@@ -137,8 +137,8 @@ impl<O: Observer> ListRound<O> {
             return;
         };
         if self.all_ports {
-            let gone = self.gone.entry(part.message.id).or_default();
-            *gone = (*gone).max(part.offset + bytes);
+            let sent_bytes = self.sent_bytes.entry(part.message.id).or_default();
+            *sent_bytes = (*sent_bytes).max(part.offset + bytes);
         }
         self.shared.sent(now, part, bytes);
     }

@@ -396,7 +396,7 @@ impl<O: Observer> Round<O> {
     }
 
     /// Returns whether a part of a message of this PE was sent and more of it follows.
-    pub fn goes_on_with(&self, message: MessageId) -> bool {
+    pub fn continues(&self, message: MessageId) -> bool {
         self.shared().own_hashes.has_begun(message)
     }
 
@@ -423,11 +423,11 @@ impl<O: Observer> Round<O> {
         let whole = shared.pe.whole(message.id);
         let is_part = |it: &&Arrival| shared.pe.whole(it.message) == whole;
         let parts = || shared.arrivals.all.iter().filter(is_part);
-        if let (Some(came), true) = (
+        if let (Some(arrived_ns), true) = (
             parts().map(|it| it.at_ns).max(),
             parts().all(|it| it.delivered),
         ) {
-            let span = [Time(came), now];
+            let span = [Time(arrived_ns), now];
             let recorder = &mut shared.recorder;
             recorder.keep(Port::Files, message.source, message, span);
         }

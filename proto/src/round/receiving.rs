@@ -14,7 +14,7 @@ pub(super) struct Incoming {
     pub(super) message: Message,
     /// The route, or `None` for a message of an earlier round, which is dropped.
     pub(super) route: Option<Route>,
-    /// Bytes that are yet to come, and how many of them come later, in another part.
+    /// Bytes that are yet to arrive, and how many of them come later, in another part.
     pub(super) left: u64,
     pub(super) later: u64,
     /// Whether its payload is hashed: it ends here, and there is payload.
@@ -35,7 +35,7 @@ impl Incoming {
         self.route.is_some()
     }
 
-    /// Returns whether more of the present part is yet to come.
+    /// Returns whether more of the present part is yet to arrive.
     pub(super) fn has_part_left(&self) -> bool {
         self.left > self.later
     }

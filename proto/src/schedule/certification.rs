@@ -69,7 +69,7 @@ impl Child {
     }
 
     /// Returns the time at which the stream's first byte arrives if the order, with the child at
-    /// `ordered`, says `after`.
+    /// `ordered`, contains `after`.
     fn begin(&self, ordered: u64, after: u64) -> u64 {
         ordered
             .saturating_add(after)

@@ -151,7 +151,7 @@ proptest! {
 
 /// The rate is exact to the nanosecond, for any division into frames.
 #[test]
-fn messages_of_any_length_take_what_their_rate_says() {
+fn messages_of_any_length_take_the_time_of_their_rate() {
     let rates = [
         50_000_000u64,
         200_000_000,

@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn top_down_goes_level_by_level_over_all(tree in any_tree()) {
+    fn top_down_is_level_by_level_over_all(tree in any_tree()) {
         let depths: Vec<u32> = tree.top_down().iter().map(|&pe| tree.depth(pe)).collect();
         prop_assert!(depths.is_sorted());
         let mut sorted = tree.top_down().to_vec();
@@ -250,7 +250,7 @@ fn a_long_cycle_stays_one_readable_line() {
 }
 
 #[test]
-fn a_bad_spec_says_what_to_write() {
+fn the_error_of_a_bad_spec_gives_the_valid_form() {
     let message = |text: &str| text.parse::<TreeSpec>().unwrap_err().to_string();
     for given in ["0", "x", "", "+3", "-1", "1048577"] {
         let why = format!("path:N: N must be a whole number from 1 to 1048576, not `{given}`");

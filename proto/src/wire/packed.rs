@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flit_comes_out_as_it_went_in() {
+    fn unpacking_restores_a_flit() {
         let plain = flit(&[7; 3000]);
         let body = packed(&plain, plain.len());
         assert!(is_packed(&body) && body.len() < 100);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_not_compressed() {
+    fn incompressible_flits_are_not_compressed() {
         let mut seeds = crate::seeded::SplitMix64::new(7);
         let plain: Vec<u8> = (0..60_000).map(|_| seeds.below(256) as u8).collect();
         assert_eq!(pack(&plain, plain.len() / 8 * 7), None);

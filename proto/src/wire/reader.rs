@@ -2,7 +2,7 @@
 //! whether they form a whole frame that is not a duplicate.
 //!
 //! The buffer has room for one full frame, which limits a relay to one flit in user memory. In a
-//! stream of flits each takes one read, because its length came with the one before. The frame of an
+//! stream of flits each takes one read, because its length arrived with the one before. The frame of an
 //! idle connection takes one read as well, because as much is read as there is room for.
 
 use std::ops::Range;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_as_they_went_in_however_they_are_cut() {
+    fn frames_are_unchanged_however_the_stream_is_cut() {
         let bodies: [&[u8]; 5] = [b"a", b"", b"hello", &[7; 100], b"z"];
         for most in [1, 2, 3, 5, 7, 1000] {
             let mut reader = FrameReader::new(SEAL_BYTES + 100);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_without_another_before_it_comes_with_one_read() {
+    fn a_first_frame_takes_one_read() {
         for bytes in [1, 1000, 20_000, 1 << 20] {
             let mut reader = FrameReader::new(SEAL_BYTES + (1 << 20));
             let (reads, _) = read_all(&mut reader, &[&vec![7; bytes]], usize::MAX);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn short_frames_come_with_one_read_as_far_as_there_is_room() {
+    fn short_frames_share_a_read_as_far_as_there_is_room() {
         let bodies: Vec<[u8; 10]> = (0..100).map(|at| [at; 10]).collect();
         let bodies: Vec<&[u8]> = bodies.iter().map(|body| &body[..]).collect();
         let (reads, _) = read_all(&mut FrameReader::new(1000), &bodies, usize::MAX);

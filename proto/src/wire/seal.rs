@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_once_however_often_each_is_sent() {
+    fn repeated_frames_are_opened_once() {
         let (mut sealer, mut opener) = (FrameSealer::default(), FrameVerifier::default());
         let mut sent = Vec::new();
         for frame in [token(), flit(1), flit(1000), token()] {

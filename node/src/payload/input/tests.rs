@@ -35,7 +35,7 @@ fn given(contents: &[Option<Content>]) -> Vec<usize> {
 }
 
 #[test]
-fn all_faults_are_told_at_once() -> io::Result<()> {
+fn all_faults_are_reported_at_once() -> io::Result<()> {
     let dir = directory(&[".hidden", "foo", "p", "p+1", "p0", "p01", "p8", "p1"])?;
     symlink("p1", dir.path().join("p2"))?;
     let faults = read_input_dir(dir.path(), among(8)).expect_err("most names are no PEs");
@@ -61,7 +61,7 @@ fn all_faults_are_told_at_once() -> io::Result<()> {
 
 #[test]
 fn entries_of_which_none_names_a_pe_are_one_fault() -> io::Result<()> {
-    let told = |names: &[&str], pes| -> io::Result<Vec<String>> {
+    let messages_for = |names: &[&str], pes| -> io::Result<Vec<String>> {
         let dir = directory(names)?;
         let faults = read_input_dir(dir.path(), among(pes)).expect_err("no name is a PE");
         let dir = format!("{}", dir.path().display());
@@ -72,19 +72,19 @@ fn entries_of_which_none_names_a_pe_are_one_fault() -> io::Result<()> {
     };
     let none = "none of the 3 entries of `DIR` names a PE";
     assert_eq!(
-        told(&["shard1", "shard2", "shard3"], 3)?,
+        messages_for(&["shard1", "shard2", "shard3"], 3)?,
         [format!(
             "{none} (`shard1`, ..); this tree has p1..p2; rename them"
         )]
     );
     assert_eq!(
-        told(&["0", "1", "2"], 3)?,
+        messages_for(&["0", "1", "2"], 3)?,
         [format!(
             "{none} (`0`, ..); this tree has p1..p2; did you mean p1 by `1`?"
         )]
     );
     assert_eq!(
-        told(&["shard1"], 3)?,
+        messages_for(&["shard1"], 3)?,
         ["`shard1` names no PE; this tree has p1..p2"]
     );
     Ok(())
@@ -106,13 +106,20 @@ fn entries_become_messages_by_name() -> io::Result<()> {
     fs::remove_dir(path.join("p12"))?;
     let dealt = deal(path, &Selection::default(), with_root(2, 4)).expect("it can be dealt");
     assert_eq!(given(&dealt), [0, 1]);
-    let told = |others| messages(&read_input_dir(path, others).expect_err("one is too much"));
+    let messages_for =
+        |others| messages(&read_input_dir(path, others).expect_err("one is too much"));
     let end = "is the root of the tree, which has no message; this tree has";
-    assert_eq!(told(with_root(3, 4)), [format!("`p3` {end} p0..p2")]);
-    fs::rename(path.join("p3"), path.join("p2"))?;
-    assert_eq!(told(with_root(2, 4)), [format!("`p2` {end} p0..p3 but p2")]);
     assert_eq!(
-        told(Others::all(2)),
+        messages_for(with_root(3, 4)),
+        [format!("`p3` {end} p0..p2")]
+    );
+    fs::rename(path.join("p3"), path.join("p2"))?;
+    assert_eq!(
+        messages_for(with_root(2, 4)),
+        [format!("`p2` {end} p0..p3 but p2")]
+    );
+    assert_eq!(
+        messages_for(Others::all(2)),
         ["`p2` names no PE; this tree has p0..p1"]
     );
     let missing = read_input_dir(Path::new("/nowhere/at/all"), among(8));
@@ -136,7 +143,7 @@ fn every_pe_may_have_an_entry_for_each_other_one() -> io::Result<()> {
 }
 
 #[test]
-fn all_faults_of_all_folders_are_told_at_once() -> io::Result<()> {
+fn all_faults_of_all_folders_are_reported_at_once() -> io::Result<()> {
     let dir = directory(&["p9/p1", "p1/p1", "p1/p9", "p2/x", "p2/p0", "y/z", "p0"])?;
     let faults = pieces_input(dir.path(), Others::all(3)).expect_err("most names are no PEs");
     let no_pe = |name| format!("`{name}` names no PE; this tree has p0..p2");
@@ -190,9 +197,9 @@ fn entries_become_messages_by_names() -> io::Result<()> {
     assert_eq!(messages(&faults), expected);
     assert_eq!(entry(2).map_err(|_| ()), Err(()));
     let many: Vec<String> = (0..9).map(|pe| format!("host{pe}")).collect();
-    let told = among(9).named(&many).to_string();
+    let shown = among(9).named(&many).to_string();
     let expected = "p1..p8 (host1, host2, host3, host4, host5, host6 and 2 more)";
-    assert_eq!(told, format!("this tree has {expected}"));
+    assert_eq!(shown, format!("this tree has {expected}"));
     Ok(())
 }
 

@@ -42,7 +42,7 @@ impl Unpacker {
             Some(cursor) => cursor,
             none => none.insert(Cursor::open(self.staging.path())?),
         };
-        if !go_to(cursor, target)? {
+        if !enter_parent(cursor, target)? {
             return Ok(false);
         }
         let (there, found) = (cursor.here(), stat(cursor, Path::new(first))?);
@@ -64,7 +64,7 @@ impl Unpacker {
 }
 
 /// Goes to the directory that a path is in; returns `false` if there is none.
-fn go_to(cursor: &mut Cursor, path: &Path) -> io::Result<bool> {
+fn enter_parent(cursor: &mut Cursor, path: &Path) -> io::Result<bool> {
     let parent = path.parent().unwrap_or(Path::new(""));
     while !parent.starts_with(cursor.path()) {
         cursor.leave()?;

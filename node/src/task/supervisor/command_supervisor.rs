@@ -14,7 +14,7 @@ use flitcast_proto::wire::control::{End, Run};
 
 use super::super::folders::Folders;
 use super::super::lock::{locked, within};
-use super::{Events, NAME, Over, end_children, order, parse, tell};
+use super::{Events, NAME, Over, end_children, order, parse, report_end};
 use crate::limits::{DYING, GRACE_OF_COMMANDS};
 use crate::system::children::{PROGRAM, Started};
 use crate::system::descriptors;
@@ -60,20 +60,20 @@ impl CommandSupervisor {
         let mut events = Events::listen()?;
         let lock = match locked(&self.folders.task) {
             Ok(lock) => lock,
-            Err(why) => return tell(&End::Failed(why)),
+            Err(why) => return report_end(&End::Failed(why)),
         };
         // All processes of the command have the file open, and so hold the lock.
         descriptors::hand_down(&lock)?;
         let running = match self.start() {
             Ok(running) => running,
-            Err(why) => return tell(&End::Failed(why)),
+            Err(why) => return report_end(&End::Failed(why)),
         };
         let limit = Some(self.run.time_limit_ns).filter(|ns| *ns > 0);
         let limit = limit.map(Duration::from_nanos);
         let over = events.until_ended(running.leader, limit).await;
         let status = match over {
             Over::Ended => running.leader.reap()?,
-            Over::Told | Over::Late => None,
+            Over::Requested | Over::Late => None,
         };
         let left = end_all(running.leader);
         let why_ended = match (over, limit) {
@@ -82,10 +82,10 @@ impl CommandSupervisor {
         };
         let end = running.end(status, &why_ended, &left);
         match over {
-            Over::Ended | Over::Late => tell(&end),
-            Over::Told => {
+            Over::Ended | Over::Late => report_end(&end),
+            Over::Requested => {
                 // A failure means that the PE is gone.
-                let _ = tell(&end);
+                let _ = report_end(&end);
                 Ok(())
             }
         }
@@ -135,25 +135,25 @@ impl Running {
     /// Returns how the command ended, as far as that is known, after all attempts to end it;
     /// `why_ended` if it did not end by itself.
     fn end(mut self, status: Option<End>, why_ended: &str, left: &[Process]) -> End {
-        let heard = self.copying.end();
+        let copied = self.copying.end();
         // A remaining process may be the stage itself, whose output must not be waited for.
         let unstarted = left.is_empty().then(|| self.why_not_started()).flatten();
         if let Some(why) = unstarted {
             return End::Failed(why);
         }
-        let told = match &status {
+        let how_ended = match &status {
             Some(End::Exited(code)) => format!("ended with exit status {code}"),
             Some(End::Signalled(signal)) => format!("was killed by signal {signal}"),
             Some(End::Failed(_)) | None => why_ended.to_owned(),
         };
         let end = status.unwrap_or_else(|| End::Failed(format!("it {why_ended}")));
-        match (left, heard) {
+        match (left, copied) {
             ([], Ok(())) => end,
             // The command has failed already, for an earlier reason.
             ([], Err(_)) if end != End::Exited(0) => end,
-            ([], Err(why)) => End::Failed(format!("it {told}, but {why}")),
+            ([], Err(why)) => End::Failed(format!("it {how_ended}, but {why}")),
             (left, _) => End::Failed(format!(
-                "it {told}, but of what it started {} survives SIGKILL",
+                "it {how_ended}, but of what it started {} survives SIGKILL",
                 named(left)
             )),
         }
@@ -161,28 +161,28 @@ impl Running {
 
     /// Returns the output of the stage, if that could not start the command.
     fn why_not_started(&mut self) -> Option<String> {
-        let mut said = Vec::new();
+        let mut reason = Vec::new();
         // The stage has ended, and no other process has ever had the other end.
-        self.stage.take()?.read_to_end(&mut said).ok()?;
-        (!said.is_empty()).then(|| String::from_utf8_lossy(&said).into_owned())
+        self.stage.take()?.read_to_end(&mut reason).ok()?;
+        (!reason.is_empty()).then(|| String::from_utf8_lossy(&reason).into_owned())
     }
 }
 
 impl Copying {
     /// Forwards the output to the PE, as long as that reads it, and into a file.
-    fn begin(words: Option<ChildStderr>, file: &Path) -> Copying {
-        let (say, done) = mpsc::channel();
-        let pipe = words.as_ref().and_then(FileId::of);
+    fn begin(stderr: Option<ChildStderr>, file: &Path) -> Copying {
+        let (sender, done) = mpsc::channel();
+        let pipe = stderr.as_ref().and_then(FileId::of);
         let file = file.to_owned();
         thread::spawn(move || {
-            let copied = words.map_or(Ok(()), |words| copy(words, file));
+            let copied = stderr.map_or(Ok(()), |stderr| copy(stderr, file));
             // The receiver is gone if it took too long.
-            let _ = say.send(copied);
+            let _ = sender.send(copied);
         });
         Copying { pipe, done }
     }
 
-    /// Waits for the end of the output, which comes when all processes that could write have ended.
+    /// Waits for the end of the output, which is when all processes that could write have ended.
     fn end(&self) -> Result<(), Why> {
         if let Ok(copied) = self.done.recv_timeout(DYING) {
             return copied;
@@ -195,19 +195,20 @@ impl Copying {
     }
 }
 
-fn copy(mut words: ChildStderr, path: PathBuf) -> Result<(), Why> {
+fn copy(mut stderr: ChildStderr, path: PathBuf) -> Result<(), Why> {
     let shown = path.display();
-    let told = |error| format!("what it said on stderr cannot be written: `{shown}`: {error}");
-    let mut file = File::create(&path).map_err(told);
+    let cannot_write =
+        |error| format!("what it said on stderr cannot be written: `{shown}`: {error}");
+    let mut file = File::create(&path).map_err(cannot_write);
     let mut block = [0; 8192];
-    let mut listens = true;
-    while let Ok(length @ 1..) = words.read(&mut block) {
-        listens = listens && io::stderr().write_all(&block[..length]).is_ok();
+    let mut is_forwarded = true;
+    while let Ok(length @ 1..) = stderr.read(&mut block) {
+        is_forwarded = is_forwarded && io::stderr().write_all(&block[..length]).is_ok();
         // On a full disk the output still reaches the PE.
         if let Ok(open) = &mut file
             && let Err(error) = open.write_all(&block[..length])
         {
-            file = Err(told(error));
+            file = Err(cannot_write(error));
         }
     }
     file.map(drop)

@@ -45,16 +45,16 @@ pub const NAME: &str = "leash";
 enum Over {
     /// The child process has ended.
     Ended,
-    /// The launcher is gone, or asks for the end of the command.
-    Told,
+    /// The launcher is gone, or has requested the end of the command.
+    Requested,
     /// The child process reached its time limit.
     Late,
 }
 
 /// The events around a supervisor, after the order on its standard input.
 struct Events {
-    say: mpsc::Sender<Over>,
-    heard: mpsc::Receiver<Over>,
+    sender: mpsc::Sender<Over>,
+    receiver: mpsc::Receiver<Over>,
 }
 
 impl Events {
@@ -63,40 +63,40 @@ impl Events {
         children::be_called(NAME);
         children::adopt_orphans()?;
         children::continue_when_parent_ends()?;
-        let (say, heard) = mpsc::channel(1);
+        let (sender, receiver) = mpsc::channel(1);
         for kind in [
             SignalKind::terminate(),
             SignalKind::interrupt(),
             SignalKind::hangup(),
         ] {
-            let (mut signal, say) = (signal(kind)?, say.clone());
+            let (mut signal, sender) = (signal(kind)?, sender.clone());
             tokio::spawn(async move {
                 signal.recv().await;
-                let _ = say.send(Over::Told).await;
+                let _ = sender.send(Over::Requested).await;
             });
         }
-        let told = say.clone();
+        let stdin_sender = sender.clone();
         thread::spawn(move || {
             let mut ignored = [0; 64];
             while matches!(io::stdin().read(&mut ignored), Ok(1..)) {}
-            let _ = told.blocking_send(Over::Told);
+            let _ = stdin_sender.blocking_send(Over::Requested);
         });
-        Ok(Events { say, heard })
+        Ok(Events { sender, receiver })
     }
 
     /// Waits until a process has ended, its end was requested, or its time limit is reached. The
     /// process is not reaped, so that no other one gets its number.
     async fn until_ended(&mut self, process: Started, limit: Option<Duration>) -> Over {
-        let say = self.say.clone();
+        let sender = self.sender.clone();
         thread::spawn(move || {
             process.wait();
-            let _ = say.blocking_send(Over::Ended);
+            let _ = sender.blocking_send(Over::Ended);
         });
-        let heard = match limit {
-            Some(limit) => timeout(limit, self.heard.recv()).await,
-            None => Ok(self.heard.recv().await),
+        let event = match limit {
+            Some(limit) => timeout(limit, self.receiver.recv()).await,
+            None => Ok(self.receiver.recv().await),
         };
-        heard.map_or(Over::Late, |event| event.unwrap_or(Over::Told))
+        event.map_or(Over::Late, |event| event.unwrap_or(Over::Requested))
     }
 }
 
@@ -120,14 +120,14 @@ pub async fn stands_still(supervisor: Option<Started>) {
 /// Ends all child processes, and then those that were their children. Returns those that are left. All
 /// processes started from here have been waited for before.
 fn end_children() -> Vec<Process> {
-    let all_gone = within(DYING, || {
+    let all_ended = within(DYING, || {
         let is_left = children::are_left();
         if is_left {
             Process::children().iter().for_each(Process::kill);
         }
         !is_left
     });
-    match all_gone {
+    match all_ended {
         true => Vec::new(),
         false => Process::children(),
     }
@@ -172,7 +172,7 @@ pub fn ended_with(supervisor: ExitStatus) -> String {
     format!("the supervisor of the command ended ({supervisor}), and the command with it")
 }
 
-fn tell(end: &End) -> io::Result<()> {
+fn report_end(end: &End) -> io::Result<()> {
     let line = match end {
         End::Exited(code) => format!("exited {code}\n"),
         End::Signalled(signal) => format!("signalled {signal}\n"),
@@ -185,8 +185,8 @@ fn tell(end: &End) -> io::Result<()> {
 }
 
 /// Parses the line that a supervisor has written.
-pub fn told(said: &str) -> Option<End> {
-    let (how, rest) = said.strip_suffix('\n')?.split_once(' ')?;
+pub fn parse_end(line: &str) -> Option<End> {
+    let (how, rest) = line.strip_suffix('\n')?.split_once(' ')?;
     match how {
         "exited" => Some(End::Exited(rest.parse().ok()?)),
         "signalled" => Some(End::Signalled(rest.parse().ok()?)),

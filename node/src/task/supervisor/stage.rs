@@ -1,5 +1,5 @@
-//! The process that becomes the command: it asks to be killed when its parent, the lower supervisor,
-//! dies, and is then replaced by the command, for which that setting remains.
+//! The process that becomes the command: it sets a parent-death signal, so that it ends with the lower
+//! supervisor, and is then replaced by the command, for which that setting remains.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -31,9 +31,9 @@ impl Stage {
     /// the command has not started.
     pub fn enter(&self) -> io::Result<()> {
         // The command does not inherit it.
-        let mut told = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let why = self.become_it();
-        told.write_all(&why.as_bytes()[..why.len().min(COMMAND_REASON_BYTES)])
+        stdout.write_all(&why.as_bytes()[..why.len().min(COMMAND_REASON_BYTES)])
     }
 
     /// Becomes the command, or returns the reason why it cannot.

@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::End;
 
 use super::super::lock::within;
 use super::{
-    Events, NAME, STOOD_STILL, arguments, end_children, ended_with, order, stands_still, tell,
+    Events, NAME, STOOD_STILL, arguments, end_children, ended_with, order, report_end, stands_still,
 };
 use crate::limits::ENDING_OF_COMMANDS;
 use crate::system::children::{PROGRAM, Started};
@@ -59,5 +59,5 @@ pub async fn hold(pe: PeId) -> io::Result<()> {
     if !left.is_empty() {
         why += &format!(", but for {}, which survives SIGKILL", named(&left));
     }
-    tell(&End::Failed(why))
+    report_end(&End::Failed(why))
 }

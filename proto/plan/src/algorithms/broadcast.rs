@@ -87,8 +87,8 @@ pub(super) fn hops(
 ) -> Vec<ScheduledHop> {
     let flits = timing.flits_of_longest(bytes);
     let block = flits.div_ceil(MOST_BLOCKS).max(1);
-    let owed = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
-    let parent = |pe: PeId| tree.parent(pe).filter(|_| owed[pe.index()] > 0);
+    let receivers = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
+    let parent = |pe: PeId| tree.parent(pe).filter(|_| receivers[pe.index()] > 0);
     let parents = tree.ids().map(parent).collect();
     let Ok(served) = Tree::with_absent(tree.root(), parents) else {
         unreachable!("a tree without whole branches is a tree")
@@ -101,8 +101,8 @@ pub(super) fn hops(
 
 /// Returns the one message, unless it is null.
 fn order(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
-    let is_owed = bytes.iter().any(|bytes| *bytes > 0);
-    is_owed.then_some(MessageId(0)).into_iter().collect()
+    let is_needed = bytes.iter().any(|bytes| *bytes > 0);
+    is_needed.then_some(MessageId(0)).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
 
     /// P1 is absent, P2 has a copy and forwards the message, P3 and all PEs below it have one.
     #[test]
-    fn who_has_a_copy_gets_none_but_what_others_lack() {
+    fn a_pe_with_a_copy_gets_only_what_others_lack() {
         let parents = [None, None, Some(0), Some(0), Some(2), Some(3)];
         let parents = parents.map(|parent| parent.map(PeId));
         let lacking = Arc::new(Tree::with_absent(PeId(0), parents.to_vec()).unwrap());
@@ -134,8 +134,8 @@ mod tests {
         for among_all in listed().filter(|one| !one.fits().stays_in_tree()) {
             let run = |bytes| sim::run(&tree("path:4"), among_all, bytes).unwrap();
             let arrivals = run(&[0, 6, 0, 6]).arrival_steps;
-            let has_come: Vec<bool> = arrivals.iter().map(|step| *step > 0).collect();
-            assert_eq!(has_come, [false, true, false, true], "{among_all:?}");
+            let has_arrived: Vec<bool> = arrivals.iter().map(|step| *step > 0).collect();
+            assert_eq!(has_arrived, [false, true, false, true], "{among_all:?}");
             assert!(run(&[0; 4]).crossings.is_empty(), "{among_all:?}");
         }
     }
@@ -143,7 +143,7 @@ mod tests {
     /// The crossings cover all flits of a message of any length, each part in order, and are about
     /// [`MOST_BLOCKS`] at most.
     #[test]
-    fn a_list_is_no_longer_than_a_pe_can_be_told() {
+    fn a_list_is_no_longer_than_a_pe_accepts() {
         for (broadcast, spec, more) in [
             (Algorithm::BROADCAST_URGENT, "kary:3:7", 0),
             (Algorithm::BROADCAST_ON_CUBES, "path:8", 3),

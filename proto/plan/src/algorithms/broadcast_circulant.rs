@@ -221,7 +221,7 @@ mod tests {
 
     /// The tables of the papers.
     #[test]
-    fn ranks_receive_what_the_paper_says() {
+    fn ranks_receive_the_blocks_of_the_papers() {
         let rows = |pes| (0..pes).map(move |rank| received(rank, &skips(pes)));
         assert_eq!(skips(9), [1, 2, 3, 5, 9]);
         let of_nine = [
@@ -260,15 +260,15 @@ mod tests {
             let plan = among(pes, root, blocks);
             let source = |_| PeId(root as u32);
             let all = check_single_ports(&plan.hops, source);
-            let mut came: Vec<_> = all.iter().map(|(_, _, to, flit)| (*to, *flit)).collect();
-            came.sort_unstable();
-            came.dedup();
+            let mut arrivals: Vec<_> = all.iter().map(|(_, _, to, flit)| (*to, *flit)).collect();
+            arrivals.sort_unstable();
+            arrivals.dedup();
             assert_eq!(
-                came.len() as u64,
+                arrivals.len() as u64,
                 (pes as u64 - 1) * blocks,
                 "{pes} {blocks}"
             );
-            assert_eq!(all.len(), came.len(), "{pes} {blocks}");
+            assert_eq!(all.len(), arrivals.len(), "{pes} {blocks}");
             let least = super::super::broadcast_plan::least_steps_of_complete(pes, blocks);
             assert_eq!(plan.time_steps, least, "{pes} {blocks}");
         }

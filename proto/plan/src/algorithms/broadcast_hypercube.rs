@@ -97,8 +97,8 @@ fn over_trees(dimensions: u32, flits: u64) -> Timetable {
     };
     let mut plan = Timetable::default();
     // By PE: the steps of each flit's arrival and of its last departure.
-    let mut came = vec![vec![0; flits as usize]; pes as usize];
-    let mut gone = came.clone();
+    let mut arrivals = vec![vec![0; flits as usize]; pes as usize];
+    let mut departures = arrivals.clone();
     for flit in 0..flits {
         let tree = flit % d.max(1);
         for pe in 1..pes {
@@ -112,13 +112,15 @@ fn over_trees(dimensions: u32, flits: u64) -> Timetable {
             let hop = hop(PeId(parent), PeId(pe), [flit, 1], step, 1);
             plan.hops.push(hop);
             plan.time_steps = plan.time_steps.max(step);
-            came[pe as usize][flit as usize] = step;
-            let last = &mut gone[parent as usize][flit as usize];
+            arrivals[pe as usize][flit as usize] = step;
+            let last = &mut departures[parent as usize][flit as usize];
             *last = step.max(*last);
         }
     }
-    let kept = came.iter().zip(&gone).skip(1);
-    let most_kept = kept.map(|(came, gone)| kept_flits(came, gone)).max();
+    let kept = arrivals.iter().zip(&departures).skip(1);
+    let most_kept = kept
+        .map(|(arrivals, departures)| kept_flits(arrivals, departures))
+        .max();
     Timetable {
         kept_flits: Some(most_kept.unwrap_or(0)),
         ..plan
@@ -127,9 +129,12 @@ fn over_trees(dimensions: u32, flits: u64) -> Timetable {
 
 /// Returns the maximum number of flits that a PE keeps at the end of a step, each from its arrival
 /// to its departure.
-fn kept_flits(came: &[u64], gone: &[u64]) -> u64 {
-    let stays = came.iter().zip(gone).filter(|(came, gone)| gone > came);
-    let ends = stays.flat_map(|(came, gone)| [(*gone, -1), (*came, 1)]);
+fn kept_flits(arrivals: &[u64], departures: &[u64]) -> u64 {
+    let stays = arrivals
+        .iter()
+        .zip(departures)
+        .filter(|(arrival, departure)| departure > arrival);
+    let ends = stays.flat_map(|(arrival, departure)| [(*departure, -1), (*arrival, 1)]);
     let mut ends: Vec<(u64, i64)> = ends.collect();
     // A flit that departs in a step is not kept at its end.
     ends.sort_unstable();

@@ -80,12 +80,11 @@ pub fn urgent(tree: &Tree, flits: u64) -> Timetable {
             }
         }
         if pe != tree.root() && !children.is_empty() {
-            let gone = (0..here.len()).map(|flit| sent.iter().map(|at| at[flit]).max());
-            let gone: Vec<u64> = gone.map(Option::unwrap_or_default).collect();
-            let kept = here
-                .iter()
-                .zip(1..)
-                .map(|(now, came)| came - gone.partition_point(|gone| gone <= now) as u64);
+            let departures = (0..here.len()).map(|flit| sent.iter().map(|at| at[flit]).max());
+            let departures: Vec<u64> = departures.map(Option::unwrap_or_default).collect();
+            let kept = here.iter().zip(1..).map(|(now, arrived)| {
+                arrived - departures.partition_point(|departure| departure <= now) as u64
+            });
             most_kept = most_kept.max(kept.max().unwrap_or(0));
         }
         for (child, steps) in children.iter().zip(sent) {

@@ -211,7 +211,7 @@ impl Basis<'_> {
     }
 
     /// Returns the children of `pe` that get an order.
-    fn promises(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
+    fn ordered_children(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
         let in_token_order = match self.sync {
             Sync::Serial | Sync::Parallel | Sync::MultiPort | Sync::Known => self.tree.children(pe),
             Sync::Pipelined => self.tree.token_broadcast().order(pe),
@@ -233,7 +233,7 @@ impl Basis<'_> {
     fn certificates(&self, own: impl Fn(PeId) -> Packets) -> Vec<Certificate> {
         let mut certificates = vec![Certificate::default(); self.tree.len()];
         for &pe in self.tree.top_down().iter().rev() {
-            let children = self.promises(&certificates, pe);
+            let children = self.ordered_children(&certificates, pe);
             let certificate =
                 rules::certificate(self.sync, self.pacing(), &self.up(pe), own(pe), &children);
             certificates[pe.index()] = certificate;
@@ -241,9 +241,9 @@ impl Basis<'_> {
         certificates
     }
 
-    /// Returns a PE's orders, if its own order says `after`.
+    /// Returns a PE's orders, if its own order contains `after`.
     fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: Packets) -> Vec<Slot> {
-        let children = self.promises(certificates, pe);
+        let children = self.ordered_children(certificates, pe);
         match pe == self.tree.root() {
             true => rules::root_orders(self.sync == Sync::MultiPort, &children),
             false => rules::orders(

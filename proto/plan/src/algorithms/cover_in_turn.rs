@@ -77,17 +77,17 @@ mod tests {
         let mut at = BTreeMap::new();
         for (step, from, to, flit) in flits_of(&plan.hops) {
             assert!(busy.insert((step, [from, to])), "{from} to {to} in {step}");
-            let came = at.insert(flit, (step, to));
+            let previous = at.insert(flit, (step, to));
             let expected = (from != PeId::ROOT).then_some((step - 1, from));
-            assert_eq!(came, expected);
+            assert_eq!(previous, expected);
         }
         for pe in 1..cover.nodes.len() {
-            let owed: u64 = dealt.iter().map(|flits| flits[pe]).sum();
+            let expected: u64 = dealt.iter().map(|flits| flits[pe]).sum();
             let pe = PeId(pe as u32);
-            let came = at
+            let arrived = at
                 .iter()
                 .filter(|((of, _), (_, to))| of.pe() == pe && *to == pe);
-            assert_eq!(came.count() as u64, owed, "{pe}");
+            assert_eq!(arrived.count() as u64, expected, "{pe}");
         }
         plan.time_steps
     }

@@ -11,7 +11,7 @@ use super::lock_step::{LockStep, NotPlanned, rows};
 use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
 use super::present::Present;
 use super::spec::{
-    AlgorithmSpec, AllPorts, BASE, Offer, OfferKind, TreeRequirement, everybody, no_peers,
+    AlgorithmSpec, AllPorts, BASE, Offer, OfferKind, TreeRequirement, all_others, no_peers,
 };
 use super::timetable::Timetable;
 use super::{blocks, exchange_plan};
@@ -29,7 +29,7 @@ pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Complete,
     gives_orders: true,
     role: PeRole::StaticSchedule,
-    peers: everybody,
+    peers: all_others,
     hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| rounds(flits)),
     plan: LockStep::List(|task| match task.tree.len() {
         0..=MOST_HOSTS_OF_ROUNDS => Ok(rounds(&task.rows())),

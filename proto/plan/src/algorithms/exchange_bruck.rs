@@ -162,19 +162,19 @@ mod tests {
             for radix in 2..=pes + 1 {
                 let plan = by_radix(&flits, radix);
                 let all = check_single_ports(&plan.hops, |id| ends(id, pes)[0]);
-                let mut came = vec![vec![0; pes]; pes];
+                let mut received = vec![vec![0; pes]; pes];
                 for (_, _, pe, (id, _)) in all {
                     let [from, to] = ends(id, pes).map(PeId::index);
-                    came[from][to] += u64::from(pe.index() == to);
+                    received[from][to] += u64::from(pe.index() == to);
                 }
-                assert_eq!(came, flits, "{pes} {radix}");
+                assert_eq!(received, flits, "{pes} {radix}");
             }
         }
     }
 
     /// `ceil(log2 N)` packets of each PE, and half of the messages in each, for N = 2^d.
     #[test]
-    fn few_packets_go_for_two_and_whole_messages_for_many() {
+    fn a_small_radix_needs_few_packets_and_a_large_one_sends_whole_messages() {
         for pes in [2_usize, 3, 5, 8, 9, 12, 16, 33] {
             let ones = vec![vec![1; pes]; pes];
             let packets = |radix| {

@@ -195,13 +195,13 @@ mod tests {
             let flits = of_pairs(pes as u64, || random.below(most + 1));
             let plan = rounds(&flits);
             assert_eq!(plan.time_steps, least_steps(&flits), "{flits:?}");
-            let mut gone = vec![vec![0; pes]; pes];
+            let mut sent = vec![vec![0; pes]; pes];
             for hop in &plan.hops {
-                let gone = &mut gone[hop.from.index()][hop.to.index()];
-                assert_eq!(hop.offset, *gone, "{flits:?}");
-                *gone += hop.flits;
+                let sent = &mut sent[hop.from.index()][hop.to.index()];
+                assert_eq!(hop.offset, *sent, "{flits:?}");
+                *sent += hop.flits;
             }
-            assert_eq!(gone, flits);
+            assert_eq!(sent, flits);
         }
     }
 }

@@ -89,9 +89,9 @@ fn at_ports(arcs: &Arcs, pes: usize, loads: &[u64]) -> [Vec<u64>; 2] {
 /// Flits of a message that wait at a PE for an arc; the greatest is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
-    hops_to_go: u32,
+    hops_left: u32,
     /// The step in which the flits arrived, 0 at their source.
-    came: Reverse<u64>,
+    arrived: Reverse<u64>,
     /// The destination's number minus the source's, modulo the number of PEs.
     turn: Reverse<usize>,
     message: Reverse<MessageId>,
@@ -164,8 +164,8 @@ impl Exchange {
         for (from, row) in tree.ids().zip(flits) {
             for (to, &flits) in tree.ids().zip(row).filter(|(_, flits)| **flits > 0) {
                 let waiting = Waiting {
-                    hops_to_go: 0,
-                    came: Reverse(0),
+                    hops_left: 0,
+                    arrived: Reverse(0),
                     turn: Reverse((to.index() + pes - from.index()) % pes),
                     message: Reverse(message(from, to, pes)),
                     offset: Reverse(0),
@@ -181,7 +181,7 @@ impl Exchange {
     fn queue(&mut self, at: PeId, mut waiting: Waiting) {
         let [_, to] = ends(waiting.message.0, self.pes);
         let (arc, hops) = self.ways[at.index()][to.index()];
-        waiting.hops_to_go = hops;
+        waiting.hops_left = hops;
         self.queues[arc].push(waiting);
         if self.ready.insert(arc) {
             self.changed.push(arc);
@@ -228,7 +228,7 @@ impl Exchange {
                 if ends(flit.message.0, self.pes)[1] == to {
                     continue;
                 }
-                flit.came = Reverse(step);
+                flit.arrived = Reverse(step);
                 self.queue(to, flit);
             }
         }

@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn any_other_order_is_refused_with_the_pe_that_is_in_the_way() {
-        let told = |order: &[u32]| ranks(order).unwrap_err().to_string();
-        let late = told(&[3, 1, 4, 2, 5]);
+        let error = |order: &[u32]| ranks(order).unwrap_err().to_string();
+        let late = error(&[3, 1, 4, 2, 5]);
         assert!(late.starts_with("P1 stands behind P3"), "{late}");
-        let between = told(&[1, 3, 2, 5, 4]);
+        let between = error(&[1, 3, 2, 5, 4]);
         assert!(between.contains("P2 stands between P1 and P4"), "{between}");
         assert!(between.contains("subtree of P1"), "{between}");
     }

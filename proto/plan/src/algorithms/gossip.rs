@@ -10,7 +10,7 @@ use super::gossip_plan::{self, Order};
 use super::lock_step::LockStep;
 use super::plan_limits::check_crossings;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement, everybody};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement, all_others};
 use super::timetable::{Timetable, hop};
 use crate::cost::Ports;
 use crate::gossip::CompleteGossip;
@@ -63,7 +63,7 @@ const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     name: "on-network",
     offer: Offer::INTERNAL,
     all_ports: AllPorts::WithOwnLinks,
-    peers: everybody,
+    peers: all_others,
     ..CIRCULATE
 };
 
@@ -93,7 +93,7 @@ const DIRECT: AlgorithmSpec = AlgorithmSpec {
         &[("direct", None)],
         "direct (each PE sends its message to all others)",
     ),
-    peers: everybody,
+    peers: all_others,
     hops: |tree, bytes, timing| in_rounds(tree, bytes, timing, CompleteGossip::Direct),
     gives_orders: true,
     ..CIRCULATE
@@ -119,8 +119,8 @@ impl Algorithm {
 /// Returns the messages with at least one nonnull delivery, by id.
 fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
-    let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
-    owed.map(|(id, _)| id).collect()
+    let nonnull = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
+    nonnull.map(|(id, _)| id).collect()
 }
 
 /// Returns the crossings that a planner computes for the present PEs, which it numbers

@@ -4,7 +4,7 @@
 //! In each cycle a PE sends to its parent, to its left child and to its right child, in one of the six
 //! orders that the paper calls scheduling disciplines. A cycle has four steps, since the left and the
 //! right child of a PE cannot both send to it in one. In a step a PE sends the next flit that its
-//! neighbour lacks, or, in the paper's algorithm A3, one message that combines all that it knows.
+//! neighbour lacks, or, in the paper's algorithm A3, one message that combines all its flits.
 
 use std::fmt;
 
@@ -202,8 +202,8 @@ impl<'a> Cycles<'a> {
         }
     }
 
-    /// Plans a gossip in which a PE sends a single flit in each step or, if it `combines`, all that it knows,
-    /// also what its neighbour knows (algorithm A3). A step takes as long as its largest message.
+    /// Plans a gossip in which a PE sends a single flit in each step or, if it `combines`, all its flits,
+    /// also those that its neighbour has (algorithm A3). A step takes as long as its largest message.
     fn run(mut self, discipline: Discipline, combines: bool) -> InCycles {
         let mut hops = HopList::over(self.arcs.len());
         let (mut cycles, mut begin) = (0, 1);
@@ -310,7 +310,7 @@ mod tests {
             let spec = ["path:6", "kary:2:9", "parents:0,0,1,2,2,3", "path:1"][seed % 4];
             let tree = tree(spec);
             let flits: Vec<u64> = (0..tree.len()).map(|pe| ((pe + seed) % 4) as u64).collect();
-            let owed = flits.iter().sum::<u64>() * (tree.len() as u64 - 1);
+            let expected = flits.iter().sum::<u64>() * (tree.len() as u64 - 1);
             for (discipline, combines) in
                 Discipline::ALL.map(|it| [(it, false), (it, true)]).concat()
             {
@@ -321,7 +321,7 @@ mod tests {
                     .filter(|(_, _, to, flit)| flit.0.pe() != *to);
                 let arrived: std::collections::BTreeSet<_> =
                     arrived.map(|it| (it.2, it.3)).collect();
-                assert_eq!(arrived.len() as u64, owed, "{spec} {discipline:?}");
+                assert_eq!(arrived.len() as u64, expected, "{spec} {discipline:?}");
             }
         }
         assert!(!CycleGossip::fits(&tree("star:5")));

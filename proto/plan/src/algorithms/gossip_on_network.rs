@@ -68,7 +68,7 @@ impl OnNetwork {
             let pes = (0..self.arena.pes()).map(|other| PeId(other as u32));
             return pes.filter(|other| *other != pe).collect();
         };
-        let goes_around = matches!(
+        let circulates = matches!(
             self.algorithm,
             GossipAlgorithm::Approach1 | GossipAlgorithm::Halves
         );
@@ -77,7 +77,7 @@ impl OnNetwork {
             let is_partner = move |other: &usize| match own.abs_diff(*other) {
                 0 => false,
                 1 => true,
-                away => !goes_around || grid.closed && away == side - 1,
+                away => !circulates || grid.closed && away == side - 1,
             };
             let others = (0..side).filter(is_partner);
             others

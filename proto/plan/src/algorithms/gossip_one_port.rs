@@ -19,7 +19,7 @@ pub enum Order {
     Needy,
 }
 
-/// A message that has come to a PE, or starts there.
+/// A message that has arrived at a PE, or starts there.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     source: PeId,
@@ -225,7 +225,7 @@ impl<'a> Flood<'a> {
         (sent < held.here).then_some((held, sent))
     }
 
-    /// Skips null messages and those that came from the receiver.
+    /// Skips null messages and those that arrived from the receiver.
     fn skip(&mut self, arc: usize) {
         let [from, to] = self.arcs.ends[arc];
         let cursor = &mut self.cursors[arc];

@@ -73,10 +73,10 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         }];
         let others = arcs.out_of(from).filter(|other| *other != arc);
         queue.extend(others.flat_map(|other| begins[into[other]].iter().copied()));
-        queue.retain(|come| flits[come.source.index()] > 0);
+        queue.retain(|begin| flits[begin.source.index()] > 0);
         // The sort is stable: messages that arrive in the same step stay in the order of their
         // neighbours.
-        queue.sort_by_key(|come| come.step);
+        queue.sort_by_key(|begin| begin.step);
         let mut free = 1;
         for next in &mut queue {
             next.step = free.max(next.step + 1);

@@ -127,7 +127,7 @@ struct Run {
     parts: Vec<Part>,
     packets: Vec<Packet>,
     /// For each part and PE: the packet that brings it there, the packets that take it from there,
-    /// and the first step in which it can go on.
+    /// and the first step in which it can continue.
     deliveries: Vec<Option<usize>>,
     onwards: Vec<Vec<usize>>,
     here: Vec<Option<u64>>,
@@ -315,14 +315,14 @@ impl Run {
     fn hops(mut self) -> Option<Vec<ScheduledHop>> {
         (0..self.packets.len()).for_each(|packet| self.offer(packet));
         let mut hops: Vec<ScheduledHop> = Vec::new();
-        while let Some(Reverse((thought, packet))) = self.possible.pop() {
+        while let Some(Reverse((estimated, packet))) = self.possible.pop() {
             if self.packets[packet].is_scheduled {
                 continue;
             }
             let Some(step) = self.earliest(packet) else {
                 continue;
             };
-            if step > thought {
+            if step > estimated {
                 self.possible.push(Reverse((step, packet)));
                 continue;
             }
@@ -367,7 +367,7 @@ impl Run {
             }
             first_step += flits;
         }
-        let goes_on = match self.keeps {
+        let available_at = match self.keeps {
             Keeps::Parts => step + 1,
             _ => step + setup + flits,
         };
@@ -375,7 +375,7 @@ impl Run {
             let place = self.next_place(part, to);
             self.next[place] = part + 1;
             let place = self.place(part, to);
-            self.here[place] = Some(goes_on);
+            self.here[place] = Some(available_at);
             let behind = self.deliveries.get(self.place(part + 1, to)).copied();
             let offered = behind.flatten().into_iter();
             let onwards = std::mem::take(&mut self.onwards[place]);

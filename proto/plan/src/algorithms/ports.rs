@@ -230,7 +230,7 @@ mod tests {
 
     /// On bushy trees; few keys change from one step to the next.
     #[test]
-    fn what_crosses_is_what_comes_first_and_finds_both_ports_free() {
+    fn the_first_arcs_with_both_ports_free_are_crossed() {
         let mut random = SplitMix64::new(1);
         for pes in 2..60u32 {
             let hubs = 1 + random.below(4) as u32;

@@ -186,7 +186,7 @@ fn carry(task: &ListTask<'_>, messages: Vec<Sent>) -> Result<Timetable, NotPlann
 /// A flit on its way around the tree; the greatest is sent first, so the farthest one to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flit {
-    arcs_to_go: usize,
+    arcs_left: usize,
     message: Reverse<MessageId>,
     offset: Reverse<u64>,
 }
@@ -205,7 +205,7 @@ impl<'a> Travel<'a> {
         for (message, ends, flits) in messages.iter().filter(|(_, [from, to], _)| from != to) {
             let queue = &mut queues[ring.places[ends[0].index()]];
             queue.extend((0..*flits).map(|offset| Flit {
-                arcs_to_go: ring.arcs_between(*ends),
+                arcs_left: ring.arcs_between(*ends),
                 message: Reverse(*message),
                 offset: Reverse(offset),
             }));
@@ -249,8 +249,8 @@ impl<'a> Travel<'a> {
                 hops.put(*place, self.ends(*place), step, (message, offset));
             }
             for (mut flit, place) in waiting {
-                flit.arcs_to_go -= 1;
-                if flit.arcs_to_go > 0 {
+                flit.arcs_left -= 1;
+                if flit.arcs_left > 0 {
                     self.queues[(place + 1) % arcs].push(flit);
                 }
             }
@@ -280,7 +280,7 @@ mod tests {
     /// One flit for each PE of complete binary trees from their last leaf, with a port for each
     /// neighbour and with one port, as an independent reference works it out.
     #[test]
-    fn a_scatter_from_a_leaf_takes_what_the_table_says() {
+    fn a_scatter_from_a_leaf_takes_the_steps_of_the_table() {
         for (pes, expected) in [
             (3, [2, 2]),
             (7, [10, 11]),

@@ -30,9 +30,9 @@ pub fn hops(tree: &Tree, sequence: &[Run]) -> Vec<ScheduledHop> {
                 let free = &mut free[*sender as usize];
                 let mut first_step = here.max(*free);
                 let parts = parts.iter();
-                let goes_on = parts.take_while(|part| tree.depth(part.pe) as usize > depth);
+                let forwarded = parts.take_while(|part| tree.depth(part.pe) as usize > depth);
                 let mut packing = Packing::Begins;
-                for part in goes_on {
+                for part in forwarded {
                     let flits = [sent[part.pe.index()], part.flits];
                     let hop = hop(part.pe.into(), [PeId(*sender), to], flits, first_step);
                     hops.push(ScheduledHop { packing, ..hop });

@@ -203,7 +203,7 @@ pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<Messag
 }
 
 /// Returns all other PEs.
-pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
+pub(super) fn all_others(tree: &Tree, pe: PeId) -> Vec<PeId> {
     tree.pes().filter(|other| *other != pe).collect()
 }
 

@@ -150,7 +150,7 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
 }
 
 #[test]
-fn what_the_list_does_not_have_next_is_refused() {
+fn crossings_that_are_not_next_in_the_list_are_refused() {
     let mut pe = listed(vec![hop(2, 0, 1, 1), hop(2, 1, 2, 2), hop(1, 0, 1, 2)]);
     let (from, message) = (PeId::ROOT, message_for(1));
     let refused = Err(MessageFault::OutOfTurn.by(from, message));
@@ -245,7 +245,7 @@ fn case(
 
 /// If packets are whole blocks, no port idles: a port receives a block of each other PE.
 #[test]
-fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
+fn circulating_blocks_take_as_long_as_one_receive_port() {
     for (network, algorithm) in [
         ("ring:7", "approach1"),
         ("ring:8", "halves"),
@@ -272,8 +272,8 @@ fn gossip_and_exchange_are_played_as_planned() {
         let crossed = crossed(&run, |message, flit| (message, flit));
         assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
         let arrived = run.arrival_steps.iter().map(|step| *step > 0);
-        let owed = flits.iter().map(|flits| *flits > 0);
-        assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+        let expected = flits.iter().map(|flits| *flits > 0);
+        assert!(arrived.eq(expected), "seed {seed}: {operation:?}");
     }
 }
 
@@ -315,8 +315,8 @@ fn all_ports_are_used_at_once() {
             assert!(schedules.iter().all(|it| it.all_ports == own_links));
             let run = predict(&tree, &schedules, &model).unwrap();
             let arrived = run.arrivals_ns.iter().map(Option::is_some);
-            let owed = flits.iter().map(|flits| *flits > 0);
-            assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+            let expected = flits.iter().map(|flits| *flits > 0);
+            assert!(arrived.eq(expected), "seed {seed}: {operation:?}");
             let planned = flits_of(&operation.hops(&tree, &flits, &timing));
             (run.round_ns(), planned.last().map_or(0, |last| last.0))
         });

@@ -61,12 +61,12 @@ impl Timetable {
             sources.entry(hop.message).or_insert(hop.from);
         }
         let visits = self.hops.iter().flat_map(|hop| {
-            [(hop.to, true), (hop.from, false)].map(|(pe, comes)| Visit {
+            [(hop.to, true), (hop.from, false)].map(|(pe, arrives)| Visit {
                 pe,
                 message: hop.message,
                 flits: hop.offset..hop.offset + hop.flits,
                 ahead: hop.first_step as i64 - hop.offset as i64,
-                comes,
+                arrives,
             })
         });
         let mut visits: Vec<Visit> = visits
@@ -86,7 +86,7 @@ struct Visit {
     flits: Range<u64>,
     ahead: i64,
     /// Whether the flits arrive.
-    comes: bool,
+    arrives: bool,
 }
 
 /// Returns the maximum number of flits that a PE keeps; `visits` are in the order of messages, then of
@@ -108,14 +108,16 @@ fn most_kept(visits: &[Visit]) -> u64 {
             while let Some(visit) = later.next_if(|visit| visit.flits.start == part[0]) {
                 here.push(visit);
             }
-            let step = |comes: bool| {
-                let visits = here.iter().filter(move |visit| visit.comes == comes);
+            let step = |arrives: bool| {
+                let visits = here.iter().filter(move |visit| visit.arrives == arrives);
                 visits.map(|visit| visit.ahead + part[0] as i64)
             };
-            if let (Some(comes), Some(leaves)) = (step(true).min(), step(false).max()) {
+            if let (Some(first_arrival), Some(last_departure)) =
+                (step(true).min(), step(false).max())
+            {
                 let flits = (part[1] - part[0]) as i64;
-                changes.extend([(comes, 1), (comes + flits, -1)]);
-                changes.extend([(leaves, -1), (leaves + flits, 1)]);
+                changes.extend([(first_arrival, 1), (first_arrival + flits, -1)]);
+                changes.extend([(last_departure, -1), (last_departure + flits, 1)]);
             }
         }
     }

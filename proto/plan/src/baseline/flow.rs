@@ -41,7 +41,7 @@ struct Carrier<'a> {
     /// Number of other PEs' flits at each PE.
     held: Vec<u64>,
     /// The sender and the transfer that each PE received from last; it continues with these.
-    last_heard: Vec<Option<(PeId, usize)>>,
+    last_received: Vec<Option<(PeId, usize)>>,
     flow: Flow,
     step: u64,
 }
@@ -55,7 +55,7 @@ pub fn flow(tree: &Tree, transfers: &[Transfer]) -> Flow {
         waits_for: transfers.iter().map(|it| it.after.len()).collect(),
         waiting: vec![Vec::new(); transfers.len()],
         held: vec![0; tree.len()],
-        last_heard: vec![None; tree.len()],
+        last_received: vec![None; tree.len()],
         flow: Flow::default(),
         step: 0,
     };
@@ -108,8 +108,8 @@ impl Carrier<'_> {
                 continue;
             };
             let to = leg.next.index();
-            let goes_on = self.last_heard[to] == Some((from, leg.transfer));
-            if goes_on || chosen[to].is_none() {
+            let continues = self.last_received[to] == Some((from, leg.transfer));
+            if continues || chosen[to].is_none() {
                 chosen[to] = Some(from);
             }
         }
@@ -150,7 +150,7 @@ impl Carrier<'_> {
     fn receive(&mut self, from: PeId, at: PeId, leg: Hop) {
         let transfer = &self.transfers[leg.transfer];
         let last = leg.sent == transfer.flits;
-        self.last_heard[at.index()] = (!last).then_some((from, leg.transfer));
+        self.last_received[at.index()] = (!last).then_some((from, leg.transfer));
         let keeps = transfer.to == at;
         if !keeps {
             let mut queue = self.queues[at.index()].iter_mut();
@@ -162,11 +162,11 @@ impl Carrier<'_> {
             self.flow.time_steps = self.step;
         }
         // Flits that end here are not buffered, unless a later transfer passes them on.
-        let goes_on = self.waiting[leg.transfer].iter().any(|&later| {
+        let is_forwarded = self.waiting[leg.transfer].iter().any(|&later| {
             let later = &self.transfers[later];
             later.from == at && later.held_flits > 0
         });
-        if !transfer.control && (!keeps || goes_on) {
+        if !transfer.control && (!keeps || is_forwarded) {
             self.held[at.index()] += 1;
         }
         if keeps && last {

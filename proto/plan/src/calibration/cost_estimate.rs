@@ -250,13 +250,13 @@ impl<const N: usize> Problem<'_, N> {
             gradient: pull.map(|part| -part),
             hessian: self.information,
         };
-        let mut told = false;
+        let mut has_prediction = false;
         for (index, lesson) in self.lessons.iter().enumerate() {
             let all = self.predicted(at, index);
             let Some((Some(predicted), increased)) = all.split_first() else {
                 continue;
             };
-            told = true;
+            has_prediction = true;
             for (place, &expected) in predicted.iter().enumerate() {
                 let off = (lesson.times_ns[place].max(1.0).ln() - expected) / lesson.deviation;
                 // Beyond Huber's constant, the badness grows linearly with the residual.
@@ -278,7 +278,7 @@ impl<const N: usize> Problem<'_, N> {
                 }
             }
         }
-        told.then_some(here)
+        has_prediction.then_some(here)
     }
 }
 

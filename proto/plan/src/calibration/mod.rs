@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn one_clock_tells_the_two_ways_apart_and_two_give_half_of_the_round_trip() {
+    fn one_clock_separates_the_two_ways_and_two_give_half_of_the_round_trip() {
         for (ahead_ns, latencies, within) in
             [(0, [1e6, 2e6], 1e-6), (5_000_000_000, [1.5e6, 1.5e6], 1e-3)]
         {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn small_exchanges_tell_the_latency_and_another_edge_the_rest() {
+    fn small_exchanges_give_the_latency_and_another_edge_the_rest() {
         let mut small = exchanges(0);
         small.retain(|e| e.down_bytes + e.up_bytes == 0);
         let alike = measured(1.0, 20.0);
@@ -319,7 +319,7 @@ mod tests {
 
     /// A flit takes 40 us down and 3 us up; its prefix has 30 bytes.
     #[test]
-    fn many_short_flits_tell_what_one_takes_beside_its_bytes() {
+    fn many_short_flits_give_the_cost_of_one_beside_its_bytes() {
         for ahead_ns in [0, 5_000_000_000] {
             let shared_clock = ahead_ns == 0;
             let mut all = exchanges(ahead_ns);

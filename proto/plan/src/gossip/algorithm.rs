@@ -87,9 +87,9 @@ impl FromStr for GossipAlgorithm {
 
     fn from_str(text: &str) -> Result<GossipAlgorithm, NameError> {
         let split = text.split_once(':');
-        let (word, rest) = split.map_or((text, None), |(word, rest)| (word, Some(rest)));
+        let (name, rest) = split.map_or((text, None), |(name, rest)| (name, Some(rest)));
         let numbers = rest.unwrap_or_default();
-        let (form, read) = match (word, rest) {
+        let (form, read) = match (name, rest) {
             ("approach1", None) => ("", Some(GossipAlgorithm::Approach1)),
             ("approach2", None) => ("", Some(GossipAlgorithm::Approach2(1))),
             ("cubgos", None) => ("", Some(GossipAlgorithm::Cubgos)),
@@ -110,7 +110,7 @@ impl FromStr for GossipAlgorithm {
                 let phases: Option<Vec<_>> = numbers.split('/').map(line_parameters).collect();
                 ("phases:A,a,b/A,a,b/..", phases.map(GossipAlgorithm::Phases))
             }
-            _ => match CompleteGossip::named(word, rest.map(number)) {
+            _ => match CompleteGossip::named(name, rest.map(number)) {
                 Some((form, one)) => (form, one.map(GossipAlgorithm::Among)),
                 None => return Err(NameError::Unknown(text.to_owned())),
             },

@@ -22,7 +22,7 @@ struct Flight {
 }
 
 /// A range of flits that arrived in a packet.
-struct Came {
+struct ReceivedRange {
     end: u64,
     packet: usize,
     /// Number of flits of that packet before them.
@@ -36,7 +36,7 @@ struct FreeRun<'a> {
     free: Vec<u128>,
     flights: Vec<Flight>,
     /// The received ranges by class and PE, each by its first flit.
-    came: Vec<Vec<BTreeMap<u64, Came>>>,
+    received: Vec<Vec<BTreeMap<u64, ReceivedRange>>>,
 }
 
 /// Returns the arrival of the last packet, in units of the prices; `None` on a complete network, whose
@@ -50,7 +50,7 @@ pub fn free_run(gossip: &Gossip, prices: &Prices) -> Option<u128> {
         prices,
         free: vec![0; 2 * pes * dimensions],
         flights: Vec::new(),
-        came: (0..dimensions).map(|_| nothing()).collect(),
+        received: (0..dimensions).map(|_| nothing()).collect(),
     };
     for step in gossip.steps() {
         for packet in &step.packets {
@@ -77,7 +77,7 @@ impl FreeRun<'_> {
         let mut rank = 0;
         for &(first, last) in packet.flits.ranges() {
             let (end, packet) = (last, self.flights.len());
-            came.insert(first, Came { end, packet, rank });
+            ranges.insert(first, ReceivedRange { end, packet, rank });
             rank += last - first;
         }
         self.flights.push(Flight { head, end });
@@ -100,8 +100,8 @@ impl FreeRun<'_> {
         let mut sources: Vec<usize> = Vec::new();
         let (mut received, mut last_rank) = (0, 0);
         for &(begin, end) in packet.flits.ranges() {
-            let before = came.range(..=begin).next_back();
-            let inside = came.range(begin + 1..end);
+            let before = ranges.range(..=begin).next_back();
+            let inside = ranges.range(begin + 1..end);
             for (first, range) in before.into_iter().chain(inside) {
                 let (low, high) = (begin.max(*first), end.min(range.end));
                 if low < high {

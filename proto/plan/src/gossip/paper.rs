@@ -47,7 +47,7 @@ const fn torus(side: usize, ratio: u64, printed: [u64; 5], torgos: [usize; 3]) -
     }
 }
 
-/// Table 1. In the cells where A is n nothing is spread, and a and b say nothing.
+/// Table 1. In the cells where A is n nothing is spread, and a and b have no meaning.
 pub const TABLE_1: [RingRow; 16] = [
     ring(27, 2, [40, 64, 40], [27, 2, 1]),
     ring(27, 10, [144, 104, 100], [9, 3, 1]),

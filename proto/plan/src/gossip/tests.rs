@@ -31,7 +31,7 @@ fn gossip(network: &str, algorithm: &str, flits: impl Fn(usize) -> u64) -> Gossi
 
 /// `tests/tests/gossip_on_network.rs` replays the plans of some further rows.
 #[test]
-fn grids_cost_what_the_table_says() {
+fn grids_cost_as_in_the_table() {
     for (network, algorithm, flits, expected) in [
         ("ring:9", "circgos:9,3,1", 1, [4, 4, 4]),
         ("ring:9", "circgos:1,3,1", 1, [4, 8, 18]),
@@ -60,7 +60,7 @@ fn grids_cost_what_the_table_says() {
 }
 
 #[test]
-fn single_steps_have_the_packets_that_the_table_says() {
+fn single_steps_have_the_packets_of_the_table() {
     for (network, algorithm, flits, expected) in [
         ("ring:8", "approach1", 2, vec![2, 2, 2, 1]),
         ("torus:9x9x9", "cubgos", 3, vec![1, 3, 9, 27, 80, 81, 243]),
@@ -72,7 +72,7 @@ fn single_steps_have_the_packets_that_the_table_says() {
 }
 
 #[test]
-fn complete_networks_cost_what_the_table_says() {
+fn complete_networks_cost_as_in_the_table() {
     for (pes, one, two) in [(8, 3, 2), (9, 4, 2), (12, 4, 3), (27, 5, 3)] {
         let network = format!("complete:{pes}");
         let all = pes - 1;
@@ -192,7 +192,7 @@ fn printed(number: f64) -> u64 {
 
 /// All cells are compared but one of Table 1 and two of Table 2, which are misprints.
 #[test]
-fn formulas_give_what_the_paper_prints() {
+fn formulas_give_the_numbers_of_the_paper() {
     let rings = paper::TABLE_1.iter().flat_map(|row| {
         let (n, r) = (row.side, row.ratio as f64);
         let circgos = match row.circgos.heads == n {
@@ -227,7 +227,7 @@ fn formulas_give_what_the_paper_prints() {
 }
 
 #[test]
-fn whole_steps_take_what_the_tables_say() {
+fn whole_steps_take_the_times_of_the_tables() {
     let rings = [
         (27, [39.0, 100.0, 317.0, 1317.0]),
         (81, [120.0, 248.0, 602.0, 2033.0]),

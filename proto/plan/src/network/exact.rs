@@ -67,7 +67,7 @@ struct Calls {
     called: u64,
 }
 
-const NOBODY: u8 = u8::MAX;
+const NO_NODE: u8 = u8::MAX;
 
 impl Search {
     /// Returns whether all nodes get the token within `steps` once `informed` have it. The
@@ -95,7 +95,7 @@ impl Search {
             std::cmp::Reverse((reach, (self.neighbours[n] & !informed).count_ones()))
         });
         let none = Calls {
-            called_by: [NOBODY; 64],
+            called_by: [NO_NODE; 64],
             callers: informed,
             called: 0,
         };
@@ -115,7 +115,7 @@ impl Search {
             if found {
                 for caller in nodes(calls.callers) {
                     let called = calls.called_by[caller];
-                    if called != NOBODY {
+                    if called != NO_NODE {
                         self.parents[usize::from(called)] = caller as u32;
                     }
                 }
@@ -138,7 +138,7 @@ impl Search {
 
     /// Adds a node to the called ones, if all can still be called at once.
     fn add(&self, calls: &mut Calls, node: usize) -> bool {
-        let mut before = [NOBODY; 64];
+        let mut before = [NO_NODE; 64];
         let mut seen = 0u64;
         let mut queue = vec![node];
         let mut done = 0;
@@ -148,7 +148,7 @@ impl Search {
                 seen |= 1 << caller;
                 before[caller] = called as u8;
                 let busy_with = calls.called_by[caller];
-                if busy_with != NOBODY {
+                if busy_with != NO_NODE {
                     queue.push(usize::from(busy_with));
                     continue;
                 }

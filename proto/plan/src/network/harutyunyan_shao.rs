@@ -41,7 +41,7 @@ const NODE: u64 = 16;
 /// Maximum number of tries; more than 100 orders rarely find a better tree.
 const TRIES: u64 = 100;
 
-const NOBODY: u32 = u32::MAX;
+const NO_NODE: u32 = u32::MAX;
 const INFORMED: u32 = 0;
 
 /// Calls `good_enough` with the parents of one tree after the other, until it returns true or the
@@ -107,9 +107,9 @@ struct Rounds<'a> {
 impl<'a> Rounds<'a> {
     fn new(network: &'a Network, root: u32, rank: Vec<u32>) -> Self {
         let len = network.len();
-        let mut layer = vec![NOBODY; len];
+        let mut layer = vec![NO_NODE; len];
         layer[root as usize] = INFORMED;
-        let mut parents = vec![NOBODY; len];
+        let mut parents = vec![NO_NODE; len];
         parents[root as usize] = root;
         Rounds {
             network,
@@ -183,7 +183,7 @@ impl<'a> Rounds<'a> {
         let Rounds { network, layer, .. } = self;
         for &node in &self.outside {
             if layer[node as usize] != INFORMED {
-                layer[node as usize] = NOBODY;
+                layer[node as usize] = NO_NODE;
             }
         }
         self.outside.clear();
@@ -194,7 +194,7 @@ impl<'a> Rounds<'a> {
             let mut is_border = false;
             for &node in network.neighbours(from) {
                 *spent += 1;
-                if layer[node as usize] == NOBODY {
+                if layer[node as usize] == NO_NODE {
                     layer[node as usize] = layer[from as usize] + 1;
                     outside.push(node);
                 }
@@ -309,8 +309,8 @@ struct Matching {
 impl Matching {
     fn new(len: usize) -> Self {
         Matching {
-            partner: vec![NOBODY; len],
-            from: vec![NOBODY; len],
+            partner: vec![NO_NODE; len],
+            from: vec![NO_NODE; len],
             seen: vec![false; len],
             queue: Vec::new(),
             looked_at: Vec::new(),
@@ -319,14 +319,14 @@ impl Matching {
 
     fn clear<'n>(&mut self, nodes: impl Iterator<Item = &'n u32>) {
         for &node in nodes {
-            self.partner[node as usize] = NOBODY;
+            self.partner[node as usize] = NO_NODE;
             self.seen[node as usize] = false;
         }
     }
 
     fn caller(&self, called: u32) -> Option<u32> {
         let caller = self.partner[called as usize];
-        (caller != NOBODY).then_some(caller)
+        (caller != NO_NODE).then_some(caller)
     }
 
     /// Adds a node to the called ones, if all can still be called at once.
@@ -339,7 +339,7 @@ impl Matching {
     ) -> bool {
         let neighbours = network.neighbours(node);
         *spent += neighbours.len() as u64;
-        let is_free = |&caller: &u32| is_caller(caller) && self.partner[caller as usize] == NOBODY;
+        let is_free = |&caller: &u32| is_caller(caller) && self.partner[caller as usize] == NO_NODE;
         if let Some(caller) = neighbours.iter().copied().find(is_free) {
             self.partner[caller as usize] = node;
             self.partner[node as usize] = caller;
@@ -361,7 +361,7 @@ impl Matching {
                 self.looked_at.push(caller);
                 self.from[caller as usize] = called;
                 match self.partner[caller as usize] {
-                    NOBODY => {
+                    NO_NODE => {
                         self.turn_over(caller, node);
                         for &caller in &self.looked_at {
                             self.seen[caller as usize] = false;

@@ -113,7 +113,7 @@ fn least_steps(network: &Network, root: u32) -> u64 {
 
 proptest! {
     #[test]
-    fn bfs_goes_the_shortest_way_by_the_lowest_neighbour((network, root) in connected(40)) {
+    fn bfs_takes_the_shortest_way_by_the_lowest_neighbour((network, root) in connected(40)) {
         let spanning = bfs(&network, root).unwrap();
         assert_spans(&network, root, &spanning);
         let distances = distances(&network, root);
@@ -296,7 +296,7 @@ fn refusals_name_the_cause_and_the_networks() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_named() {
+fn unreachable_nodes_are_named() {
     let message = |nodes, edges: &[(u32, u32)], root| {
         let network = Network::from_edges(nodes, edges.iter().copied()).unwrap();
         let error = broadcast(&network, root).unwrap_err();

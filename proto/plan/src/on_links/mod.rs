@@ -49,7 +49,7 @@ pub fn course(all: &[Sent], tree: &Tree, model: &Model, flit_bytes: u32) -> OnLi
         sends: BTreeMap::new(),
         takes: BTreeMap::new(),
         here: BTreeMap::new(),
-        told: vec![0.0; tree.len()],
+        last_control: vec![0.0; tree.len()],
         arrived: vec![0.0; all.len()],
         whole: OnLinks::default(),
     };
@@ -85,7 +85,7 @@ struct Carrier<'a> {
     /// Arrivals of flits at PEs that are not their sources.
     here: BTreeMap<(PeId, MessageId, u64), f64>,
     /// For each PE, the arrival of the last control item of earlier steps.
-    told: Vec<f64>,
+    last_control: Vec<f64>,
     /// Arrivals by position.
     arrived: Vec<f64>,
     whole: OnLinks,
@@ -122,8 +122,8 @@ impl Carrier<'_> {
             self.packet(place);
         }
         for place in controls {
-            let told = &mut self.told[self.all[place].to.index()];
-            *told = told.max(self.arrived[place]);
+            let last_control = &mut self.last_control[self.all[place].to.index()];
+            *last_control = last_control.max(self.arrived[place]);
         }
     }
 
@@ -131,7 +131,7 @@ impl Carrier<'_> {
     fn permitted(&self, place: usize) -> f64 {
         let Sent { from, after, .. } = &self.all[place];
         let after = after.iter().map(|before| self.arrived[*before]);
-        after.fold(self.told[from.index()], f64::max)
+        after.fold(self.last_control[from.index()], f64::max)
     }
 
     /// Returns when the sender has flits of a message.

@@ -80,7 +80,7 @@ fn baselines_wait_for_requests_and_tokens() {
     assert_eq!(time(&gather(1), &star, RATE), 5.0);
     let binomial = binomial_tree(8);
     let transfers = BaselineModel::Binomial.gather(&binomial, &[0, 1, 1, 1, 1, 1, 1, 1]);
-    let asked = of_transfers(&after_token(&binomial, transfers));
-    assert_eq!(time(&asked, &binomial, LATENCY), 6.0);
-    assert_eq!(time(&asked, &binomial, SETUP), 7.0);
+    let token_transfers = of_transfers(&after_token(&binomial, transfers));
+    assert_eq!(time(&token_transfers, &binomial, LATENCY), 6.0);
+    assert_eq!(time(&token_transfers, &binomial, SETUP), 7.0);
 }

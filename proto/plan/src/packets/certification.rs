@@ -1,4 +1,4 @@
-//! Transmission-Certification II: a gather in packets on a tree whose lengths P0 does not know (paper
+//! Transmission-Certification II: a gather in packets on a tree whose lengths P0 does not have (paper
 //! 003, section 7.3; its text leaves gaps, and this is one interpretation).
 //!
 //! As in [`crate::schedule::certification`], with a delay at each relay: a packet is forwarded when it

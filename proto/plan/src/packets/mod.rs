@@ -11,7 +11,7 @@
 //! A gather whose lengths are all known is a mirrored scatter: time runs backwards, send and
 //! receive ports change places, and a packet that crosses from a to b in `[s, e]` of the scatter
 //! crosses from b to a in `[T - e, T - s]`. So this module describes only scatters.
-//! [`certification`] gathers lengths that P0 does not know.
+//! [`certification`] gathers lengths that P0 does not have.
 
 mod bounds;
 mod caps;

@@ -120,7 +120,7 @@ fn a_search_in_grains_proves_nothing() {
 
 /// Section 5.4: 55 flits at depth 2, four single flits at depth 3, five branches.
 #[test]
-fn the_largest_tail_goes_first() {
+fn the_largest_tail_is_sent_first() {
     let mut parents = vec!["0".to_owned(), "1".to_owned()];
     let mut lengths = vec![0, 55];
     for branch in 0..4 {
@@ -148,7 +148,7 @@ fn the_largest_tail_goes_first() {
 }
 
 #[test]
-fn single_flits_take_what_the_closed_form_says() {
+fn single_flits_take_the_time_of_the_closed_form() {
     let mut random = SplitMix64::new(5);
     for seed in 0..50 {
         let tree = tree(&format!("random:{}:{seed}", 3 + random.below(10)));
@@ -213,11 +213,14 @@ fn no_request_beats_auto_or_the_bound() {
             assert!(auto.time <= of_order.time, "{case}");
             for count in 1..=longest {
                 let split = Split::Count(count);
-                let asked = plan_split(&tree, &flits, cost, &split, order).expect("it is small");
-                assert!(of_order.time <= asked.time, "{case} {count}");
-                assert!(auto.bound.max(asked.bound) <= asked.time, "{case} {count}");
+                let of_split = plan_split(&tree, &flits, cost, &split, order).expect("it is small");
+                assert!(of_order.time <= of_split.time, "{case} {count}");
+                assert!(
+                    auto.bound.max(of_split.bound) <= of_split.time,
+                    "{case} {count}"
+                );
                 if order == Some(&farthest[..]) {
-                    let depths = asked.sequence.iter().map(|run| tree.depth(run.pe));
+                    let depths = of_split.sequence.iter().map(|run| tree.depth(run.pe));
                     assert!(depths.rev().is_sorted(), "{case} {count}");
                 }
             }

@@ -12,7 +12,7 @@ use crate::cost::Model;
 /// Number of bytes to which [`MadeOf`](crate::cost::MadeOf) refers.
 const SAMPLE_BYTES: f64 = 1024.0 * 1024.0;
 
-/// The compression of all messages, parts included; none is compressed unless the schedules say so.
+/// The compression of all messages, parts included; none is compressed unless the schedules require it.
 #[derive(Debug)]
 pub(super) struct Compression(BTreeMap<MessageId, CompressionCosts>);
 

@@ -45,7 +45,7 @@ impl Other {
 struct Use {
     /// Since when it has a core.
     since: Option<u64>,
-    /// When it gave up its core, or asked for one after that.
+    /// When it gave up its core, or requested one after that.
     without_since: u64,
     /// Time on a core, less the time without.
     used_ns: u64,
@@ -87,7 +87,7 @@ impl Cores {
         }
     }
 
-    /// Returns whether a thread with work has a core for it. If not, it is queued, and must not ask
+    /// Returns whether a thread with work has a core for it. If not, it is queued, and must not request it
     /// again.
     pub(super) fn take(&mut self, now: u64, thread: Thread) -> bool {
         let Some(free) = &mut self.free else {

@@ -18,7 +18,7 @@ impl PredictionState<'_> {
         let starts_here = message.source == at;
         let is_read = !starts_here || file_threads.is_read(at, message, offset);
         self.begin_tasks(now);
-        self.stations[at.index()].goes_on(now, is_read)
+        self.stations[at.index()].record_file_wait(now, is_read)
     }
 
     /// Returns whether a PE can store the bytes that it has received; if not, the end of a task
@@ -36,7 +36,7 @@ impl PredictionState<'_> {
         let is_last = offset + bytes == message.bytes;
         let is_taken = file_threads.take(at, message, bytes, is_last);
         self.begin_tasks(now);
-        self.stations[at.index()].goes_on(now, is_taken)
+        self.stations[at.index()].record_file_wait(now, is_taken)
     }
 
     /// Starts the threads of new tasks.

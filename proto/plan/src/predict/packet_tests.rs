@@ -65,7 +65,7 @@ fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[
 }
 
 #[test]
-fn packets_arrive_when_the_model_says() {
+fn packets_arrive_at_the_times_of_the_model() {
     for (seed, mut random, pes, tree) in random_trees(300, &["path", "star", "random"], [2, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let sizes: Vec<u32> = (0..pes).map(|_| 1 + random.below(12) as u32).collect();
@@ -78,7 +78,7 @@ fn packets_arrive_when_the_model_says() {
 
 /// On the golden cases of paths, the machine takes the optimal time with the planned packets.
 #[test]
-fn paths_take_what_is_planned() {
+fn paths_take_the_planned_time() {
     for (lengths, beta) in [
         (&[2, 3, 0, 2, 1][..], "2"),
         (&[9, 0, 1, 0, 12], "3"),
@@ -167,7 +167,7 @@ fn by_cap(lengths: &[u64], time: impl Fn(u64) -> u64) -> Vec<u64> {
 /// the run under every cap, so that both have the same best one. In the golden case another cap is best
 /// with the paper's control packets.
 #[test]
-fn a_gather_takes_what_is_planned_with_control_between_packets() {
+fn a_gather_takes_the_planned_time_with_control_between_packets() {
     for (seed, mut random, pes, tree) in random_trees(60, &["random"], [3, 9]) {
         let each = 1 + random.below(16);
         let bytes = lengths(pes, |_| each);
@@ -198,7 +198,7 @@ fn a_gather_takes_what_is_planned_with_control_between_packets() {
 /// A gather by the clock, or in the planned order of its streams if all orders go at once, takes the planned
 /// time under every cap, whatever the lengths of its messages. So it has the same best cap.
 #[test]
-fn a_gather_of_uneven_messages_takes_what_is_planned() {
+fn a_gather_of_uneven_messages_takes_the_planned_time() {
     for (seed, mut random, pes, tree) in random_trees(100, &["random"], [3, 9]) {
         let bytes = lengths(pes, |_| random.below(30));
         let cost = random_cost(&mut random, 1, 20);

@@ -60,7 +60,7 @@ impl PredictedPe {
     }
 
     /// Records whether its files let it continue at `now`.
-    pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
+    pub fn record_file_wait(&mut self, now: u64, can: bool) -> bool {
         let since = *self.waiting_for_files_since.get_or_insert(now);
         if can {
             self.files_ns += now - since;
@@ -77,12 +77,12 @@ pub struct CoalescedFrames(Option<(PeId, u64)>);
 impl CoalescedFrames {
     /// Returns whether a frame for this neighbour goes together with them.
     pub fn is_for(&self, to: PeId) -> bool {
-        self.0.is_some_and(|(whom, _)| whom == to)
+        self.0.is_some_and(|(receiver, _)| receiver == to)
     }
 
     /// Adds a frame of `bytes` bytes to a neighbour.
     pub fn add(&mut self, to: PeId, bytes: u64) {
-        let before = self.0.filter(|(whom, _)| *whom == to);
+        let before = self.0.filter(|(receiver, _)| *receiver == to);
         let bytes = before.map_or(0, |(_, bytes)| bytes) + bytes;
         self.0 = (bytes <= COALESCE_LIMIT_BYTES as u64).then_some((to, bytes));
     }
@@ -92,7 +92,7 @@ impl CoalescedFrames {
 pub enum Work {
     /// An action that puts a frame into a wire.
     Out(Action),
-    /// A frame received from a wire, and whether it came together with the previous one.
+    /// A frame received from a wire, and whether it arrived together with the previous one.
     In(PeId, Sized, bool),
 }
 
@@ -135,20 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_frames_to_one_neighbour_go_along_until_they_are_many_bytes() {
+    fn short_frames_to_one_neighbour_are_coalesced_up_to_a_limit() {
         let mut gathered = CoalescedFrames::default();
         let bytes = COALESCE_LIMIT_BYTES as u64 / 2;
-        let mut goes_along = |to, bytes| {
-            let goes = gathered.is_for(PeId(to));
+        let mut is_coalesced = |to, bytes| {
+            let joins = gathered.is_for(PeId(to));
             gathered.add(PeId(to), bytes);
-            goes
+            joins
         };
-        assert!(!goes_along(1, bytes), "it is the first");
-        assert!(goes_along(1, bytes));
-        assert!(goes_along(1, 1), "it does not fit, and takes them along");
-        assert!(!goes_along(1, bytes));
-        assert!(!goes_along(2, bytes), "it goes elsewhere");
-        assert!(!goes_along(1, 3 * bytes), "it is too long");
-        assert!(!goes_along(1, bytes));
+        assert!(!is_coalesced(1, bytes), "it is the first");
+        assert!(is_coalesced(1, bytes));
+        assert!(is_coalesced(1, 1), "it does not fit, and takes them along");
+        assert!(!is_coalesced(1, bytes));
+        assert!(!is_coalesced(2, bytes), "it goes elsewhere");
+        assert!(!is_coalesced(1, 3 * bytes), "it is too long");
+        assert!(!is_coalesced(1, bytes));
     }
 }

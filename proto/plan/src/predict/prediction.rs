@@ -58,8 +58,8 @@ impl Prediction {
     pub fn with_files_of(self, other: &Prediction) -> Prediction {
         let of = self.arrivals_ns.iter().enumerate();
         let visible = of.map(|(at, arrives)| {
-            let [came, was] = [other.arrivals_ns[at]?, other.visible_ns[at]?];
-            Some((*arrives)? + was.saturating_sub(came))
+            let [arrived, was] = [other.arrivals_ns[at]?, other.visible_ns[at]?];
+            Some((*arrives)? + was.saturating_sub(arrived))
         });
         Prediction {
             visible_ns: visible.collect(),

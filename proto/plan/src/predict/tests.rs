@@ -68,8 +68,8 @@ fn steps_by_all_ports(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> 
     assert_eq!(only_root.collect::<Vec<_>>(), [tree.root()]);
     let predicted = predict(tree, &schedules, &model).unwrap();
     let arrived = predicted.arrivals_ns.iter().map(Option::is_some);
-    let owed = flits.iter().map(|flits| *flits > 0);
-    assert!(arrived.eq(owed), "{flits:?}");
+    let expected = flits.iter().map(|flits| *flits > 0);
+    assert!(arrived.eq(expected), "{flits:?}");
     predicted.round_ns()
 }
 
@@ -285,7 +285,7 @@ fn waking_up_takes_a_core() {
 /// A relay acknowledges received data through the port by which it forwards the data; with separate
 /// ports, the link down carries no acknowledgements.
 #[test]
-fn acknowledgements_share_the_port_of_what_goes_their_way() {
+fn acknowledgements_share_the_port_of_data_in_their_direction() {
     let tree = tree("path:3");
     let took = |ports, acknowledged| {
         let model = Model {
@@ -309,7 +309,7 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
 
 /// Both PEs are woken to begin, and then wait for each other's message.
 #[test]
-fn who_waits_for_a_short_message_looks_before_it_sleeps() {
+fn a_pe_polls_for_a_short_message_before_it_sleeps() {
     let tree = tree("path:2");
     let took = |wake_ns, latency_ns, bytes| {
         let host = Host {

@@ -100,7 +100,7 @@ fn flits_are_received_and_held_while_one_is_in_progress() {
     assert_eq!(run(&mut round).unwrap(), "held 4 to P2, wait");
     let rest = "store 8, hold, drop, commit, held 8 to P2, control to P0, finished";
     assert_eq!(passed(&mut round, 0, &frames[2]), rest);
-    // The second came while the first was in progress.
+    // The second arrived while the first was in progress.
     assert_eq!(round.peak_buffered_flits(), 2);
 }
 

@@ -313,14 +313,14 @@ impl Assignment {
     }
 
     /// Returns whether a PE must receive a message.
-    pub fn owes(&self, message: MessageId, to: PeId) -> bool {
+    pub fn must_receive(&self, message: MessageId, to: PeId) -> bool {
         !self.leaves_out(self.collective.delivery(&self.tree, message, to))
     }
 
     /// Returns whether any PE must receive a message.
-    pub fn owes_anybody(&self, message: Address) -> bool {
+    pub fn has_receiver(&self, message: Address) -> bool {
         let mut ends = message.ends(&self.tree);
-        ends.any(|pe| self.owes(message.id, pe))
+        ends.any(|pe| self.must_receive(message.id, pe))
     }
 
     /// Returns the version of a message that is known from earlier runs.

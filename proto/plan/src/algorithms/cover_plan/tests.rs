@@ -41,7 +41,7 @@ impl Case {
 /// Degree, trees and depth; bound and scatters by each distribution of 8 flits for each PE, and of
 /// one long message; the gather of the striped 8; the broadcast of 60.
 #[test]
-fn covers_take_what_the_table_says() {
+fn covers_take_the_steps_of_the_table() {
     let table = "
         mesh:4x4      0   2 2 6    60 64 60 60      87 165 87 88   78 35
         mesh:4x4      5   4 2 4    30 40 36 39      44 163 85 84   48 33
@@ -85,7 +85,7 @@ fn covers_take_what_the_table_says() {
 
 /// The case of the spec, computed by hand there.
 #[test]
-fn relays_wait_as_the_spec_says() {
+fn relays_wait_as_in_the_spec() {
     let Streams { lags, .. } = streams(&tree("path:6"), &[0, 2, 3, 0, 2, 1], 11, 2);
     assert_eq!(lags[1..], [2, 2, 3, 1, 1]);
 }

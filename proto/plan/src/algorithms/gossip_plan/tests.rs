@@ -21,7 +21,7 @@ fn paths_take_half_as_long_again() {
 }
 
 #[test]
-fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
+fn many_ports_and_rings_take_the_proved_times_on_every_tree() {
     let mut random = SplitMix64::new(3);
     for seed in 0..60 {
         let pes = 2 + random.below(30);
@@ -39,7 +39,7 @@ fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
 
 /// On 60 trees, plans take 1.017 times the bound on average and 1.28 times at worst; 47 meet it.
 #[test]
-fn single_ports_come_near_the_bound() {
+fn plans_by_single_ports_are_near_the_bound() {
     let mut random = SplitMix64::new(5);
     let mut over: Vec<f64> = Vec::new();
     for seed in 0..60 {

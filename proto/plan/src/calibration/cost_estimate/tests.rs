@@ -31,14 +31,14 @@ const ROUNDS: [[f64; 4]; 6] = [
 ];
 
 fn times_of(costs: &[f64; COSTS], round: usize) -> Option<Vec<f64>> {
-    let [hops, messages, bytes, words] = ROUNDS[round % ROUNDS.len()];
+    let [hops, messages, bytes, control_items] = ROUNDS[round % ROUNDS.len()];
     let [wake, control, flit, send, receive, end, message] = *costs;
     let flits = bytes / 65_536.0;
     let last = hops * (wake + flit)
         + messages * message
         + bytes * (send + receive + end)
         + flits * flit
-        + words * control;
+        + control_items * control;
     Some(vec![last, last / 2.0 + wake])
 }
 
@@ -87,7 +87,7 @@ fn assert_predicts(learned: &CostEstimate<COSTS>, within: f64) {
 
 /// Wild rounds count little.
 #[test]
-fn a_few_lessons_at_once_tell_what_rounds_take() {
+fn a_few_lessons_at_once_predict_rounds() {
     for (wild, count, within) in [(&[][..], 6, 0.08), (&[4, 7, 15], 24, 0.15)] {
         let all = lessons(wild, count);
         let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &each_of);
@@ -98,7 +98,7 @@ fn a_few_lessons_at_once_tell_what_rounds_take() {
 }
 
 #[test]
-fn a_lesson_at_a_time_comes_to_the_same() {
+fn single_lessons_give_the_same_costs() {
     let mut learned = CostEstimate::assumed(&PRIOR);
     for (round, lesson) in lessons(&[], 30).into_iter().enumerate() {
         let predict = each(move |costs| times_of(costs, round));
@@ -109,7 +109,7 @@ fn a_lesson_at_a_time_comes_to_the_same() {
 }
 
 #[test]
-fn what_no_lesson_tells_of_stays_and_stays_unsure() {
+fn costs_without_lessons_stay_and_stay_uncertain() {
     let predict = each(|costs| Some(vec![costs[6] * 3.0]));
     let lesson = observation(vec![90e3], 0.05, 1);
     let before = CostEstimate::assumed(&PRIOR);
@@ -124,7 +124,7 @@ fn what_no_lesson_tells_of_stays_and_stays_unsure() {
 }
 
 #[test]
-fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
+fn no_cost_exceeds_its_bound_whatever_is_measured() {
     let predict = each(|costs| Some(vec![costs[6]]));
     let lesson = observation(vec![1e15], 0.01, 1);
     let mut learned = CostEstimate::assumed(&PRIOR);
@@ -167,7 +167,7 @@ fn after_rounds(mut learned: CostEstimate<COSTS>, factors: &[f64]) -> CostEstima
 }
 
 #[test]
-fn one_kind_of_rounds_tells_of_a_faster_processor() {
+fn one_kind_of_rounds_reveals_a_faster_processor() {
     let prior = CostEstimate::assumed(&ALIKE);
     let faster = prior.costs.map(|cost| cost / 3.0);
     let predict = each(|costs| times_of(costs, 1));

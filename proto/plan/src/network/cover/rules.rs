@@ -79,8 +79,8 @@ fn mesh(grid: &Grid, root: u32) -> Parents {
             let steps: i64 = dimensions.iter().map(|dimension| away(*dimension)).sum();
             let is_even = steps % 2 == 0;
             let (has_below, has_above) = (at_root(own) > 0, at_root(own) + 1 < grid.sides[own]);
-            let goes_up = !has_below || has_above && is_even;
-            grid.along(node, own, if goes_up { 1 } else { -1 })
+            let is_upward = !has_below || has_above && is_even;
+            grid.along(node, own, if is_upward { 1 } else { -1 })
         };
         tree_of(grid.pes(), root, parent)
     };

@@ -73,7 +73,7 @@ fn files_that_cost_nothing_change_nothing() {
 }
 
 #[test]
-fn one_short_file_is_committed_after_it_has_come() {
+fn one_short_file_is_committed_after_it_has_arrived() {
     let disk = FileCosts {
         create_ns: 7.0,
         write_ns_per_byte: 2.0,
@@ -92,7 +92,7 @@ fn one_short_file_is_committed_after_it_has_come() {
 }
 
 #[test]
-fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
+fn pes_that_share_a_disk_wait_for_each_other() {
     let together = FileCosts {
         sync_ns: 100_000.0,
         sync_alone_ns: 0.0,
@@ -113,7 +113,7 @@ fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
 }
 
 #[test]
-fn what_is_not_in_memory_is_waited_for_at_its_source() {
+fn uncached_files_delay_their_source() {
     let bytes = 10 * BLOCK;
     let cold = MadeOf {
         entries: 1,
@@ -187,10 +187,16 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
         let (arrived, visible) = byte_by_byte(files * file, write, flush, memory);
         // Data that waits for a block in the network is sent flit by flit, so a delayed port
         // catches up: the last byte arrives at most a block's time earlier.
-        let told = (got.round_ns(), got.round_ns() + got.commit_ns());
+        let predicted = (got.round_ns(), got.round_ns() + got.commit_ns());
         let case = format!("case {case}: {files} files of {file}, {write}, {flush}, {memory}");
-        let off = told.0.abs_diff(arrived).max(told.1.abs_diff(visible));
-        assert!(off <= BLOCK, "{case}: {told:?} for {arrived}, {visible}");
+        let off = predicted
+            .0
+            .abs_diff(arrived)
+            .max(predicted.1.abs_diff(visible));
+        assert!(
+            off <= BLOCK,
+            "{case}: {predicted:?} for {arrived}, {visible}"
+        );
     }
 }
 

@@ -19,9 +19,9 @@ fn replay(tree: &Tree, flits: &[u64], hops: &[Hop], order: &[PeId]) -> u64 {
             let mut at = 0;
             for hop in way.windows(2) {
                 let Hop { flit, latency } = hops[hop[1].index()];
-                let gone = at.max(free[hop[0].index()]) + flit;
-                free[hop[0].index()] = gone;
-                at = gone + latency;
+                let sent = at.max(free[hop[0].index()]) + flit;
+                free[hop[0].index()] = sent;
+                at = sent + latency;
             }
             end = end.max(at);
         }
@@ -61,7 +61,7 @@ fn random_case(random: &mut SplitMix64, alike: bool) -> (Arc<Tree>, Vec<u64>, Ve
 }
 
 #[test]
-fn no_order_beats_what_is_called_optimal() {
+fn no_order_beats_an_optimal_one() {
     let mut random = SplitMix64::new(15);
     let mut gained = 0;
     for case in 0..300 {

@@ -17,9 +17,9 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
     let line = format!("calibrate --tree kary:2:4 --output @/profile.toml --format json {SHORT}");
     let calibrated = dir.run(&line).ok();
     // The duration is announced first.
-    let first = calibrated.stderr.lines().next().expect("it says something");
-    let is_told = first.contains("measures 3 edges") && first.contains("about 1 s");
-    assert!(is_told, "{first}");
+    let first = calibrated.stderr.lines().next().expect("there is a line");
+    let is_announced = first.contains("measures 3 edges") && first.contains("about 1 s");
+    assert!(is_announced, "{first}");
     let found = calibrated.report();
     let edges = found.list("/edges");
     assert_eq!(edges.len(), 3);
@@ -54,11 +54,11 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
 }
 
 #[test]
-fn without_an_output_it_only_tells() {
+fn without_an_output_it_only_prints() {
     let run = scratch().run(&format!("calibrate --tree path:2 {SHORT}"));
     let run = run.ok();
-    let told = "P0 to P1, P1 to P0, latency, rate, runs , costs, clocks, not kept";
-    run.prints(&told.split(", ").collect::<Vec<_>>());
+    let expected = "P0 to P1, P1 to P0, latency, rate, runs , costs, clocks, not kept";
+    run.prints(&expected.split(", ").collect::<Vec<_>>());
     // Processes of one machine are fast enough for every workload, and there is no relay on the way.
     for unwanted in ["left out", "relay"] {
         assert!(!run.stdout.contains(unwanted), "{}", run.stdout);
@@ -87,7 +87,7 @@ impl Cache {
         let report = self.run(line);
         report.assert_all_arrived();
         let source = report.value("/costs/source").as_str();
-        let source = source.expect("each report says").to_owned();
+        let source = source.expect("each report has it").to_owned();
         (source, report.value("/costs/rounds").as_u64())
     }
 }
@@ -181,7 +181,7 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
     };
     let [pes, of_cores]: [Value; 2] = ["pes", "cores"].map(of);
     let cores = std::thread::available_parallelism();
-    match cores.expect("Linux tells").get() {
+    match cores.expect("Linux has it").get() {
         1 => assert_eq!(pes, json!([[0, 1, 2]])),
         cores => {
             assert_eq!(pes, json!([[0, 2], [1]]));

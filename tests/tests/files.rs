@@ -376,9 +376,9 @@ fn an_output_that_leads_nowhere_is_named_beforehand() {
     symlink("nowhere", dir.join("link")).expect("it can be made");
     let line = "scatter --tree path:2 --input @/input --output @";
     let link = dir.shown("link");
-    let told = format!("`{link}` is a symlink to what does not exist; ");
+    let expected = format!("`{link}` is a symlink to what does not exist; ");
     for output in ["link", "link/below", "link/far/below"] {
-        dir.run(&format!("{line}/{output}")).fails(2, &[&told]);
+        dir.run(&format!("{line}/{output}")).fails(2, &[&expected]);
     }
     // A symlink to a folder is one.
     fs::create_dir(dir.join("nowhere")).expect("it can be made");

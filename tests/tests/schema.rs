@@ -33,8 +33,8 @@ fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
     let rules = schema.as_object().expect("a schema is an object");
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let number = |rule: &Value| rule.as_u64().expect("it is a number") as usize;
-    for (word, rule) in rules {
-        let fits = match word.as_str() {
+    for (keyword, rule) in rules {
+        let fits = match keyword.as_str() {
             "$schema" | "$id" | "$defs" | "title" | "description" => true,
             "$ref" => {
                 let place = rule.as_str().and_then(|place| place.strip_prefix('#'));
@@ -89,7 +89,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
             other => panic!("`{other}` is more than this test understands"),
         };
         if !fits {
-            all.push(format!("{at}: {word}"));
+            all.push(format!("{at}: {keyword}"));
         }
     }
     all

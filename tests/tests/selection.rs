@@ -43,7 +43,7 @@ fn what_is_left_out_does_not_arrive() {
     // A message that is a single file is sent.
     fill(&dir.join("pairs/p1/p0"), 10);
     dir.put("rules", "# what can be made again\ncache/\n\n*.tmp\n");
-    for (line, came) in [
+    for (line, deliveries) in [
         (
             "scatter --tree path:3 --input @/in",
             [("p1", "in/p1"), ("p2", "in/p2")],
@@ -71,7 +71,7 @@ fn what_is_left_out_does_not_arrive() {
         dir.run(&line).ok();
         // A repeated command finds what it would send.
         dir.run(&line).ok();
-        for (message, sent) in came {
+        for (message, sent) in deliveries {
             let expected = without(&dir.join(sent), &["b.tmp", "cache", "deep/cache"]);
             assert_eq!(expected.len(), 6);
             assert_same(

@@ -38,11 +38,11 @@ fn the_same_command_again_sends_nothing() {
         let (place, there) = complete(case);
         let before = identities(&there);
         let again = place.run("out", "").ok();
-        let told = format!(
+        let expected = format!(
             "skipped      {} messages in the output already: ",
             there.len()
         );
-        again.prints(&[&told]);
+        again.prints(&[&expected]);
         assert_eq!(identities(&there), before, "one was written again");
         let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len());
@@ -54,8 +54,8 @@ fn the_same_command_again_sends_nothing() {
 fn only_what_is_not_there_is_sent() {
     for case in &CASES {
         let (place, mut there) = complete(case);
-        let gone = there.remove(0);
-        fs::remove_dir_all(&gone).expect("it is there");
+        let removed = there.remove(0);
+        fs::remove_dir_all(&removed).expect("it is there");
         let before = identities(&there);
         let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len(), "{}", again.stdout);

@@ -154,7 +154,7 @@ pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
 
 /// Checks that the command to resume was printed.
 #[track_caller]
-fn says_how_to_go_on(finished: &Finished, record: &Path) {
+fn assert_prints_resume(finished: &Finished, record: &Path) {
     let command = format!("to go on: flitcast resume {}", record.display());
     finished.says(&[&command]);
 }
@@ -185,9 +185,9 @@ fn what_a_signal_cuts_off_is_resumed() {
         let running = place.cut();
         running.signal(signal);
         let cut = running.finish().with_code(code);
-        let told = "interrupted: every process was stopped";
-        cut.says(&[told, "\n  delivered: ", ", and kept: "]);
-        says_how_to_go_on(&cut, &place.record());
+        let expected = "interrupted: every process was stopped";
+        cut.says(&[expected, "\n  delivered: ", ", and kept: "]);
+        assert_prints_resume(&cut, &place.record());
         is_resumed(&place);
     }
 }
@@ -222,7 +222,7 @@ fn a_resume_is_interrupted_and_resumed() {
         place.wait();
         let cut = again.interrupt();
         assert_eq!(place.record(), record);
-        says_how_to_go_on(&cut, &record);
+        assert_prints_resume(&cut, &record);
         resume(&record, "").ok();
         place.assert_complete();
     }
@@ -241,7 +241,7 @@ fn what_a_killed_coordinator_leaves_is_resumed() {
 
 /// Users without knowledge of the record repeat the command.
 #[test]
-fn the_same_command_goes_on_and_says_so() {
+fn the_same_command_resumes_and_reports_it() {
     for (at, case) in CASES.iter().enumerate() {
         let place = Place::new(case);
         let running = place.cut();

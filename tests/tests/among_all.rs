@@ -182,7 +182,7 @@ fn all_messages_arrive_with_every_algorithm() {
 
 /// All messages arrive with any choice, also under the names of MPI.
 #[test]
-fn auto_takes_what_is_predicted_to_be_the_quickest() {
+fn auto_chooses_the_quickest_prediction() {
     for [operation, site, is_any] in rows(
         "
         allgather | --tree star:5 | flood

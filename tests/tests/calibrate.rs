@@ -95,7 +95,7 @@ impl Cache {
 /// The first command on a machine measures it, and each later one uses what earlier ones have
 /// learned.
 #[test]
-fn what_a_machine_costs_is_measured_once_and_then_learned() {
+fn costs_of_a_machine_are_measured_once_and_then_updated() {
     let cache = Cache(scratch());
     let line = "scatter --tree star:3 --size 3KiB --rounds 4";
     assert_eq!(cache.known(line), ("measured".to_owned(), None));
@@ -121,7 +121,7 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
 
 /// Encryption has a cost as well, so it is measured separately.
 #[test]
-fn what_encrypted_connections_cost_is_measured_by_itself() {
+fn costs_of_encrypted_connections_are_measured_separately() {
     let cache = Cache(scratch());
     let dir = scratch();
     dir.run("ca init @/keys --pes 3").ok();
@@ -197,7 +197,7 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
 /// A link on which each flit takes 2 ms in addition to its bytes, which take much less: this is
 /// attributed neither to the rate nor to the latency.
 #[test]
-fn what_a_flit_takes_beside_its_bytes_is_found() {
+fn the_fixed_cost_of_a_flit_is_found() {
     let dir = scratch();
     let line = "calibrate --tree path:2 --link rate=400mbit,setup=2ms";
     let report = dir.report(&format!("{line} --output @/profile.toml"));

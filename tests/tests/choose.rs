@@ -11,7 +11,7 @@ fn chosen(line: &str) -> Value {
 }
 
 #[test]
-fn what_is_chosen_is_what_runs() {
+fn the_choice_is_run() {
     for operation in ["scatter", "gather"] {
         let report = chosen(&format!(
             "{operation} --algorithm auto --tree auto --network complete:6 --lengths ramp:20KiB {LINK}"
@@ -86,7 +86,7 @@ fn a_number_of_pes_is_enough() {
 
 /// A named tree runs the papers' algorithm, and a named algorithm its usual tree.
 #[test]
-fn what_is_named_is_not_chosen() {
+fn given_options_are_not_chosen() {
     for line in [
         "gather --tree kary:2:7 --size 9KiB",
         "gather --tree path:4 --size 9KiB",

@@ -134,7 +134,7 @@ fn the_rest_of_standard_input_is_sent() {
 }
 
 #[test]
-fn what_cannot_be_divided_is_refused() {
+fn invalid_divisions_are_refused() {
     let dir = scratch();
     dir.put("whole", "text\n");
     dir.put("folder/p1/file", "text\n");

@@ -134,7 +134,7 @@ fn each_command_notifies_the_pes() {
 }
 
 #[test]
-fn without_its_keeper_nobody_is_left() {
+fn no_process_is_left_without_the_daemon() {
     let mut cluster = tree_up();
     cluster.keeper().signal(Signal::KILL);
     until("the PEs have left", || cluster.processes().is_empty());
@@ -240,7 +240,7 @@ fn a_network_is_spanned_as_it_was() {
 }
 
 #[test]
-fn with_certificates() {
+fn a_kept_cluster_can_have_certificates() {
     let security = "[security]\ncredentials = \"ca\"";
     let parents = ["", "parent = \"h0\"", "parent = \"h0\""];
     let mut cluster = Kept::new(3, security, |pe| parents[pe].to_owned());

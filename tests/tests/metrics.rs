@@ -199,7 +199,7 @@ fn an_address_in_use_is_refused_before_anything_is_launched() {
 
 /// The dashboard queries exactly the metrics of the code.
 #[test]
-fn the_dashboard_asks_for_what_there_is() {
+fn the_dashboard_uses_existing_metrics() {
     let (run, at) = endless("--tree star:3");
     let page = scrape(at).expect("it listens");
     run.interrupt();

@@ -187,7 +187,7 @@ fn a_collector_that_takes_nothing_costs_a_warning() {
 }
 
 #[test]
-fn who_names_no_collector_is_not_traced() {
+fn without_a_collector_nothing_is_traced() {
     assert_gathered(&traced(GATHER, &[]).finish(), "");
     let unset = [("OTEL_EXPORTER_OTLP_ENDPOINT", "")];
     assert_gathered(&traced(GATHER, &unset).finish(), "");

@@ -104,7 +104,7 @@ fn each_line_of_stderr_is_an_object_on_request() {
 }
 
 #[test]
-fn what_is_wrong_with_a_command_line_is_an_object() {
+fn errors_of_a_command_line_are_objects() {
     for [line, part] in rows(
         "
         --log-format json | subcommand
@@ -144,7 +144,7 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
 }
 
 #[test]
-fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
+fn an_invalid_filter_and_the_address_of_metrics_are_objects() {
     let with_filter = |filter: &str, line: &str| {
         let mut command = Command::new("env");
         command.arg(format!("RUST_LOG={filter}")).arg(flitcast());

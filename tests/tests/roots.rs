@@ -29,7 +29,7 @@ fn delivered(output: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_p3_scatters_it_can_gather() {
+fn p3_gathers_the_messages_that_it_scattered() {
     let dir = scratch();
     let [input, output, back] = ["in", "out", "back"].map(|name| dir.join(name));
     put_entries(&input, &[0, 1, 2, 4, 5, 6]);
@@ -84,7 +84,7 @@ fn dealt_files_over_different_links_are_sent_from_p1() {
 }
 
 #[test]
-fn nobody_starts_from_a_pe_that_there_is_not() {
+fn the_root_cannot_have_a_message() {
     let dir = scratch();
     put_entries(&dir.join("in"), &[0, 2]);
     let finished = done(&dir, "scatter --tree path:3 --from P2");

@@ -110,7 +110,7 @@ fn tree(top: &str) -> String {
 }
 
 #[test]
-fn both_take_what_is_good() {
+fn both_accept_valid_files() {
     let dir = with_certificates();
     for text in [
         tree(""),
@@ -155,7 +155,7 @@ fn file(kind: &str, text: &str) -> String {
 }
 
 #[test]
-fn both_refuse_what_is_badly_formed() {
+fn both_refuse_malformed_files() {
     let dir = with_certificates();
     for [kind, text, misfit] in rows(
         "

@@ -35,7 +35,7 @@ fn without(folder: &Path, left_out: &[&str]) -> Tree {
 }
 
 #[test]
-fn what_is_left_out_does_not_arrive() {
+fn excluded_files_do_not_arrive() {
     let dir = scratch();
     let folders = ["all/p0", "all/p1", "all/p2", "in/p1", "in/p2"];
     filled(&dir, &folders);
@@ -85,7 +85,7 @@ fn what_is_left_out_does_not_arrive() {
 
 /// Folders without anything that is taken do not arrive.
 #[test]
-fn only_what_is_included_arrives() {
+fn only_included_files_arrive() {
     let dir = scratch();
     filled(&dir, &["in/p1", "in/p2"]);
     let line = "scatter --input @/in --include *.tmp --include /old/ --exclude /b*";

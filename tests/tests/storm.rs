@@ -56,7 +56,7 @@ fn earlier_findings_do_not_recur() {
 /// With the same links and state machines, this driver and the prediction's have equal times, to
 /// the nanosecond.
 #[test]
-fn a_faultless_round_takes_what_is_predicted() {
+fn a_faultless_round_takes_the_predicted_time() {
     let mut compared = [0; 2];
     for seed in 0..5 * SEEDS.end {
         let scenario = Scenario::of(seed);
@@ -103,7 +103,7 @@ fn is_found_by(plant: Plant, finding: &Finding) -> bool {
 }
 
 #[test]
-fn each_mistake_made_on_purpose_is_found_by_what_it_causes() {
+fn each_planted_mistake_is_found_by_its_effect() {
     for plant in Plant::ALL {
         let mut found = 0;
         for seed in SEEDS {

@@ -280,7 +280,7 @@ fn closed(rest: &str, quote: char) -> usize {
 }
 
 #[test]
-fn what_is_no_code_is_not_read() {
+fn comments_strings_and_tests_are_not_code() {
     let text = "#[cfg(test)]\nuse c; fn a() { b('\"', \"fn c(\"); } // fn d(\nfn e<'x>() { r#\"f(\"# ; g!{h(i)} }";
     let source = Source::new("one.rs", text);
     for name in ["c", "d", "f"] {

@@ -120,7 +120,7 @@ fn an_address_that_this_machine_has_not_is_named() {
 }
 
 #[test]
-fn what_cannot_be_run_is_named() {
+fn a_program_that_cannot_be_run_is_named() {
     let text = PER_EDGE.replace("\"nice\"", "\"/no/such/program\"");
     let failed = ClusterFile::of(&text).run("scatter --size 1KiB");
     failed.fails(1, &["cannot start /no/such/program"]);

@@ -7,7 +7,7 @@ use crate::{alone, endless, failing, timed, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 
-/// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, each with its case.
+/// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, with their cases.
 #[track_caller]
 pub fn both_guards(dir: &Folder) -> Vec<(String, String)> {
     dir.run("ca init @/ca --pes 7").ok();

@@ -95,7 +95,7 @@ fn inputs(at: &Path) {
 
 #[test]
 #[ignore = "needs root"]
-fn row_13_whatever_is_written_to_a_full_disk() {
+fn row_13_each_output_on_a_full_disk() {
     let _alone = alone();
     let dir = scratch();
     inputs(dir.path());

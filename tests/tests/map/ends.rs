@@ -93,7 +93,7 @@ fn when_a_pe_is_killed_its_command_ends() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_ends_with_it() {
+fn background_processes_end_with_their_command() {
     let place = Place::new(&TWO);
     let script = "sleep 1000 & setsid sleep 1001 & echo done";
     assert_eq!(place.shell(&[], script).ok().stderr, "");
@@ -307,7 +307,7 @@ fn the_folders_of_active_and_kept_runs_stay() {
 /// Another user's process cannot be killed: here, one of root by `nobody`.
 #[test]
 #[ignore = "needs root"]
-fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
+fn a_process_that_survives_sigkill_is_named_and_keeps_its_folder() {
     let place = Place::new(&[(1, "one")]);
     let rootly = place.path("rootly");
     let mut setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].iter();

@@ -117,7 +117,7 @@ fn a_time_limit_counts_for_each_try_and_is_checked() {
 }
 
 #[test]
-fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
+fn a_second_attempt_gets_the_original_shard() {
     let place = Place::new(&[(1, "one")]);
     place.put("in put/p2/two", "two");
     let marker = place.dir.shown("marker");

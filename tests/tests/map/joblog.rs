@@ -58,7 +58,7 @@ fn each_end_of_a_command_has_a_line() {
 }
 
 #[test]
-fn only_what_is_missing_is_run_again() {
+fn only_missing_shards_are_run_again() {
     let place = Place::new(&[]);
     for shard in ["a", "b", "c", "d", "e"] {
         place.put(&format!("in put/{shard}"), shard);
@@ -110,7 +110,7 @@ fn only_what_is_missing_is_run_again() {
 }
 
 #[test]
-fn what_cannot_be_resumed_is_refused() {
+fn invalid_resumes_are_refused() {
     let place = Place::new(&[(1, "x")]);
     let joblog = place.dir.shown("log");
     place.run(&["--resume"], &["true"]).fails(2, &["--joblog"]);

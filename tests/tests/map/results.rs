@@ -180,7 +180,7 @@ fn folders_that_may_not_be_written_to_are_results() {
 }
 
 #[test]
-fn what_may_not_be_read_costs_that_entry_only() {
+fn an_unreadable_result_loses_only_that_entry() {
     let place = Place::new(&[(1, "x"), (3, "y")]);
     let script = "echo keep > keep; [ $FLITCAST_PE = 3 ] || {
         mkdir -p d locked; echo secret | tee d/secret > locked/file; echo open > d/open

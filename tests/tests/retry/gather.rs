@@ -27,7 +27,7 @@ fn a_leaf_dies() {
 }
 
 #[test]
-fn an_interior_pe_whose_message_is_in_is_not_missed() {
+fn an_interior_pe_may_die_after_its_message_has_arrived() {
     let files = Files::new(2);
     let (finished, before) = files.killing("gather --retry 1", "p1", 1);
     finished.ok().says(&["P1 is dead", "P2 moves to P0"]);

@@ -51,7 +51,7 @@ fn the_same_command_again_sends_nothing() {
 }
 
 #[test]
-fn only_what_is_not_there_is_sent() {
+fn only_missing_messages_are_sent() {
     for case in &CASES {
         let (place, mut there) = complete(case);
         let removed = there.remove(0);
@@ -66,7 +66,7 @@ fn only_what_is_not_there_is_sent() {
 
 /// If a byte, the length or the mode differs, nothing is sent, and the error names the entry.
 #[test]
-fn what_differs_needs_force() {
+fn different_output_needs_force() {
     let changes: [fn(&PathBuf); 3] = [
         |file| {
             let mut bytes = fs::read(file).expect("it is there");
@@ -107,7 +107,7 @@ fn a_copy_that_differs_from_the_others_needs_force() {
 
 /// Distributed files arrive in a folder that has its own modification time.
 #[test]
-fn what_is_dealt_is_skipped_too() {
+fn distributed_files_are_skipped_too() {
     let (place, _) = complete(&CASES[0]);
     place.run("dealt", "--spread").ok();
     let again = place.run("dealt", "--spread --format json").ok();

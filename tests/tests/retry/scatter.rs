@@ -129,7 +129,7 @@ fn a_round_in_packets_is_resumed_in_packets() {
 
 /// The rules stand in the record.
 #[test]
-fn what_is_left_out_stays_left_out() {
+fn excluded_files_stay_excluded() {
     let files = Files::new(2);
     fill(&files.input().join("p1/some.tmp"), 10);
     let (finished, _) = files.killing("scatter --exclude *.tmp --exclude !p\"", "p3", 4);

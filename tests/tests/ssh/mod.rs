@@ -258,7 +258,7 @@ fn the_environment_and_exit_statuses_are_passed_on() {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn who_cannot_be_reached_is_named_with_what_helps() {
+fn unreachable_hosts_are_named_with_a_remedy() {
     let mut hosts = Hosts::up(2);
     let line = "scatter --size 1KiB";
     let denied = run(arguments(&hosts.cluster_with_another_key(&[1]), line));
@@ -306,7 +306,7 @@ fn a_death_on_a_host_is_named() {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
+fn every_end_of_the_coordinator_cleans_up_the_hosts() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let running = endless(&cluster, "scatter");
@@ -360,7 +360,7 @@ fn a_failed_round_is_resumed_over_ssh() {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn what_launches_several_clusters_does_so_over_ssh() {
+fn commands_with_several_clusters_launch_them_over_ssh() {
     let mut hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let bench = "bench gather --size 10KiB --rounds 3 --format json";

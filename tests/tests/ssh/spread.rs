@@ -108,7 +108,7 @@ fn given_up_half_way_nothing_is_left() {
 /// P1's host has no tool to download with, and P2's host has another program.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn who_cannot_take_the_program_from_above_gets_it_from_here() {
+fn a_host_without_a_source_gets_the_program_from_the_coordinator() {
     let mut hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
@@ -192,7 +192,7 @@ fn another_program_is_put_beside() {
 /// Files that another user has put in the place of the program, or could have.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn what_is_not_the_users_own_is_not_run() {
+fn a_program_of_another_user_is_not_run() {
     const ANOTHER: Option<u32> = Some(65534);
     let hosts = Hosts::up(2);
     let shared = hosts.path("shared");

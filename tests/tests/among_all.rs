@@ -182,7 +182,7 @@ fn all_messages_arrive_with_every_algorithm() {
 
 /// All messages arrive with any choice, also under the names of MPI.
 #[test]
-fn auto_takes_what_is_predicted_to_be_the_quickest() {
+fn auto_chooses_the_quickest_prediction() {
     for [operation, site, is_any] in rows(
         "
         allgather | --tree star:5 | flood
@@ -231,8 +231,8 @@ fn messages_arrive_over_tls() {
 /// P1 - P2; of `parents:2,0,0` P3, P0, P2, P1 are one below the other), or a relay, whose PEs below it move
 /// up. Missing messages can be delivered later.
 #[test]
-fn a_pe_that_dies_is_gone_around() {
-    goes_around(
+fn a_dead_pe_is_left_out() {
+    assert_survived(
         "
         gossip | 4 of 5 | 2 | --tree kary:2:5
         gossip | 3 of 5 | 2 | --network ring:5 --algorithm halves
@@ -252,8 +252,8 @@ fn a_pe_that_dies_is_gone_around() {
 }
 
 #[test]
-fn a_pe_that_dies_is_gone_around_from_or_to_one() {
-    goes_around(
+fn a_dead_pe_is_left_out_of_operations_with_a_root() {
+    assert_survived(
         "
         broadcast | 4 of 5 | 0 | --tree kary:2:5
         broadcast | 1 of 4 | 0 | --tree path:4
@@ -271,22 +271,22 @@ fn a_pe_that_dies_is_gone_around_from_or_to_one() {
 
 /// Checks that in each case of a table the others are served without the PE that dies.
 #[track_caller]
-fn goes_around(cases: &str) {
+fn assert_survived(cases: &str) {
     for [operation, dies, long, way] in rows(cases) {
         let number = |text: &str| text.parse::<u32>().expect("a number");
         let (dies, pes) = dies.split_once(" of ").expect("both are there");
         let dies = number(dies);
         let files = with_long(operation, number(pes), number(long));
         let finished = files.kill(dies, &format!("{way} {SLOW}")).finish();
-        let told = format!("P{dies} is dead (killed by signal 9");
-        finished.says(&[&told, "going on without it"]);
+        let expected = format!("P{dies} is dead (killed by signal 9");
+        finished.says(&[&expected, "going on without it"]);
         files.assert_resumed(&finished, &files.among(|pe| pe != dies));
     }
 }
 
 /// The round is over, and no partial files are left; missing messages can be delivered later.
 #[test]
-fn without_its_root_nothing_can_be_repaired_but_resumed() {
+fn without_its_root_a_round_can_only_be_resumed() {
     for [operation, root, way] in rows(
         "
         gossip | 0 of 4 | --network complete:4 --algorithm circulate

@@ -1,4 +1,4 @@
-//! All attributes of files: `--archive`, and what a report says without it.
+//! All attributes of files: `--archive`, and the report without it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -157,13 +157,13 @@ fn files_that_are_distributed_keep_their_attributes() {
 
 /// Only what costs no further look at the files is reported.
 #[test]
-fn a_report_says_what_is_not_kept() {
+fn a_report_lists_the_attributes_that_are_not_kept() {
     let dir = scratch();
     fill_folder(&dir.join("in/p1"));
     let line = "scatter --tree star:2 --input @/in --output @/out";
     let finished = dir.run(line).ok();
-    let told = "special mode bits of 2 entries, hard links of 2 files; --archive keeps them\n";
-    finished.prints(&[&format!("\n  not kept     {told}")]);
+    let expected = "special mode bits of 2 entries, hard links of 2 files; --archive keeps them\n";
+    finished.prints(&[&format!("\n  not kept     {expected}")]);
     let copy = dir.join("out/p1");
     assert_eq!(get(&copy.join("noted"), "user.note"), None);
     let found = |name: &str| fs::metadata(copy.join(name)).expect("it is there");
@@ -344,10 +344,10 @@ fn a_file_system_without_extended_attributes_is_reported_once() {
     .ok();
     let _plain = Plain(out.clone());
     let line = "scatter --tree star:2 --archive --input @/in --output @/out";
-    let told = "extended attributes of 2 entries; receivers did not set them\n";
+    let expected = "extended attributes of 2 entries; receivers did not set them\n";
     dir.run(line)
         .ok()
-        .prints(&[&format!("\n  not kept     {told}")]);
+        .prints(&[&format!("\n  not kept     {expected}")]);
     let found = |name: &str| fs::metadata(out.join("p1").join(name)).expect("it is there");
     assert_eq!(found("a/first").ino(), found("b/second").ino());
     assert_same_below(&dir.join("in"), &out);

@@ -96,7 +96,7 @@ fn baselines_run_for_real() {
 
 /// Four PEs: P3's message stops at P2 on the binomial tree, which holds all of it.
 #[test]
-fn what_a_combining_pe_holds_is_told() {
+fn the_memory_of_a_combining_pe_is_reported() {
     let line = "gather --network complete:4 --algorithm binomial --lengths 0,0,64KiB";
     let report = reported(&format!("{line} --flit-size 4KiB"));
     assert_eq!(report.value("/parents").to_string(), "[null,0,0,2]");

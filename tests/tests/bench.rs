@@ -205,7 +205,7 @@ fn median_and_p95(values: &mut [u64]) -> (u64, u64) {
 }
 
 #[test]
-fn csv_says_what_the_samples_say() {
+fn csv_agrees_with_the_samples() {
     let dir = scratch();
     let bench = dir.run(&format!("{INTO_A_FILE} --format csv"));
     let lines = records(&bench.ok().stdout);
@@ -267,7 +267,7 @@ fn csv_says_what_the_samples_say() {
 }
 
 #[test]
-fn json_says_what_the_samples_say() {
+fn json_agrees_with_the_samples() {
     let dir = scratch();
     let bench = dir.report(INTO_A_FILE);
     let samples = records(&dir.read("raw.csv"));
@@ -284,12 +284,12 @@ fn json_says_what_the_samples_say() {
 }
 
 #[test]
-fn what_a_csv_leaves_out_is_told() {
+fn omissions_in_a_csv_are_reported() {
     let line = "bench gather --tree kary:2:4 --size 1KiB --rounds 1 --format csv";
     let finished = run(line.split_whitespace()).ok();
     assert_eq!(records(&finished.stdout).len(), OURS.len());
-    let told = "skipped: shoulder-tap is for paths only";
-    finished.says(&[told, "skipped: window is "]);
+    let expected = "skipped: shoulder-tap is for paths only";
+    finished.says(&[expected, "skipped: window is "]);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_table_has_the_quickest_first_and_marks_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_bench_is_told_at_once() {
+fn all_errors_of_a_bench_are_reported_at_once() {
     let dir = scratch();
     let raw = dir.shown("no/raw.csv");
     let line = "bench gather --tree kary:2:8 --lengths 1,2 --flit-size 1";
@@ -383,8 +383,8 @@ fn a_failing_algorithm_is_named() {
     running.wait_for(&["P0| ", "take message"]);
     running.pe(2).signal(Signal::KILL);
     let finished = running.finish();
-    let told = "error: certification-serial: P2 was killed by signal 9";
-    finished.fails(1, &[told]);
+    let expected = "error: certification-serial: P2 was killed by signal 9";
+    finished.fails(1, &[expected]);
     let report = finished.report();
     assert_eq!(report.value("/error/algorithm"), "certification-serial");
     assert_eq!(report.number("/error/pe"), 2);

@@ -17,9 +17,9 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
     let line = format!("calibrate --tree kary:2:4 --output @/profile.toml --format json {SHORT}");
     let calibrated = dir.run(&line).ok();
     // The duration is announced first.
-    let first = calibrated.stderr.lines().next().expect("it says something");
-    let is_told = first.contains("measures 3 edges") && first.contains("about 1 s");
-    assert!(is_told, "{first}");
+    let first = calibrated.stderr.lines().next().expect("there is a line");
+    let is_announced = first.contains("measures 3 edges") && first.contains("about 1 s");
+    assert!(is_announced, "{first}");
     let found = calibrated.report();
     let edges = found.list("/edges");
     assert_eq!(edges.len(), 3);
@@ -54,11 +54,11 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
 }
 
 #[test]
-fn without_an_output_it_only_tells() {
+fn without_an_output_it_only_prints() {
     let run = scratch().run(&format!("calibrate --tree path:2 {SHORT}"));
     let run = run.ok();
-    let told = "P0 to P1, P1 to P0, latency, rate, runs , costs, clocks, not kept";
-    run.prints(&told.split(", ").collect::<Vec<_>>());
+    let expected = "P0 to P1, P1 to P0, latency, rate, runs , costs, clocks, not kept";
+    run.prints(&expected.split(", ").collect::<Vec<_>>());
     // Processes of one machine are fast enough for every workload, and there is no relay on the way.
     for unwanted in ["left out", "relay"] {
         assert!(!run.stdout.contains(unwanted), "{}", run.stdout);
@@ -87,7 +87,7 @@ impl Cache {
         let report = self.run(line);
         report.assert_all_arrived();
         let source = report.value("/costs/source").as_str();
-        let source = source.expect("each report says").to_owned();
+        let source = source.expect("each report has it").to_owned();
         (source, report.value("/costs/rounds").as_u64())
     }
 }
@@ -95,7 +95,7 @@ impl Cache {
 /// The first command on a machine measures it, and each later one uses what earlier ones have
 /// learned.
 #[test]
-fn what_a_machine_costs_is_measured_once_and_then_learned() {
+fn costs_of_a_machine_are_measured_once_and_then_updated() {
     let cache = Cache(scratch());
     let line = "scatter --tree star:3 --size 3KiB --rounds 4";
     assert_eq!(cache.known(line), ("measured".to_owned(), None));
@@ -121,7 +121,7 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
 
 /// Encryption has a cost as well, so it is measured separately.
 #[test]
-fn what_encrypted_connections_cost_is_measured_by_itself() {
+fn costs_of_encrypted_connections_are_measured_separately() {
     let cache = Cache(scratch());
     let dir = scratch();
     dir.run("ca init @/keys --pes 3").ok();
@@ -181,7 +181,7 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
     };
     let [pes, of_cores]: [Value; 2] = ["pes", "cores"].map(of);
     let cores = std::thread::available_parallelism();
-    match cores.expect("Linux tells").get() {
+    match cores.expect("Linux has it").get() {
         1 => assert_eq!(pes, json!([[0, 1, 2]])),
         cores => {
             assert_eq!(pes, json!([[0, 2], [1]]));
@@ -197,7 +197,7 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
 /// A link on which each flit takes 2 ms in addition to its bytes, which take much less: this is
 /// attributed neither to the rate nor to the latency.
 #[test]
-fn what_a_flit_takes_beside_its_bytes_is_found() {
+fn the_fixed_cost_of_a_flit_is_found() {
     let dir = scratch();
     let line = "calibrate --tree path:2 --link rate=400mbit,setup=2ms";
     let report = dir.report(&format!("{line} --output @/profile.toml"));

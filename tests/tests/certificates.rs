@@ -142,9 +142,9 @@ fn real_processes_receive_the_planned_certificates() {
 #[test]
 fn certificates_are_in_the_table_of_verbose_runs_and_in_dry_runs() {
     let line = "gather --tree kary:2:5 --size 2KiB";
-    let told = "certificates as planned, and as received in round 1";
+    let expected = "certificates as planned, and as received in round 1";
     let table = printed(&format!("-v {line}"));
-    assert!(table.contains(told), "{table}");
+    assert!(table.contains(expected), "{table}");
     let lines = table.lines().map(str::trim_start);
     let received = lines.filter(|line| line.starts_with("received"));
     assert_eq!(received.count(), 4, "{table}");

@@ -86,8 +86,8 @@ fn check(folder: &Folder, more: &str) -> Finished {
 }
 
 /// Returns the output without the folder, whose name differs each time.
-fn without_path(folder: &Folder, said: &str) -> String {
-    said.replace(&format!("{}/", folder.display()), "")
+fn without_path(folder: &Folder, output: &str) -> String {
+    output.replace(&format!("{}/", folder.display()), "")
 }
 
 #[test]
@@ -170,8 +170,9 @@ c.toml is good
     assert_eq!(shown.value("/pes/2/link"), "rate=200mbit,latency=1ms");
     assert_eq!(shown.value("/depth"), 2);
     for root in ["e", "4", "1.5"] {
-        let told = "is called so; write a name, or a number from 0 to 3 in the order of the file";
-        check(&folder, &format!("--root {root}")).fails(2, &[told]);
+        let expected =
+            "is called so; write a name, or a number from 0 to 3 in the order of the file";
+        check(&folder, &format!("--root {root}")).fails(2, &[expected]);
     }
 }
 
@@ -213,17 +214,17 @@ c.toml: 4 faults
 /// Each error is reported at the position of the folder in the file, and an error of all of them
 /// once.
 #[test]
-fn certificates_that_are_not_good_are_told() {
+fn invalid_certificates_are_reported() {
     let folder = folder_of(HOSTS);
     let place = "error: c.toml:5:15: credentials: keys/";
     let faults = |expected: &[&str]| {
         let refused = check(&folder, "").with_code(2);
-        let said = without_path(&folder, &refused.stderr);
-        let faults = said.lines().filter(|line| line.starts_with("error: "));
+        let stderr = without_path(&folder, &refused.stderr);
+        let faults = stderr.lines().filter(|line| line.starts_with("error: "));
         let faults: Vec<&str> = faults.collect();
-        assert_eq!(faults.len(), expected.len(), "{said}");
+        assert_eq!(faults.len(), expected.len(), "{stderr}");
         for (fault, expected) in faults.iter().zip(expected) {
-            assert!(fault.starts_with(&format!("{place}{expected}")), "{said}");
+            assert!(fault.starts_with(&format!("{place}{expected}")), "{stderr}");
         }
     };
     faults(&["ca.pem: No such file"]);
@@ -240,20 +241,20 @@ fn certificates_that_are_not_good_are_told() {
     std::fs::remove_file(folder.join("keys/coordinator.pem")).expect("it is there");
     let gather = "gather --size 1 --cluster @/c.toml";
     let round = folder.run(gather).with_code(2);
-    let said = without_path(&folder, &round.stderr);
-    let told = format!("{place}coordinator.pem: No such file");
-    assert!(said.starts_with(&told), "{said}");
+    let stderr = without_path(&folder, &round.stderr);
+    let expected = format!("{place}coordinator.pem: No such file");
+    assert!(stderr.starts_with(&expected), "{stderr}");
     // The command line overrides the file.
     let typed = folder.run(&format!("{gather} --credentials /none"));
-    let told = "error: --credentials: /none/ca.pem: No such file";
-    assert!(typed.stderr.starts_with(told), "{}", typed.stderr);
+    let expected = "error: --credentials: /none/ca.pem: No such file";
+    assert!(typed.stderr.starts_with(expected), "{}", typed.stderr);
 }
 
 #[test]
-fn what_cannot_be_checked_is_told() {
+fn a_missing_file_and_a_wrong_option_are_reported() {
     let none = scratch().run("check /no/such/file").with_code(2);
-    let told = "error: cannot read the cluster file /no/such/file: No such file";
-    assert!(none.stderr.starts_with(told), "{}", none.stderr);
+    let expected = "error: cannot read the cluster file /no/such/file: No such file";
+    assert!(none.stderr.starts_with(expected), "{}", none.stderr);
     let tree = check(&folder_of(HOSTS), "--root beta");
     tree.fails(2, &["--root belongs to --network: a --tree has its root"]);
 }
@@ -285,8 +286,8 @@ fn hosts_are_tried_without_a_pe() {
 
     let missing = three("parent = 'a'\nrun = ['/no/such']");
     let failed = check(&missing, "--reach --format json");
-    let told = "error: P2 ccc: cannot start /no/such: No such file or directory";
-    failed.fails(1, &[told]);
+    let expected = "error: P2 ccc: cannot start /no/such: No such file or directory";
+    failed.fails(1, &[expected]);
     let report = failed.report();
     assert_eq!(report.value("/good"), true);
     assert_eq!(report.value("/reach/3/pes/0"), 2);
@@ -297,20 +298,21 @@ fn hosts_are_tried_without_a_pe() {
     // Documentation addresses belong to no machine.
     let elsewhere = folder_of(&HOSTS.replace("10.0.0.9", "192.0.2.9"));
     issue(&elsewhere, 3);
-    let told = "error: the coordinator: cannot listen on 192.0.2.9:0: ";
-    check(&elsewhere, "--reach").fails(1, &[told, "name an address of this machine"]);
+    let expected = "error: the coordinator: cannot listen on 192.0.2.9:0: ";
+    check(&elsewhere, "--reach").fails(1, &[expected, "name an address of this machine"]);
 }
 
 #[test]
-fn a_host_says_what_it_lacks() {
+fn a_host_reports_unusable_addresses() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let here = listener.local_addr().expect("it listens");
-    let told = "cannot listen on 192.0.2.9 there: ";
-    run(["self-reach", "192.0.2.9", &here.to_string()]).fails(1, &[told, "correct `address`"]);
+    let expected = "cannot listen on 192.0.2.9 there: ";
+    run(["self-reach", "192.0.2.9", &here.to_string()]).fails(1, &[expected, "correct `address`"]);
     let file = format!("coordinator = '{here}'\ntree = 'star:3'\n[launch]\nkind = 'join'\n");
-    let told = format!("error: the coordinator: {here} is in use: end the command");
-    check(&folder_of(&file), "--reach").fails(1, &[&told]);
+    let expected = format!("error: the coordinator: {here} is in use: end the command");
+    check(&folder_of(&file), "--reach").fails(1, &[&expected]);
     drop(listener);
-    let told = format!("{here} is not reached from there: ");
-    run(["self-reach", "127.0.0.1", &here.to_string()]).fails(1, &[&told, "correct `coordinator`"]);
+    let expected = format!("{here} is not reached from there: ");
+    run(["self-reach", "127.0.0.1", &here.to_string()])
+        .fails(1, &[&expected, "correct `coordinator`"]);
 }

@@ -11,7 +11,7 @@ fn chosen(line: &str) -> Value {
 }
 
 #[test]
-fn what_is_chosen_is_what_runs() {
+fn the_choice_is_run() {
     for operation in ["scatter", "gather"] {
         let report = chosen(&format!(
             "{operation} --algorithm auto --tree auto --network complete:6 --lengths ramp:20KiB {LINK}"
@@ -86,7 +86,7 @@ fn a_number_of_pes_is_enough() {
 
 /// A named tree runs the papers' algorithm, and a named algorithm its usual tree.
 #[test]
-fn what_is_named_is_not_chosen() {
+fn given_options_are_not_chosen() {
     for line in [
         "gather --tree kary:2:7 --size 9KiB",
         "gather --tree path:4 --size 9KiB",
@@ -152,11 +152,11 @@ fn with_a_tree_to_choose_the_named_algorithm_runs() {
 }
 
 #[test]
-fn one_line_says_why() {
+fn one_line_explains_the_choice() {
     let line = "scatter --tree auto --network complete:5 --size 8KiB";
     let text = printed(&format!("{line} {LINK} -v"));
-    let is_told = |line: &&str| line.starts_with("  chosen  ");
-    let line = text.lines().find(is_told).expect("a line");
+    let is_choice = |line: &&str| line.starts_with("  chosen  ");
+    let line = text.lines().find(is_choice).expect("a line");
     for part in [" predicted, the least of ", " predictions in "] {
         assert!(line.contains(part), "{line}");
     }
@@ -183,7 +183,7 @@ fn there_must_be_something_to_choose_from() {
     let calibrate = "calibrate --tree star:3 --output @/profile.toml --seconds 0.5";
     dir.run(calibrate).ok();
     let profile = dir.shown("profile.toml");
-    for [line, told] in rows(
+    for [line, expected] in rows(
         "
         auto | --tree auto chooses among the trees over a network
         auto --network complete:4 --profile @ | --profile: it was measured on 3 PEs, not on 4
@@ -191,13 +191,13 @@ fn there_must_be_something_to_choose_from() {
     ",
     ) {
         let line = format!("gather --size 1KiB --tree {line}").replace('@', &profile);
-        refused(&line, &[told]);
+        refused(&line, &[expected]);
     }
 }
 
 /// A message that would be one flit of the usual size, over several slow links.
 #[test]
-fn flits_are_as_large_as_is_best_and_the_report_says_why() {
+fn the_best_flit_size_is_chosen_and_explained() {
     // So slow that no other program on the machine matters.
     let line = "broadcast --tree path:5 --size 64KiB --link rate=5mbit";
     let report = chosen(line);
@@ -207,14 +207,14 @@ fn flits_are_as_large_as_is_best_and_the_report_says_why() {
     assert!(time("predicted_us") <= 0.8 * time("usual_us"), "{why:#}");
     assert_eq!(why["predicted_us"], report["round"]["predicted_us"]);
     let text = printed(&format!("{line} -v"));
-    let told = |line: &&str| line.starts_with("  flits        of ");
-    let told = text.lines().find(told).expect("a line");
-    assert!(told.contains(" instead of "), "{told}");
-    assert!(told.ends_with(" at 64 KiB"), "{told}");
+    let is_size = |line: &&str| line.starts_with("  flits        of ");
+    let line = text.lines().find(is_size).expect("a line");
+    assert!(line.contains(" instead of "), "{line}");
+    assert!(line.ends_with(" at 64 KiB"), "{line}");
 }
 
 #[test]
-fn a_flit_size_that_is_asked_for_is_taken() {
+fn a_given_flit_size_is_used() {
     // Where no size is quicker, the default stays.
     for more in [
         "64KiB --link rate=50mbit --flit-size 64KiB",

@@ -18,7 +18,7 @@ const BOUND: Duration = Duration::from_secs(20);
 
 #[test]
 #[ignore = "needs Docker and docker-compose"]
-fn files_go_there_and_back_between_containers() {
+fn files_are_scattered_and_gathered_between_containers() {
     let containers = Containers::prepare();
     let limit = 15_000_000;
     let bytes = containers.image_bytes;
@@ -61,7 +61,7 @@ fn both_cluster_files_have_the_same_pes() {
 
 /// Disturbs P1 during a round, and checks the reports and their time limit.
 #[track_caller]
-fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told: &[&str]) {
+fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), expected: &[&str]) {
     let containers = Containers::prepare();
     containers.done(&["up", "-d", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"]);
     let mut running = containers.command(LONG);
@@ -73,7 +73,7 @@ fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told
     let took = began.elapsed();
     ends(&victim);
     assert_eq!(code, Some(1), "{stderr}");
-    for part in told {
+    for part in expected {
         assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
     }
     assert!(took < BOUND, "{took:?}: {stderr}");
@@ -81,7 +81,7 @@ fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told
 
 #[test]
 #[ignore = "needs Docker and docker-compose"]
-fn a_container_that_is_killed_is_gone() {
+fn a_killed_container_is_reported() {
     let below = "cut off with it: P3, P4, P7";
     mishap(
         |_, victim| drop(docker(&["kill", victim])),
@@ -92,7 +92,7 @@ fn a_container_that_is_killed_is_gone() {
 
 #[test]
 #[ignore = "needs Docker and docker-compose"]
-fn a_container_that_is_paused_is_silent() {
+fn a_paused_container_is_reported_as_silent() {
     mishap(
         |_, victim| drop(docker(&["pause", victim])),
         |victim| drop(docker(&["unpause", victim])),
@@ -103,7 +103,7 @@ fn a_container_that_is_paused_is_silent() {
 /// The edge from P0 to P1 breaks: both are alive, and answer the coordinator.
 #[test]
 #[ignore = "needs Docker and docker-compose"]
-fn a_link_that_is_cut_is_told() {
+fn a_cut_link_is_reported() {
     mishap(
         |containers, victim| {
             let edge = containers.network("edge1");

@@ -13,7 +13,7 @@ fn job(dir: &Folder, line: &str, prints: &[&str]) {
 }
 
 /// Sends shards to workers, and brings results back.
-fn shards_go_out_and_come_back(dir: &Folder) {
+fn shards_are_scattered_and_gathered(dir: &Folder) {
     for pe in 1..=8 {
         fill(&dir.join(format!("shards/p{pe}/part")), 10_000 * pe);
     }
@@ -110,29 +110,29 @@ fn programs_read_what_people_do_not(dir: &Folder) {
     );
 }
 
-/// Checks the answers to words that are nearly right.
-fn a_wrong_word_is_answered_with_the_right_one(dir: &Folder) {
-    for [line, told] in rows(
+/// Checks the errors of mistyped command lines.
+fn errors_name_the_mistake(dir: &Folder) {
+    for [line, expected] in rows(
         "
         scater --size 1KiB | 'scatter'
         scatter --sze 1KiB | '--size'
         gather --input @/nowhere --output @/out | No such file or directory
     ",
     ) {
-        dir.run(line).fails(2, &[told]);
+        dir.run(line).fails(2, &[expected]);
     }
 }
 
 #[test]
 fn a_days_jobs() {
     let dir = scratch();
-    shards_go_out_and_come_back(&dir);
+    shards_are_scattered_and_gathered(&dir);
     logs_are_collected(&dir);
     a_file_is_divided_and_counted(&dir);
     a_queue_fails_and_is_resumed(&dir);
     a_folder_is_copied_to_all(&dir);
     programs_read_what_people_do_not(&dir);
-    a_wrong_word_is_answered_with_the_right_one(&dir);
+    errors_name_the_mistake(&dir);
     let hidden = fs::read_dir(&*dir).expect("it is there").flatten();
     let mut hidden =
         hidden.filter(|entry| entry.file_name().to_string_lossy().starts_with(".flitcast"));

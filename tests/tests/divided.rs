@@ -82,7 +82,7 @@ fn a_number_of_parts_gives_the_number_of_pes() {
     dir.run("scatter --split 3 --input @/whole --output @/parts")
         .ok();
     let parts = ["parts/p1", "parts/p2", "parts/p3"].map(|name| std::fs::read(dir.join(name)));
-    let parts = parts.map(|part| part.expect("it came"));
+    let parts = parts.map(|part| part.expect("it arrived"));
     assert_eq!(parts.each_ref().map(Vec::len), [333_334, 333_334, 333_335]);
     assert_eq!(
         parts.concat(),
@@ -97,7 +97,7 @@ fn a_number_of_parts_gives_the_number_of_pes() {
         .prints(&["  round        nothing to send: every message is null\n"]);
     let blocks = "scatter --tree star:4 --blocks 1000 --input @/whole --output @/blocks";
     dir.run(blocks).ok();
-    let first = std::fs::read(dir.join("blocks/p1")).expect("it came");
+    let first = std::fs::read(dir.join("blocks/p1")).expect("it arrived");
     assert_eq!(first.len(), 333_000);
 }
 
@@ -134,7 +134,7 @@ fn the_rest_of_standard_input_is_sent() {
 }
 
 #[test]
-fn what_cannot_be_divided_is_refused() {
+fn invalid_divisions_are_refused() {
     let dir = scratch();
     dir.put("whole", "text\n");
     dir.put("folder/p1/file", "text\n");

@@ -60,9 +60,9 @@ fn links_lead_somewhere() {
 
 /// Returns the anchor of a heading: its words in small letters, with dashes between them.
 fn anchor(heading: &str) -> String {
-    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
-    let kept: String = words.chars().filter(is_kept).collect();
+    let kept: String = heading.chars().filter(is_kept).collect();
     kept.replace(' ', "-")
 }
 
@@ -83,9 +83,9 @@ fn files_that_are_named_are_there() {
         let text = text_of(&root().join(document));
         let lines = text.lines().filter(|line| !line.starts_with("```"));
         let quoted = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
-        let is_path = |word: &&str| {
+        let is_path = |name: &&str| {
             let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
-            word.chars().all(plain) && (word.contains('/') || word.ends_with(".rs"))
+            name.chars().all(plain) && (name.contains('/') || name.ends_with(".rs"))
         };
         let mut named = 0;
         for name in quoted.filter(is_path) {

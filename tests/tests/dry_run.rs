@@ -91,9 +91,9 @@ fn faults_are_those_of_a_run() {
     for operation in OPERATIONS {
         let files = filled(operation);
         files.run(TREE).ok();
-        let refused = |told: &str| {
+        let refused = |expected: &str| {
             for more in ["--dry-run", ""] {
-                files.run(&format!("{TREE} {more}")).fails(2, &[told]);
+                files.run(&format!("{TREE} {more}")).fails(2, &[expected]);
             }
         };
         fill(&files.entry(files.all()[0]).join("below/some"), 7);
@@ -104,7 +104,7 @@ fn faults_are_those_of_a_run() {
 }
 
 #[test]
-fn hosts_that_do_not_come_are_named() {
+fn absent_hosts_are_named() {
     let cluster = Joining::new(&[0, 0], "1s");
     fill(&cluster.path("in/p1"), 10);
     let dry = cluster.guarded("scatter --input DIR/in --output DIR/out --dry-run");

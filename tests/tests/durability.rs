@@ -18,10 +18,10 @@ fn files_arrive_whatever_is_synced() {
             let files = format!("--input @/in --output @/{output} --sync {sync}");
             let finished = dir.run(&format!("{line} {files}")).ok();
             assert_same_below(&dir.join("in"), &dir.join(&output));
-            let is_told = finished
+            let is_mentioned = finished
                 .stdout
                 .contains("; --sync none: the disk may not have them yet");
-            assert_eq!(is_told, sync == "none", "{}", finished.stdout);
+            assert_eq!(is_mentioned, sync == "none", "{}", finished.stdout);
         }
     }
 }
@@ -44,13 +44,13 @@ fn a_resumed_round_syncs_as_the_failed_one() {
 
 /// `serial` and `pipelined` were words of `--sync` before `--token`.
 #[test]
-fn words_of_certification_are_for_certification() {
+fn old_and_new_options_take_the_modes_of_certification() {
     let gather = "gather --tree star:3 --size 1 --algorithm certification";
-    for word in ["serial", "pipelined"] {
+    for mode in ["serial", "pipelined"] {
         for option in ["sync", "token"] {
-            let line = format!("{gather} --{option} {word} --format json");
+            let line = format!("{gather} --{option} {mode} --format json");
             let report = run(line.split(' ')).report();
-            assert_eq!(report.value("/sync"), word, "{line}");
+            assert_eq!(report.value("/sync"), mode, "{line}");
         }
     }
 }

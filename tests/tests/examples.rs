@@ -73,8 +73,12 @@ impl Place {
             .env("XDG_RUNTIME_DIR", self.at("run"))
             .env(CACHE_VARIABLE, self.at("cache"));
         let ended = begin(bash).finish();
-        let said = format!("{}{}", ended.stdout, ended.stderr);
-        assert_eq!(ended.code, Some(0), "this example fails:\n{script}\n{said}");
+        let output = format!("{}{}", ended.stdout, ended.stderr);
+        assert_eq!(
+            ended.code,
+            Some(0),
+            "this example fails:\n{script}\n{output}"
+        );
         ended.stdout.replace(&format!("{}.", self.net), "127.0.0.")
     }
 }

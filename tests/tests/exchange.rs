@@ -24,7 +24,7 @@ fn a_missing_entry_is_an_empty_message() {
 }
 
 #[test]
-fn a_matrix_says_what_each_has_for_each() {
+fn a_matrix_gives_the_length_of_each_message() {
     let dir = scratch();
     dir.put("matrix.csv", "0,0,300000,5\n0,0,0,0\n7,0,0,70000\n0,0,1,0");
     for way in [
@@ -39,19 +39,19 @@ fn a_matrix_says_what_each_has_for_each() {
 }
 
 #[test]
-fn an_input_that_is_none_is_told_before_anything_begins() {
+fn an_invalid_input_is_refused_before_anything_starts() {
     let files = Pairs::filled("exchange", 4, |_| 10);
     for entry in ["p4/p1", "p1/p9", "p2/p2", "p3/notes"] {
         fill(&files.input().join(entry), 1);
     }
     for way in ["--tree path:4", "--network complete:4"] {
-        let told = [
+        let expected = [
             "`p4` names no PE; this tree has p0..p3",
             "`p1/p9` names no PE; this tree has p0..p3",
             "`p2/p2`: a PE has no message for itself",
             "`p3/notes` names no PE",
         ];
-        files.run(way).fails(2, &told);
+        files.run(way).fails(2, &expected);
         assert!(!files.output().exists());
     }
     let files = Pairs::new("exchange", 3);
@@ -60,11 +60,11 @@ fn an_input_that_is_none_is_told_before_anything_begins() {
 }
 
 #[test]
-fn a_matrix_that_is_none_is_told_before_anything_begins() {
+fn an_invalid_matrix_is_refused_before_anything_starts() {
     let dir = scratch();
     let matrix = dir.shown("matrix.csv");
     let line = format!("exchange --tree path:3 --lengths {matrix}");
-    for [text, told] in rows(
+    for [text, expected] in rows(
         "
         0,1,2 3,0,4 | row 1 has 3 columns, but the matrix has 2 rows
         0,1,2 3,0 5,6,0 | matrix.csv:2: row 2 has 2 columns
@@ -74,7 +74,7 @@ fn a_matrix_that_is_none_is_told_before_anything_begins() {
     ",
     ) {
         dir.put("matrix.csv", text.replace(' ', "\n") + "\n");
-        refused(&line, &["--lengths: ", told]);
+        refused(&line, &["--lengths: ", expected]);
     }
     refused(&format!("{line} --size 5"), &["choose one"]);
 }

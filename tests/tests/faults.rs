@@ -22,15 +22,15 @@ fn endless(line: &str, lengths: &[u64], words: &[&str]) -> Running {
 }
 
 /// The reports about a killed PE.
-struct Told {
+struct Failure {
     finished: Finished,
     report: Report,
 }
 
-impl Told {
+impl Failure {
     /// Kills a PE during a round and returns the command's reports.
     #[track_caller]
-    fn of_killing(running: Running, pe: u32) -> Told {
+    fn of_killing(running: Running, pe: u32) -> Failure {
         let victim = running.pe(pe);
         victim.signal(Signal::KILL);
         let finished = running.finish().with_code(1);
@@ -43,7 +43,7 @@ impl Told {
         assert!(message.contains(&cause), "{message}");
         let place = format!("where: P{pe}, process {}", victim.pid);
         finished.says(&[&format!("error: {cause}"), &place, "when: round 1 of the "]);
-        Told { finished, report }
+        Failure { finished, report }
     }
 
     /// Returns the delivered messages; text and JSON must agree.
@@ -52,27 +52,29 @@ impl Told {
         let list = self.report.list("/error/delivered").iter();
         let delivered: Vec<u64> = list.map(|pe| pe.as_u64().expect("an index")).collect();
         let names: Vec<String> = delivered.iter().map(|pe| format!("P{pe}")).collect();
-        let told = match names.is_empty() {
+        let expected = match names.is_empty() {
             true => "delivered: nothing".to_owned(),
             false => format!("messages: {}\n", names.join(", ")),
         };
-        self.finished.says(&[&told]);
+        self.finished.says(&[&expected]);
         delivered
     }
 
     /// Returns the missing messages, and of each whether a part has arrived: 1, 0, or `None` if its
     /// destination cannot report that.
     #[track_caller]
-    fn lacking(&self, words: &str) -> Vec<(u64, Option<u64>)> {
+    fn lacking(&self, heading: &str) -> Vec<(u64, Option<u64>)> {
         let list = self.report.list("/error/left_without").iter();
         let lacking = list.map(|lacking| {
             let pe = lacking["pe"].as_u64().expect("an index");
             let name = format!("P{pe}");
-            let begin = format!("  {words}: ");
+            let begin = format!("  {heading}: ");
             let stderr = &self.finished.stderr;
-            let said = stderr.lines().filter_map(|line| line.strip_prefix(&begin));
-            let named = said.flat_map(|line| line.split(", ")).any(|it| it == name);
-            assert!(named, "{name} is not {words} in\n{stderr}");
+            let listed = stderr.lines().filter_map(|line| line.strip_prefix(&begin));
+            let named = listed
+                .flat_map(|line| line.split(", "))
+                .any(|it| it == name);
+            assert!(named, "{name} is not {heading} in\n{stderr}");
             let received = &lacking["received_bytes"];
             let is_part = |bytes| bytes < ENDLESS;
             assert!(received.is_null() || received.as_u64().is_some_and(is_part));
@@ -112,38 +114,43 @@ fn scatter_on_a_binary_tree() -> Running {
 
 #[test]
 fn a_leaf_dies_in_a_scatter() {
-    let told = Told::of_killing(scatter_on_a_binary_tree(), 4);
-    assert_eq!(told.report.number("/error/parent"), 1);
-    told.finished.says(&["child of P1"]);
-    assert_eq!(told.delivered(), [1, 3, 5, 6]);
+    let failure = Failure::of_killing(scatter_on_a_binary_tree(), 4);
+    assert_eq!(failure.report.number("/error/parent"), 1);
+    failure.finished.says(&["child of P1"]);
+    assert_eq!(failure.delivered(), [1, 3, 5, 6]);
     // The part that the dead PE had received is unknown.
-    assert_eq!(told.lacking("left without"), [(2, Some(1)), (4, None)]);
+    assert_eq!(failure.lacking("left without"), [(2, Some(1)), (4, None)]);
 }
 
 #[test]
 fn an_interior_pe_dies_in_a_scatter() {
-    let told = Told::of_killing(scatter_on_a_binary_tree(), 2);
-    assert_eq!(told.delivered(), [1, 3, 4, 5, 6]);
-    assert_eq!(told.lacking("left without"), [(2, None)]);
-    told.finished.says(&["of 400 GiB an unknown part arrived"]);
+    let failure = Failure::of_killing(scatter_on_a_binary_tree(), 2);
+    assert_eq!(failure.delivered(), [1, 3, 4, 5, 6]);
+    assert_eq!(failure.lacking("left without"), [(2, None)]);
+    failure
+        .finished
+        .says(&["of 400 GiB an unknown part arrived"]);
 }
 
 #[test]
 fn p0_dies_in_a_scatter() {
-    let told = Told::of_killing(scatter_on_a_binary_tree(), 0);
-    assert!(told.report.value("/error/parent").is_null());
-    assert_eq!(told.delivered(), [1, 3, 4, 5, 6]);
-    assert_eq!(told.lacking("left without"), [(2, Some(1))]);
+    let failure = Failure::of_killing(scatter_on_a_binary_tree(), 0);
+    assert!(failure.report.value("/error/parent").is_null());
+    assert_eq!(failure.delivered(), [1, 3, 4, 5, 6]);
+    assert_eq!(failure.lacking("left without"), [(2, Some(1))]);
 }
 
 #[test]
 fn a_relay_dies_with_everything_behind_it_under_way() {
     let words = ["P3| ", "of=P3 ", "take message"];
     let running = endless("scatter --tree path:4", &[SHORT, 0, ENDLESS], &words);
-    let told = Told::of_killing(running, 2);
-    assert_eq!(told.delivered(), [0; 0]);
+    let failure = Failure::of_killing(running, 2);
+    assert_eq!(failure.delivered(), [0; 0]);
     // P2 has a null message: it lacks nothing.
-    assert_eq!(told.lacking("left without"), [(1, Some(0)), (3, Some(1))]);
+    assert_eq!(
+        failure.lacking("left without"),
+        [(1, Some(0)), (3, Some(1))]
+    );
 }
 
 /// On a path, P0 gets P1's message, then P2's, then P3's.
@@ -157,18 +164,18 @@ fn gather_on_a_path() -> Running {
 #[test]
 fn a_leaf_or_a_relay_dies_in_a_gather() {
     for pe in [3, 1, 2] {
-        let told = Told::of_killing(gather_on_a_path(), pe);
-        told.finished.says(&["round 1 of the gather"]);
-        assert_eq!(told.delivered(), [1, 2], "what was delivered stays so");
-        assert_eq!(told.lacking("not gathered"), [(3, Some(1))]);
+        let failure = Failure::of_killing(gather_on_a_path(), pe);
+        failure.finished.says(&["round 1 of the gather"]);
+        assert_eq!(failure.delivered(), [1, 2], "what was delivered stays so");
+        assert_eq!(failure.lacking("not gathered"), [(3, Some(1))]);
     }
 }
 
 #[test]
 fn p0_dies_in_a_gather() {
-    let told = Told::of_killing(gather_on_a_path(), 0);
-    assert_eq!(told.delivered(), [0; 0], "it alone knew");
-    let lacking = told.lacking("not gathered");
+    let failure = Failure::of_killing(gather_on_a_path(), 0);
+    assert_eq!(failure.delivered(), [0; 0], "it alone knew");
+    let lacking = failure.lacking("not gathered");
     assert_eq!(lacking, [(1, None), (2, None), (3, None)]);
 }
 
@@ -182,9 +189,9 @@ fn any_pe_dies_in_a_gather_by_certificates() {
     ] {
         let line = format!("gather --algorithm certification --sync {sync} --tree kary:2:6");
         let running = endless(&line, &[ENDLESS; 5], &["P0| ", "take message"]);
-        let told = Told::of_killing(running, pe);
-        assert_eq!(told.delivered(), [0; 0]);
-        let lacking = told.lacking("not gathered");
+        let failure = Failure::of_killing(running, pe);
+        assert_eq!(failure.delivered(), [0; 0]);
+        let lacking = failure.lacking("not gathered");
         let pes: Vec<u64> = lacking.iter().map(|&(pe, _)| pe).collect();
         assert_eq!(pes, [1, 2, 3, 4, 5]);
         let parts: Option<u64> = lacking.iter().map(|&(_, part)| part).sum();
@@ -203,7 +210,7 @@ fn a_pe_that_hangs_is_killed_in_the_end() {
 }
 
 #[test]
-fn what_a_pe_says_on_stderr_bears_its_name() {
+fn stderr_of_a_pe_has_its_name() {
     let finished = run("scatter --tree path:4 --size 1KiB -vv".split(' ')).ok();
     for pe in 0..4 {
         let prefix = format!("P{pe}| ");

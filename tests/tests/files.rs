@@ -253,7 +253,7 @@ fn spread_deals_every_file_once_balanced_and_always_alike() {
 }
 
 #[test]
-fn force_replaces_what_arrives_anew_and_nothing_else() {
+fn force_replaces_only_messages_that_arrive() {
     let dir = scratch();
     let (input, output) = (dir.join("input"), dir.join("there"));
     fill(&input.join("p1/new"), 1000);
@@ -283,7 +283,7 @@ fn force_replaces_what_arrives_anew_and_nothing_else() {
 }
 
 #[test]
-fn every_round_replaces_what_the_one_before_delivered() {
+fn every_round_replaces_the_messages_of_the_previous_one() {
     let dir = scratch();
     let input = dir.join("input");
     fill(&input.join("p1/file"), 100_000);
@@ -376,9 +376,9 @@ fn an_output_that_leads_nowhere_is_named_beforehand() {
     symlink("nowhere", dir.join("link")).expect("it can be made");
     let line = "scatter --tree path:2 --input @/input --output @";
     let link = dir.shown("link");
-    let told = format!("`{link}` is a symlink to what does not exist; ");
+    let expected = format!("`{link}` is a symlink to what does not exist; ");
     for output in ["link", "link/below", "link/far/below"] {
-        dir.run(&format!("{line}/{output}")).fails(2, &[&told]);
+        dir.run(&format!("{line}/{output}")).fails(2, &[&expected]);
     }
     // A symlink to a folder is one.
     fs::create_dir(dir.join("nowhere")).expect("it can be made");

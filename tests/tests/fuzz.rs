@@ -24,7 +24,7 @@ fn fuzz(target: &'static Target) -> Fuzzer {
 }
 
 #[test]
-fn whatever_comes_is_understood_or_refused() {
+fn any_input_is_decoded_or_refused() {
     for target in TARGETS {
         assert!(!corpus(target).is_empty(), "{}", target.name);
         let answers = fuzz(target).answers();
@@ -34,17 +34,17 @@ fn whatever_comes_is_understood_or_refused() {
 
 /// The examples are right, or the inputs made from them would all be refused early.
 #[test]
-fn the_examples_of_messages_are_understood() {
+fn the_examples_of_messages_are_decoded() {
     for target in TARGETS {
         let examples = (target.examples)();
         let answers = examples.iter().map(|input| (target.feed)(input).unwrap());
-        let understood = answers.filter(|said| !said.contains("cannot be decoded"));
-        let (name, understood) = (target.name, understood.count());
+        let decoded = answers.filter(|answer| !answer.contains("cannot be decoded"));
+        let (name, decoded) = (target.name, decoded.count());
         match name {
             "edge" | "flit" | "frames" | "sealed" | "entry" => {
-                assert_eq!(understood, examples.len(), "{name}");
+                assert_eq!(decoded, examples.len(), "{name}");
             }
-            "from-pe" | "to-pe" => assert!(understood > 3, "{name}: {understood}"),
+            "from-pe" | "to-pe" => assert!(decoded > 3, "{name}: {decoded}"),
             _ => {}
         }
     }

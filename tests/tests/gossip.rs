@@ -52,11 +52,11 @@ fn each_has_a_length_of_its_own() {
     let report = reported("gossip --tree star:3 --lengths 0,7KiB,0");
     assert_eq!(report.number("/round/messages"), 1);
     let of_p1 = report.value("/pes/1/measured_us");
-    assert_eq!(of_p1, &Value::Null, "nobody tells P1");
+    assert_eq!(of_p1, &Value::Null, "P1 receives nothing");
 }
 
 #[test]
-fn what_cannot_be_gossiped_is_told_before_anything_begins() {
+fn an_invalid_input_is_refused_before_anything_starts() {
     let files = Pairs::filled("gossip", 4, |_| 10);
     fill(&files.input().join("p4"), 1);
     fill(&files.input().join("notes"), 1);

@@ -63,7 +63,7 @@ fn replay(plan: &Value) -> [u64; 3] {
     let mut cost = [0; 3];
     for step in list(plan, "steps") {
         let mut links = BTreeSet::new();
-        let mut come: Vec<(u64, u64)> = Vec::new();
+        let mut arrivals: Vec<(u64, u64)> = Vec::new();
         let (mut longest, mut largest) = (0, 0);
         let (mut sent, mut received) = (vec![0; pes as usize], vec![0; pes as usize]);
         for packet in list(step, "packets") {
@@ -88,7 +88,7 @@ fn replay(plan: &Value) -> [u64; 3] {
                 for flit in all {
                     let is_held = held[from as usize].contains(&flit);
                     assert!(is_held, "P{from} lacks what it sends");
-                    come.push((to, flit));
+                    arrivals.push((to, flit));
                 }
             }
             assert!(flits > 0);
@@ -97,7 +97,7 @@ fn replay(plan: &Value) -> [u64; 3] {
             sent[from as usize] += flits;
             received[to as usize] += flits;
         }
-        for (to, flit) in come {
+        for (to, flit) in arrivals {
             assert!(held[to as usize].insert(flit), "P{to} has that already");
         }
         if grid.is_none() {
@@ -143,7 +143,7 @@ fn check(plan: &Value, prices: [u64; 3]) {
 }
 
 #[test]
-fn golden_plans_cost_what_the_table_says() {
+fn golden_plans_have_the_costs_in_the_table() {
     for [line, expected] in rows(
         "
         --network ring:9 --algorithm approach1 --lengths equal:1 | 4 4 4

@@ -33,8 +33,8 @@ fn a_round_of_files_and_everybody_leaves() {
     let there = cluster.guarded("scatter --input DIR/in --output DIR/out");
     let there = there.finish().ok();
     assert_same_below(&cluster.path("in"), &cluster.path("out"));
-    let said = "security     TLS 1.3 both ways, certificates in ";
-    there.prints(&[said]);
+    let expected = "security     TLS 1.3 both ways, certificates in ";
+    there.prints(&[expected]);
     for node in nodes {
         assert_eq!(node.finish().ok().stderr, "");
     }
@@ -42,7 +42,7 @@ fn a_round_of_files_and_everybody_leaves() {
 
 /// On any host: all entries are reported together, and no PE is excluded for them.
 #[test]
-fn what_stands_in_an_output_is_found_before_anything_is_sent() {
+fn existing_output_is_found_before_anything_is_sent() {
     let cluster = Joining::new(&TREE, "60s");
     for pe in 1..4 {
         fill(&cluster.path(&format!("in/h{pe}")), 200_000);
@@ -71,7 +71,7 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
 }
 
 #[test]
-fn who_stays_joins_the_next_command_until_it_is_stopped() {
+fn a_staying_pe_joins_the_next_command_until_it_is_stopped() {
     let cluster = Joining::new(&TREE, "60s");
     for pe in 1..4 {
         fill(&cluster.path(&format!("in/h{pe}")), 200_000);
@@ -107,16 +107,20 @@ fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
     running.finish().ok();
     for node in nodes {
         node.signal(Signal::TERM);
-        let said = node.finish().ok().stderr;
-        assert_eq!(said.matches("cannot write --health").count(), 1, "{said}");
+        let stderr = node.finish().ok().stderr;
+        assert_eq!(
+            stderr.matches("cannot write --health").count(),
+            1,
+            "{stderr}"
+        );
     }
     let wrong = cluster.node(0, &format!("{GUARD} --health DIR/health/of0"));
-    let told = ["cannot write --health", "No such file"];
-    wrong.finish().fails(1, &told);
+    let expected = ["cannot write --health", "No such file"];
+    wrong.finish().fails(1, &expected);
 }
 
 #[test]
-fn however_much_is_wrong_with_the_input_the_cause_is_told() {
+fn a_long_list_of_faults_is_shortened_after_the_cause() {
     let cluster = Joining::new(&TREE, "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be made");
     // One names a PE, so that each of the others is a fault.
@@ -128,8 +132,8 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
     let nodes = cluster.nodes("");
     let scatter = cluster.guarded("scatter --input DIR/in --output DIR/out");
     let refused = scatter.finish();
-    let told = "has 200001 entries for 3 PEs; this tree has p1..p3";
-    refused.fails(1, &["error: P0 h0: ", told, "and 199901 more faults"]);
+    let expected = "has 200001 entries for 3 PEs; this tree has p1..p3";
+    refused.fails(1, &["error: P0 h0: ", expected, "and 199901 more faults"]);
     assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
     for node in nodes {
         node.finish();
@@ -137,7 +141,7 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
 }
 
 #[test]
-fn who_is_late_is_waited_for_and_told_of() {
+fn late_pes_are_awaited_and_reported() {
     let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.guarded("gather --size 1KiB --timeouts heartbeat=100ms,silence=1s");
     let nodes = [0, 1, 2].map(|pe| cluster.node(pe, GUARD));
@@ -149,24 +153,25 @@ fn who_is_late_is_waited_for_and_told_of() {
 }
 
 #[test]
-fn who_never_comes_is_named_and_the_others_leave() {
+fn absent_pes_are_named_and_the_others_leave() {
     let cluster = Joining::new(&TREE, "4s");
     let nodes = [0, 2].map(|pe| cluster.node(pe, GUARD));
     let failed = cluster.guarded("gather --size 1KiB").finish();
     let at = cluster.at();
-    let told = format!("after 4 s P1 h1, P3 h3 have yet to join at {at}: start what plays each");
-    failed.fails(1, &[&told]);
+    let expected =
+        format!("after 4 s P1 h1, P3 h3 have yet to join at {at}: start what plays each");
+    failed.fails(1, &[&expected]);
     leave(nodes);
     // The same without a listening command.
     let began = Instant::now();
     let alone = cluster.node(3, &format!("{GUARD} --wait 1s")).finish();
-    let told = format!("P3 could not join at {at} within 1 s: ");
-    alone.fails(1, &[&told, "Connection refused", "--wait waits longer"]);
+    let expected = format!("P3 could not join at {at} within 1 s: ");
+    alone.fails(1, &[&expected, "Connection refused", "--wait waits longer"]);
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
-fn the_end_of_a_channel_is_the_death_of_who_joined() {
+fn a_closed_channel_means_that_its_pe_is_dead() {
     let cluster = Joining::new(&TREE, "60s");
     let mut nodes = cluster.nodes("");
     let mut running = cluster.guarded(LONG);
@@ -193,12 +198,12 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
 }
 
 #[test]
-fn a_retry_needs_who_stays_and_goes_on_with_them() {
+fn a_retry_needs_staying_pes_and_continues_with_them() {
     let cluster = Joining::new(&TREE, "60s");
     let nodes = cluster.nodes("");
     let failed = cluster.guarded("gather --size 1KiB --retry 1").finish();
-    let told = "P0 h0, P1 h1, P2 h2, P3 h3 would leave after one cluster, and this command may need several";
-    failed.fails(1, &[told, "--stay"]);
+    let expected = "P0 h0, P1 h1, P2 h2, P3 h3 would leave after one cluster, and this command may need several";
+    failed.fails(1, &[expected, "--stay"]);
     leave(nodes);
     let mut nodes = cluster.nodes("--stay");
     let mut running = cluster.guarded(&format!("{} --retry 1", LONG.replace("8MiB", "1MiB")));
@@ -228,7 +233,7 @@ fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
 }
 
 #[test]
-fn one_side_alone_with_certificates_is_told() {
+fn certificates_on_one_side_only_are_reported() {
     let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.command("gather --size 1KiB --insecure");
     running.wait_for(&["waiting up to"]);
@@ -243,8 +248,8 @@ fn one_side_alone_with_certificates_is_told() {
     let mut running = cluster.guarded("gather --size 1KiB");
     running.wait_for(&["waiting up to"]);
     let open = cluster.node(1, "--insecure").finish();
-    let told = "it wants certificates: give --credentials DIR";
-    open.fails(1, &["P1 may not join at ", told]);
+    let expected = "it wants certificates: give --credentials DIR";
+    open.fails(1, &["P1 may not join at ", expected]);
     running.wait_for(&["turned a connection away", "what came is not TLS"]);
     running.interrupt();
 }
@@ -273,10 +278,10 @@ fn a_wrong_certificate_lets_nobody_in() {
 }
 
 #[test]
-fn all_that_is_wrong_with_joining_is_told_at_once() {
+fn all_errors_of_joining_are_reported_at_once() {
     let cluster = Joining::new(&TREE, "60s");
     let open = cluster.command("scatter --input in --output out").finish();
     let input = "--input in: it is a path on the hosts of the PEs, which run elsewhere";
-    let told = "processes that join must show who they are: --credentials DIR";
-    open.fails(2, &[input, "--output out: ", told]);
+    let expected = "processes that join must show who they are: --credentials DIR";
+    open.fails(2, &[input, "--output out: ", expected]);
 }

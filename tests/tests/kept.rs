@@ -73,23 +73,23 @@ fn it_is_used_by_one_command_after_the_other() {
         assert!(status.number(&format!("/pes/{pe}/lag_ns")) > 0);
         assert!(status.number(&format!("/pes/{pe}/resident_bytes")) > 1 << 20);
     }
-    let told = cluster.run("status FILE").ok();
-    told.ends(0, &["P3", "h3", "gather by certification, 1 round, "]);
+    let finished = cluster.run("status FILE").ok();
+    finished.ends(0, &["P3", "h3", "gather by certification, 1 round, "]);
     cluster.run("status").ends(0, &["kept", "cluster.toml"]);
     cluster.run("up FILE").ends(0, &["kept is up already"]);
     assert_eq!(cluster.processes(), processes);
     down(&cluster);
     cluster.run("status").ends(0, &["no cluster is up"]);
     for line in ["down FILE", "status FILE"] {
-        let told = "cluster.toml: this cluster is not up";
-        cluster.run(line).ends(2, &[told]);
+        let expected = "cluster.toml: this cluster is not up";
+        cluster.run(line).ends(2, &[expected]);
     }
     // And without it, a separate cluster.
     gathers(&cluster);
 }
 
 #[test]
-fn who_dies_is_started_again_and_the_next_round_works() {
+fn a_dead_pe_is_restarted_for_the_next_round() {
     let cluster = tree_up();
     let victim = cluster.pe(1);
     victim.signal(Signal::KILL);
@@ -102,8 +102,8 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     let used = "in use    by gather by certification, process ";
     cluster.run("status FILE").ends(0, &[used]);
     let second = cluster.run("scatter --cluster FILE --size 1KiB");
-    let told = "error: kept is in use: gather by certification, process ";
-    second.ends(1, &[told]);
+    let expected = "error: kept is in use: gather by certification, process ";
+    second.ends(1, &[expected]);
     cluster.pe(2).signal(Signal::KILL);
     let failed = running.finish();
     failed.ends(1, &["error: P2 h2 is gone: ", "joined from 127."]);
@@ -116,12 +116,12 @@ fn who_dies_is_started_again_and_the_next_round_works() {
 
 /// A PE receives credentials from its daemon, and then a notification of each command.
 #[test]
-fn each_command_calls_the_pes() {
+fn each_command_notifies_the_pes() {
     let run = r#"run = ["sh", "-c", "tee \"$PWD/heard\" | \"$0\" \"$@\""]"#;
     let mut cluster = Kept::new(1, "", |_| run.to_owned());
     let calls = |cluster: &Kept| {
-        let heard = std::fs::read(cluster.path("heard")).unwrap();
-        let from_the_end = heard.iter().rev();
+        let received = std::fs::read(cluster.path("heard")).unwrap();
+        let from_the_end = received.iter().rev();
         from_the_end.take_while(|byte| **byte == b'\n').count()
     };
     cluster.up("up FILE").ok();
@@ -134,7 +134,7 @@ fn each_command_calls_the_pes() {
 }
 
 #[test]
-fn without_its_keeper_nobody_is_left() {
+fn no_process_is_left_without_the_daemon() {
     let mut cluster = tree_up();
     cluster.keeper().signal(Signal::KILL);
     until("the PEs have left", || cluster.processes().is_empty());
@@ -200,8 +200,8 @@ fn a_file_that_has_changed_is_another_cluster() {
     std::fs::write(&path, &text).unwrap();
     for option in ["--insecure", "--credentials run"] {
         let refused = cluster.run(&format!("gather --cluster FILE --size 1KiB {option}"));
-        let told = "this cluster is up with the security that `flitcast up` fixed";
-        refused.ends(2, &[told]);
+        let expected = "this cluster is up with the security that `flitcast up` fixed";
+        refused.ends(2, &[expected]);
     }
     std::fs::remove_file(&path).unwrap();
     down(&cluster);
@@ -225,7 +225,7 @@ fn a_network_is_spanned_as_it_was() {
     let network = "[network]\nedges = [[\"h0\", \"h1\"], [\"h1\", \"h2\"], [\"h2\", \"h0\"]]";
     let mut cluster = Kept::new(3, network, |_| String::new());
     cluster.up("up FILE --root h1").ok();
-    for [line, code, told] in rows(
+    for [line, code, expected] in rows(
         "
         gather | 0 | kept root h1
         scatter | 0 | kept root h1
@@ -234,31 +234,31 @@ fn a_network_is_spanned_as_it_was() {
     ",
     ) {
         let finished = cluster.run(&format!("{line} --cluster FILE --size 1KiB -v"));
-        finished.ends(code.parse().unwrap(), &[told]);
+        finished.ends(code.parse().unwrap(), &[expected]);
     }
     down(&cluster);
 }
 
 #[test]
-fn with_certificates() {
+fn a_kept_cluster_can_have_certificates() {
     let security = "[security]\ncredentials = \"ca\"";
     let parents = ["", "parent = \"h0\"", "parent = \"h0\""];
     let mut cluster = Kept::new(3, security, |pe| parents[pe].to_owned());
     cluster.run("ca init ca --pes 3").ok();
     cluster.up("up FILE").ok();
-    let told = cluster.run("gather --cluster FILE --size 1MiB").ok();
-    told.ends(0, &["security     TLS 1.3 both ways, certificates in "]);
+    let finished = cluster.run("gather --cluster FILE --size 1MiB").ok();
+    finished.ends(0, &["security     TLS 1.3 both ways, certificates in "]);
     down(&cluster);
 }
 
 #[test]
-fn what_does_not_come_up_leaves_nothing() {
+fn a_failed_start_leaves_nothing() {
     let ends = "parent = \"h0\"\nrun = [\"sh\", \"-c\", \"echo no licence >&2; exit 3\"]";
     let keys = ["", ends, "parent = \"h0\""];
     let mut cluster = Kept::new(3, "", |pe| keys[pe].to_owned());
     let failed = cluster.up("up FILE");
-    let told = "ended with exit status 3, having said: no licence";
-    failed.ends(1, &["P1", told]);
+    let expected = "ended with exit status 3, having said: no licence";
+    failed.ends(1, &["P1", expected]);
     assert_eq!(cluster.processes(), []);
     assert_eq!(cluster.known(), [""; 0]);
     let cluster = Kept::new(1, "[launch]\nkind = \"join\"", |_| String::new());
@@ -278,7 +278,8 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     let mut up = cluster.start("up FILE");
     let keeper = eventually("it waits for its PEs", || {
         let mut all = up.processes().into_iter();
-        let keeper = all.find(|process| process.arguments.iter().any(|word| word == "keep"))?;
+        let keeper =
+            all.find(|process| process.arguments.iter().any(|argument| argument == "keep"))?;
         let known = cluster.path("run/flitcast").join(cluster.known().pop()?);
         let user = std::fs::read_to_string(known.join("use")).ok()?;
         user.contains("flitcast up").then_some(keeper)
@@ -306,8 +307,8 @@ fn of_two_that_bring_it_up_at_once_one_does() {
                 assert!(all.iter().any(is_late), "turn {turn}: {all:?}");
             }
             _ => {
-                let told = "cluster.toml: this cluster is being brought up by another";
-                second.ends(1, &[told]);
+                let expected = "cluster.toml: this cluster is being brought up by another";
+                second.ends(1, &[expected]);
             }
         }
         assert_eq!(cluster.known().len(), 1, "turn {turn}");

@@ -86,7 +86,7 @@ fn a_tree_joins_neighbours_and_nobody_else() {
     let management = ["198.19.255.254", "198.19.0.1", "198.19.0.5"];
     let calls = std::thread::scope(|scope| {
         let calls = management.map(|address| scope.spawn(|| lab.call("fc3", address)));
-        calls.map(|call| call.join().expect("the call is understood"))
+        calls.map(|call| call.join().expect("the call does not panic"))
     });
     assert_eq!(calls, [Call::Answered, Call::NoWay, Call::NoWay]);
 
@@ -175,20 +175,27 @@ fn sent_again(host: usize) -> u64 {
 /// again; the report contains their number and their sender.
 #[test]
 #[ignore = "needs root and iproute2"]
-fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
+fn packets_that_a_shallow_switch_drops_are_counted_at_their_senders() {
     let lab = Lab::up("--tree star:5 --rate 20mbit --layout rack --queue 3028");
     let line = "gather --pacing eager --size 256KiB";
     let before: Vec<u64> = (0..5).map(sent_again).collect();
     let report = report(&lab, line);
     report.assert_all_arrived();
-    let told = |pe: usize| report.number(&format!("/pes/{pe}/retransmitted_packets"));
+    let retransmitted = |pe: usize| report.number(&format!("/pes/{pe}/retransmitted_packets"));
     for (pe, before) in before.iter().enumerate() {
         // The host's count also includes the connections of measurements.
-        assert!(told(pe) <= sent_again(pe) - before, "P{pe}: {}", told(pe));
+        assert!(
+            retransmitted(pe) <= sent_again(pe) - before,
+            "P{pe}: {}",
+            retransmitted(pe)
+        );
     }
-    let all: u64 = (0..5).map(told).sum();
+    let all: u64 = (0..5).map(retransmitted).sum();
     assert_eq!(report.number("/round/retransmitted_packets"), all);
-    assert!(all > told(0), "P0 sends no data, the others lost some");
+    assert!(
+        all > retransmitted(0),
+        "P0 sends no data, the others lost some"
+    );
     let shown = run(lab.arguments(line)).ok().stdout;
     assert!(shown.contains("TCP retransmitted "), "{shown}");
     // The run is not reported as slow, regardless of its duration.
@@ -255,8 +262,8 @@ fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
     assert_eq!(report.number("/round/messages"), 4);
     drop(rack);
     let tree = Lab::up("--tree star:5 --rate 1gbit");
-    let told = "--algorithm binomial is for PEs that can all reach each other";
-    run(tree.arguments(line)).fails(2, &[told]);
+    let expected = "--algorithm binomial is for PEs that can all reach each other";
+    run(tree.arguments(line)).fails(2, &[expected]);
     run(tree.arguments("scatter --algorithm linear --size 10KiB")).ok();
 }
 
@@ -300,13 +307,13 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
     assert_eq!(count, 4, "each host plays one PE: {pes:?}");
     assert_eq!(netns("pids fc3").trim(), victim.pid.to_string());
     victim.signal(Signal::KILL);
-    let told = [
+    let expected = [
         "error: P3 fc3 was killed by signal 9 (SIGKILL)",
         &format!("where: P3 fc3, process {} at ", victim.pid),
         ", child of P2",
         "delivered: 1 message, and kept: P2",
     ];
-    endless.running.finish().fails(1, &told);
+    endless.running.finish().fails(1, &expected);
     let whole = messages(&endless.dir.join("output"));
     assert_eq!(whole, ["fc2"], "whole messages, and nothing else");
     assert_eq!(processes(4), "");

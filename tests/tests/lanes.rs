@@ -104,7 +104,7 @@ fn fill_input(input: &Path, names: &[&str]) {
 }
 
 #[test]
-fn files_go_there_and_back_on_several_trees() {
+fn files_are_scattered_and_gathered_on_several_trees() {
     for (cluster, option, names, trees) in [
         (rails(), "", &RAILS[..], 2),
         (torus(), "--cover", &TORUS, 4),
@@ -177,7 +177,7 @@ const ONE_CARD: &str = "trees        one: a PE has one network card";
 
 /// Only the messages for the dead PE are missing; the retry uses one tree.
 #[test]
-fn who_dies_on_several_trees_is_left_out() {
+fn a_dead_pe_is_left_out_on_several_trees() {
     for (cluster, option, names) in [(rails(), "", &RAILS[..]), (torus(), "--cover", &TORUS)] {
         let dir = place(&cluster);
         let running = under_way(&dir, names, &format!("{option} --retry 1"));
@@ -190,7 +190,7 @@ fn who_dies_on_several_trees_is_left_out() {
 
 /// Delivered messages stay, and the rest can be delivered later, over several trees again.
 #[test]
-fn what_a_dead_pe_would_have_got_can_be_had_later() {
+fn messages_of_a_dead_pe_can_be_sent_later() {
     for (cluster, option, names) in [(rails(), "", &RAILS[..]), (torus(), "--cover", &TORUS)] {
         let dir = place(&cluster);
         let running = under_way(&dir, names, option);
@@ -223,7 +223,7 @@ fn a_cover_of_emulated_links_needs_no_cluster_file() {
 }
 
 #[test]
-fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
+fn a_cover_needs_a_network_and_reports_when_it_gains_nothing() {
     let line = "scatter --network torus:3x3 --size 100KiB --cover -v";
     run(line.split(' ')).ok().prints(&[ONE_CARD]);
     let dir = place(&torus());

@@ -141,7 +141,7 @@ fn a_users_own_hidden_file_is_sent() {
 }
 
 #[test]
-fn what_a_killed_run_has_left_the_next_one_removes() {
+fn the_next_run_removes_leftovers_of_a_killed_one() {
     for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
         let dir = place(operation, LONG);
         let running = start(&dir, operation, "out", SLOW);
@@ -215,7 +215,7 @@ fn a_record_that_can_be_resumed_stays_with_what_it_needs() {
 /// On another host only a PE there can see it.
 #[test]
 #[ignore = "needs root"]
-fn what_a_killed_pe_has_left_on_its_host_the_next_run_removes() {
+fn the_next_run_removes_leftovers_of_a_killed_pe_on_its_host() {
     let cluster = Joining::new(&[0, 0], "60s");
     for pe in [1, 2] {
         fill(&cluster.path(&format!("in/h{pe}/file")), LONG);

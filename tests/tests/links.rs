@@ -127,8 +127,8 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
     assert!(of("bound_us") >= wire_us(4 << 20, 400) / 2.0);
     // In any order, all bytes leave P0 through its one port.
     assert_not_before(&searched, wire_us(4 << 20, 400));
-    let told = printed(&format!("{line} -v"));
-    assert!(told.contains("\n  order        searched for: "), "{told}");
+    let text = printed(&format!("{line} -v"));
+    assert!(text.contains("\n  order        searched for: "), "{text}");
 }
 
 /// About thirty exchanges over an edge of 30 ms exceed the limit for all measurements, so one edge
@@ -160,13 +160,13 @@ fn not_every_edge_alike_is_measured_whole() {
     }
     let path = dir.put("cluster.toml", text);
     let cluster = format!("--cluster {}", path.display());
-    let told = "2 of 4 edges measured; of the others only the latencies";
-    assert_measured(&cluster, "null", told);
+    let expected = "2 of 4 edges measured; of the others only the latencies";
+    assert_measured(&cluster, "null", expected);
 }
 
 /// Checks the measured latency of four edges, of which P3's is slower than all others.
 #[track_caller]
-fn assert_measured(tree: &str, latency_of: &str, told: &str) {
+fn assert_measured(tree: &str, latency_of: &str, expected: &str) {
     let line = format!("scatter {tree} --size 1KiB");
     let report = report(&line);
     report.assert_all_arrived();
@@ -185,7 +185,7 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
         }
     }
     let printed = printed(&format!("{line} -v"));
-    assert!(printed.contains(told), "{printed}");
+    assert!(printed.contains(expected), "{printed}");
 }
 
 /// Edges of one machine are equal: three measurements suffice for a hundred edges, and fewer if

@@ -11,7 +11,7 @@ fn commands() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn every_shell_hears_of_every_command() {
+fn every_shell_completes_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(["completions", shell]).ok().stdout;
         for command in commands() {
@@ -56,8 +56,8 @@ fn every_command_has_a_page() {
     let examples = ".SH EXAMPLES\n.nf\nflitcast check cluster.toml\n";
     assert!(check.contains(examples), "{check}");
     let full = run("man /proc/none".split(' ')).with_code(2);
-    let told = &full.stderr;
-    assert!(told.starts_with("error: /proc/none: "), "{told}");
+    let stderr = &full.stderr;
+    assert!(stderr.starts_with("error: /proc/none: "), "{stderr}");
 }
 
 #[test]

@@ -53,19 +53,19 @@ fn endless(line: &str) -> (Running, SocketAddr) {
 }
 
 #[test]
-fn a_command_tells_what_crosses_every_edge_to_the_byte() {
+fn a_command_counts_every_byte_of_every_edge() {
     let (run, at) = endless("--tree path:4");
     let done = r#"flitcast_rounds_total{operation="scatter",algorithm="fdf",outcome="done"}"#;
     // While the PEs report a round, some are a round ahead of others.
-    let page = eventually("all PEs are heard of the same round", || {
+    let page = eventually("all PEs report the same round", || {
         let page = scrape(at)?;
         let rounds = page.get(done)? as u64;
         let agree = (0..3).all(|pe| {
             let expected = sent_down(rounds, pe, 4);
             let sent = ["sent_bytes", "sent_flits"].map(|what| edge(&page, what, pe, pe + 1));
-            let came = ["received_bytes", "received_flits"];
-            let came = came.map(|what| edge(&page, what, pe + 1, pe));
-            sent == [expected.0, expected.1] && came == sent
+            let received = ["received_bytes", "received_flits"];
+            let received = received.map(|what| edge(&page, what, pe + 1, pe));
+            sent == [expected.0, expected.1] && received == sent
         });
         (rounds >= 5 && agree).then_some(page)
     });
@@ -102,7 +102,7 @@ fn a_command_tells_what_crosses_every_edge_to_the_byte() {
 }
 
 #[test]
-fn a_pe_tells_its_own_over_all_commands_that_it_joins() {
+fn a_pe_counts_over_all_commands_that_it_joins() {
     let cluster = Joining::new(&[0, 1], "60s");
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
@@ -125,8 +125,11 @@ fn a_pe_tells_its_own_over_all_commands_that_it_joins() {
             assert_eq!(sent.map(|what| edge(&page, what, pe, pe + 1)), sums(pe));
         }
         if pe > 0 {
-            let came = ["received_bytes", "received_flits"];
-            assert_eq!(came.map(|what| edge(&page, what, pe, pe - 1)), sums(pe - 1));
+            let received = ["received_bytes", "received_flits"];
+            assert_eq!(
+                received.map(|what| edge(&page, what, pe, pe - 1)),
+                sums(pe - 1)
+            );
         }
         let mut of_pes = page.text.lines().filter(|line| line.contains("pe=\"P"));
         let own = format!("pe=\"P{pe}\"");
@@ -136,7 +139,7 @@ fn a_pe_tells_its_own_over_all_commands_that_it_joins() {
 }
 
 #[test]
-fn a_pe_counts_what_went_wrong() {
+fn a_pe_counts_its_errors() {
     let cluster = Joining::new(&[0, 1], "60s");
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
@@ -145,16 +148,18 @@ fn a_pe_counts_what_went_wrong() {
     eventually("rounds are played", || {
         of_p1("flitcast_pe_rounds_done_total{pe=\"P1\"}").filter(|&rounds| rounds > 0.0)
     });
-    let gone = "flitcast_errors_total{kind=\"coordinator\"}";
-    assert_eq!(of_p1(gone), None);
+    let coordinator_errors = "flitcast_errors_total{kind=\"coordinator\"}";
+    assert_eq!(of_p1(coordinator_errors), None);
     round.kill();
-    let counted = eventually("the end of the command is counted", || of_p1(gone));
+    let counted = eventually("the end of the command is counted", || {
+        of_p1(coordinator_errors)
+    });
     assert_eq!(counted, 1.0);
     dismiss(nodes);
 }
 
 #[test]
-fn who_asks_otherwise_or_nothing_gets_no_metrics() {
+fn other_requests_get_no_metrics() {
     let (run, at) = endless("--tree star:3");
     let status = |request: &str| ask(at, request).expect("an answer").0;
     assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), 404);
@@ -167,9 +172,11 @@ fn who_asks_otherwise_or_nothing_gets_no_metrics() {
     let connect = |_| TcpStream::connect(at).expect("it listens");
     let mut silent: Vec<TcpStream> = (0..40).map(connect).collect();
     assert!(scrape(at).is_some_and(|page| page.text.contains("flitcast_build_info")));
-    let mut told = String::new();
-    silent[0].read_to_string(&mut told).expect("it is told");
-    assert!(told.starts_with("HTTP/1.1 408 "), "{told}");
+    let mut response = String::new();
+    silent[0]
+        .read_to_string(&mut response)
+        .expect("there is a response");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
     run.interrupt();
 }
 
@@ -192,7 +199,7 @@ fn an_address_in_use_is_refused_before_anything_is_launched() {
 
 /// The dashboard queries exactly the metrics of the code.
 #[test]
-fn the_dashboard_asks_for_what_there_is() {
+fn the_dashboard_uses_existing_metrics() {
     let (run, at) = endless("--tree star:3");
     let page = scrape(at).expect("it listens");
     run.interrupt();
@@ -201,7 +208,7 @@ fn the_dashboard_asks_for_what_there_is() {
     let panels = dashboard["panels"].as_array().expect("it has panels");
     let targets = panels.iter().filter_map(|it| it["targets"].as_array());
     let expressions = targets.flatten().map(|target| target["expr"].as_str());
-    let mut asked = 0;
+    let mut checked = 0;
     for expression in expressions {
         let expression = expression.expect("a target has an expression");
         let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -210,8 +217,8 @@ fn the_dashboard_asks_for_what_there_is() {
             let family = ends.find_map(|end| name.strip_suffix(end));
             let family = family.unwrap_or(name);
             assert!(page.names().contains(&family), "{name} of {expression}");
-            asked += 1;
+            checked += 1;
         }
     }
-    assert!(asked > 10, "{asked}");
+    assert!(checked > 10, "{checked}");
 }

@@ -57,10 +57,10 @@ fn below<'a>(spans: &'a [Sent], parent: &Sent) -> Vec<&'a Sent> {
 }
 
 #[track_caller]
-fn assert_says(span: &Sent, attributes: &[(&str, &str)]) {
+fn assert_attributes(span: &Sent, attributes: &[(&str, &str)]) {
     for (key, value) in attributes {
-        let said = span.attributes.get(*key).map(String::as_str);
-        assert_eq!(said, Some(*value), "{key} of {span:#?}");
+        let found = span.attributes.get(*key).map(String::as_str);
+        assert_eq!(found, Some(*value), "{key} of {span:#?}");
     }
 }
 
@@ -88,7 +88,7 @@ fn a_command_is_traced_step_by_step() {
         ("flitcast.rounds", "3"),
         ("flitcast.bytes", "6144"),
     ];
-    assert_says(run, &attributes);
+    assert_attributes(run, &attributes);
     let predicted = &run.attributes["flitcast.predicted_seconds"];
     assert!(predicted.parse::<f64>().is_ok_and(|s| s > 0.0));
     let steps = below(&spans, run);
@@ -100,7 +100,7 @@ fn a_command_is_traced_step_by_step() {
     }
     let rounds = steps.iter().filter(|step| step.name == "round");
     for (number, round) in (1..).zip(rounds) {
-        assert_says(round, &[("flitcast.round", &format!("{number}"))]);
+        assert_attributes(round, &[("flitcast.round", &format!("{number}"))]);
         let messages = below(&spans, round);
         let pes = messages.iter().map(|it| &*it.attributes["flitcast.pe"]);
         let mut pes: Vec<&str> = pes.collect();
@@ -108,7 +108,7 @@ fn a_command_is_traced_step_by_step() {
         assert_eq!(pes, ["1", "2", "3", "4", "5", "6"]);
         for message in messages {
             assert_eq!(message.name, "message");
-            assert_says(message, &[("flitcast.bytes", "1024")]);
+            assert_attributes(message, &[("flitcast.bytes", "1024")]);
             assert!(message.began_ns >= round.began_ns, "{message:#?}");
         }
     }
@@ -125,11 +125,11 @@ fn of_very_many_rounds_the_first_ones_are_traced() {
     let of = |name| spans.iter().filter(|span| span.name == name).count();
     // A round and its two messages are 3 spans of 1024.
     assert_eq!([of("round"), of("message")], [341, 682]);
-    assert_says(only(&spans, "run"), &[("flitcast.rounds_left_out", "59")]);
+    assert_attributes(only(&spans, "run"), &[("flitcast.rounds_left_out", "59")]);
 }
 
 #[test]
-fn a_failure_is_told_with_who_failed() {
+fn a_failure_is_exported_with_its_pe() {
     let collector = Collector::new("200 OK");
     let endpoint = format!("http://{}/v1/traces", collector.address);
     let variables = [
@@ -149,7 +149,7 @@ fn a_failure_is_told_with_who_failed() {
         let cause = span.error.as_deref().unwrap_or_default();
         assert!(cause.contains("P2"), "{span:#?}");
         run.says(&[&format!("error: {cause}\n")]);
-        assert_says(span, &[("flitcast.pe", "2")]);
+        assert_attributes(span, &[("flitcast.pe", "2")]);
         assert!(span.attributes.contains_key("error.type"), "{span:#?}");
         assert_eq!(span.resource["service.name"], "nightly");
     }
@@ -187,7 +187,7 @@ fn a_collector_that_takes_nothing_costs_a_warning() {
 }
 
 #[test]
-fn who_names_no_collector_is_not_traced() {
+fn without_a_collector_nothing_is_traced() {
     assert_gathered(&traced(GATHER, &[]).finish(), "");
     let unset = [("OTEL_EXPORTER_OTLP_ENDPOINT", "")];
     assert_gathered(&traced(GATHER, &unset).finish(), "");

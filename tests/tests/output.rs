@@ -30,7 +30,7 @@ fn shards(folder: &Path, bytes: usize) {
 }
 
 #[test]
-fn a_round_goes_on_if_nobody_reads_its_log() {
+fn a_round_continues_if_nobody_reads_its_log() {
     for level in ["-v", "-vv", "-vvv"] {
         let dir = scratch();
         shards(&dir, 2_000_000);
@@ -66,7 +66,7 @@ fn objects(finished: &Finished) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
+fn each_line_of_stderr_is_an_object_on_request() {
     let dir = scratch();
     let json = "--log-format json -v";
     let mut running = dir.start(&format!("gather --tree path:3 --size 400GiB {json}"));
@@ -74,7 +74,7 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
     running.pe(2).signal(Signal::KILL);
     let failed = running.finish().with_code(1);
     let text = "P2 was killed by signal 9 (SIGKILL)\n  where: P2";
-    let is_it = |(level, told): &(String, String)| level == "ERROR" && told.contains(text);
+    let is_it = |(level, message): &(String, String)| level == "ERROR" && message.contains(text);
     assert!(objects(&failed).iter().any(is_it), "{}", failed.stderr);
     // Refused before anything is started.
     let refused = dir.run(&format!("gather --tree path:0 --size 1parsec {json}"));
@@ -87,20 +87,24 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
     let script = "echo word >&2; echo '{\"a\":1' >&2; exit 3";
     map.extend(["--", "sh", "-c", script].map(str::to_owned));
     let mapped = run(map).with_code(1);
-    let told = objects(&mapped);
+    let messages = objects(&mapped);
     for pe in 1..4 {
         let text = format!("P{pe}: the command ended with exit status 3");
-        let is_it = |(level, told): &(String, String)| level == "ERROR" && told.starts_with(&text);
-        assert!(told.iter().any(is_it), "{text}: {}", mapped.stderr);
+        let is_it =
+            |(level, message): &(String, String)| level == "ERROR" && message.starts_with(&text);
+        assert!(messages.iter().any(is_it), "{text}: {}", mapped.stderr);
     }
     for text in ["word", "{\"a\":1"] {
-        let count = told.iter().filter(|(_, told)| told == text).count();
+        let count = messages
+            .iter()
+            .filter(|(_, message)| message == text)
+            .count();
         assert_eq!(count, 3, "{text}: {}", mapped.stderr);
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_command_line_is_an_object() {
+fn errors_of_a_command_line_are_objects() {
     for [line, part] in rows(
         "
         --log-format json | subcommand
@@ -131,8 +135,8 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
         "gather --no-such-option --log-format text",
         "map --no-such-option -- sh --log-format json",
     ] {
-        let told = "error: unexpected argument '--no-such-option' found\n";
-        run(line.split(' ')).fails(2, &[told]);
+        let expected = "error: unexpected argument '--no-such-option' found\n";
+        run(line.split(' ')).fails(2, &[expected]);
     }
     let helped = run("gather --help --log-format json".split(' ')).ok();
     assert_eq!(helped.stderr, "");
@@ -140,7 +144,7 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
 }
 
 #[test]
-fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
+fn an_invalid_filter_and_the_address_of_metrics_are_objects() {
     let with_filter = |filter: &str, line: &str| {
         let mut command = Command::new("env");
         command.arg(format!("RUST_LOG={filter}")).arg(flitcast());
@@ -155,18 +159,23 @@ fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
         ("off", "tree --no-such-option --log-format json", 1),
     ] {
         let refused = with_filter(filter, line).with_code(2);
-        let told = objects(&refused);
-        assert_eq!(told.len(), count, "{filter}, {line}: {}", refused.stderr);
+        let messages = objects(&refused);
+        assert_eq!(
+            messages.len(),
+            count,
+            "{filter}, {line}: {}",
+            refused.stderr
+        );
     }
     let served = "gather --tree path:3 --size 1KiB --metrics 127.0.0.1:0 --log-format json";
-    let told = objects(&run(served.split(' ')).ok());
-    let mut texts = told.iter().map(|(_, text)| text);
-    let is_told = texts.any(|text| text.starts_with("metrics at http://"));
-    assert!(is_told, "{told:?}");
+    let messages = objects(&run(served.split(' ')).ok());
+    let mut texts = messages.iter().map(|(_, text)| text);
+    let is_reported = texts.any(|text| text.starts_with("metrics at http://"));
+    assert!(is_reported, "{messages:?}");
 }
 
 #[test]
-fn as_much_is_printed_as_was_asked_for() {
+fn verbosity_options_decide_what_is_printed() {
     let line = |more: &str| run(format!("exchange -n 3 --size 10KiB {more}").split(' ')).ok();
     let quiet = line("-q");
     assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
@@ -174,7 +183,7 @@ fn as_much_is_printed_as_was_asked_for() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_reader_that_closes_its_pipe_is_no_error() {
     let dir = scratch();
     let text =
         "name = 'a'\ncoordinator = '127.0.0.1'\npe = [{name = 'a', address = '127.0.1.1'}]\n";
@@ -194,18 +203,18 @@ fn a_reader_that_has_enough_is_no_error() {
     ) {
         let (reader, writer) = std::io::pipe().expect("it can be made");
         drop(reader);
-        let told = said(
+        let finished = said(
             Command::new(flitcast())
                 .args(dir.words(line))
                 .stdout(writer),
         );
-        assert_eq!(told.code, code.parse().ok(), "{told:?}");
-        assert!(!told.stderr.contains("ipe"), "{told:?}");
+        assert_eq!(finished.code, code.parse().ok(), "{finished:?}");
+        assert!(!finished.stderr.contains("ipe"), "{finished:?}");
     }
 }
 
 #[test]
-fn what_a_peer_says_cannot_pass_for_a_line_of_the_command() {
+fn text_of_a_peer_cannot_imitate_a_line_of_the_command() {
     let forged = "out of order\nerror: P0 has failed\n2026-01-01T00:00:00Z ERROR forged\x1b[2J";
     let stage = Stage::path(2, 1);
     let running = start(stage.arguments("gather --size 1KiB -vv"));
@@ -248,15 +257,15 @@ fn the_limit_of_a_file_s_size_is_named() {
     shards(&dir, 900_000);
     for operation in ["scatter", "gather"] {
         let line = format!("{operation} --tree path:4 --input in --output {operation}");
-        let told = "the limit of a file's size is 512000 bytes; raise it with `ulimit -f`";
-        limited(&dir, &line).fails(1, &[told]);
+        let expected = "the limit of a file's size is 512000 bytes; raise it with `ulimit -f`";
+        limited(&dir, &line).fails(1, &[expected]);
     }
     // A user's command is killed by SIGXFSZ as usual.
     let small = scratch();
     shards(&small, 10);
     let write = "dd if=/dev/zero of=big bs=1000000 count=1";
     let map = format!("map --tree path:4 --input in --output out -- {write}");
-    let told = "the command was killed by signal 25 (SIGXFSZ)";
+    let expected = "the command was killed by signal 25 (SIGXFSZ)";
     let failed = limited(&small, &map);
-    failed.fails(1, &[told, "longer than `ulimit -f` allows"]);
+    failed.fails(1, &[expected, "longer than `ulimit -f` allows"]);
 }

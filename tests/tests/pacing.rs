@@ -39,10 +39,10 @@ fn every_pacing_brings_every_byte() {
 }
 
 #[test]
-fn the_report_says_which_pacing_it_was() {
+fn the_report_names_the_pacing() {
     let heading = printed("gather --tree star:3 --size 1KiB --pacing turns");
-    let told = "certification, pipelined, turns: ";
-    assert!(heading.contains(told), "{heading}");
+    let expected = "certification, pipelined, turns: ";
+    assert!(heading.contains(expected), "{heading}");
     let scatter = parsed("scatter --tree star:3 --size 1KiB --format json");
     assert!(scatter["pacing"].is_null());
     let usual = parsed("gather --tree star:3 --size 1KiB --format json");

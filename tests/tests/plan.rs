@@ -38,12 +38,12 @@ fn tables_are_the_papers_figures() {
         let golden = std::fs::read_to_string(&path).unwrap();
         let both = format!("ours:\n{table}\nthe paper's:\n{golden}");
         assert!(table == golden, "{figure}, {both}");
-        for told in ["lower bound", "every item as planned"] {
-            assert!(summary.contains(told), "{summary}");
+        for expected in ["lower bound", "every item as planned"] {
+            assert!(summary.contains(expected), "{summary}");
         }
         // The paper counts a step 0: both numbers are shown.
-        let is_told = summary.contains("11 steps (12 by the paper's count");
-        assert_eq!(is_told, figure == "fig1b", "{summary}");
+        let has_the_papers_count = summary.contains("11 steps (12 by the paper's count");
+        assert_eq!(has_the_papers_count, figure == "fig1b", "{summary}");
     }
 }
 
@@ -116,7 +116,7 @@ fn many_ports_show_what_they_gain() {
 }
 
 #[test]
-fn compare_marks_the_best_and_says_why() {
+fn compare_marks_and_explains_the_best() {
     let gather =
         parsed("compare gather --network mesh:4x4 --lengths uniform:0..64:7 --format json");
     let results = gather["results"].as_array().unwrap();
@@ -134,11 +134,11 @@ fn compare_marks_the_best_and_says_why() {
         assert!(is_there, "{algorithm}");
     }
     let table = printed("compare scatter --tree kary:2:15 --lengths equal:4");
-    for told in [
+    for expected in [
         "*  kary:2:15  farthest-destination-first",
         "which is the bound",
     ] {
-        assert!(table.contains(told), "{table}");
+        assert!(table.contains(expected), "{table}");
     }
     let path = printed("compare gather --tree path:8 --lengths equal:4");
     assert!(path.contains("*  path:8  shoulder-tap"), "{path}");
@@ -148,7 +148,7 @@ fn compare_marks_the_best_and_says_why() {
 fn plans_have_the_names_of_pes() {
     let dir = scratch();
     dir.put("c.toml", NAMED);
-    for [line, told] in rows(
+    for [line, expected] in rows(
         "
         scatter --lengths 1,2 | names        P0 alpha, P1 beta, P2 gamma
         scatter --lengths 1,2 --order search | order           P2 gamma, P1 beta
@@ -168,7 +168,7 @@ fn plans_have_the_names_of_pes() {
             .run(&format!("plan {line} --cluster @/c.toml"))
             .ok()
             .stdout;
-        assert!(out.contains(told), "{line}: {out}");
+        assert!(out.contains(expected), "{line}: {out}");
     }
     let plan = parsed("plan gossip --tree path:3 --lengths 1,1,1 --format json");
     assert!(plan["names"].is_null(), "without names there is no key");

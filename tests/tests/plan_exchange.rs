@@ -11,8 +11,8 @@ fn lengths(random: &mut SplitMix64, count: u64, most: u64) -> Vec<u64> {
 }
 
 fn line(numbers: &[u64]) -> String {
-    let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    words.join(",")
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    texts.join(",")
 }
 
 #[test]
@@ -102,12 +102,12 @@ fn a_plan_by_bruck_takes_as_few_packets_as_pay() {
 }
 
 #[test]
-fn all_faults_of_a_matrix_are_told_with_their_cells() {
+fn all_faults_of_a_matrix_are_reported_with_their_cells() {
     let dir = scratch();
-    let refused_matrix = |text: &str, told: &[&str]| {
+    let refused_matrix = |text: &str, expected: &[&str]| {
         let file = dir.put("matrix.csv", text);
         let line = format!("plan exchange --tree path:3 --matrix {}", file.display());
-        refused(&line, told);
+        refused(&line, expected);
     };
     refused_matrix(
         "0,-1,2\n1,3\n1,x,0\n",

@@ -9,8 +9,8 @@ use flitcast_tests::printed;
 fn simulated(line: &str) -> String {
     let out = printed(&format!("plan {line} --summary --simulate"));
     let mut lines = out.lines();
-    let told = lines.find_map(|told| told.strip_prefix("  simulated    "));
-    told.unwrap_or_else(|| panic!("{line}: {out}")).to_owned()
+    let result = lines.find_map(|line| line.strip_prefix("  simulated    "));
+    result.unwrap_or_else(|| panic!("{line}: {out}")).to_owned()
 }
 
 const AS_PLANNED: &str = "step by step, every item as planned";
@@ -32,9 +32,9 @@ fn broadcasts_are_played_as_planned_on_random_trees() {
         let line = format!("broadcast --tree random:{pes}:{seed} --size {flits} --from {from}");
         as_planned(&format!("{line} --algorithm urgent"));
         as_planned(&format!("{line} --algorithm child-by-child"));
-        let told = simulated(&format!("{line} --algorithm rounds"));
-        let is_earlier = told.starts_with("step by step, no item later than planned, ");
-        assert!(told == AS_PLANNED || is_earlier, "{line}: {told}");
+        let result = simulated(&format!("{line} --algorithm rounds"));
+        let is_earlier = result.starts_with("step by step, no item later than planned, ");
+        assert!(result == AS_PLANNED || is_earlier, "{line}: {result}");
         earlier += u64::from(is_earlier);
         let all = format!("broadcast --network complete:{pes} --size {flits} --from {from}");
         as_planned(&format!("{all} --algorithm path"));
@@ -67,16 +67,16 @@ fn other_operations_are_played_as_planned() {
 
 /// Packets of the wormhole model use single ports there, so the steps differ.
 #[test]
-fn gossip_on_networks_comes_from_whom_it_is_planned() {
+fn gossip_on_networks_has_the_planned_senders() {
     for (line, steps) in [
         ("ring:9 --lengths equal:2 --algorithm approach1", 16),
         ("ring:8 --lengths equal:4 --algorithm halves", 28),
         ("complete:9 --lengths equal:3 --algorithm dissemination", 24),
         ("complete:6 --lengths equal:1 --algorithm neighbour", 5),
     ] {
-        let told = simulated(&format!("gossip --network {line}"));
+        let result = simulated(&format!("gossip --network {line}"));
         let expected = "who gets which flit from whom is as planned; by one port it takes";
-        assert_eq!(told, format!("{expected} {steps} steps"), "{line}");
+        assert_eq!(result, format!("{expected} {steps} steps"), "{line}");
     }
     for line in [
         "ring:10 --lengths uniform:0..9:1 --algorithm approach2:3",
@@ -88,8 +88,8 @@ fn gossip_on_networks_comes_from_whom_it_is_planned() {
         "complete:7 --lengths uniform:0..9:5 --algorithm dissemination:2",
         "complete:5 --lengths 0,0,7,0,0 --algorithm direct",
     ] {
-        let told = simulated(&format!("gossip --network {line}"));
-        assert!(told.contains("is as planned"), "{line}: {told}");
+        let result = simulated(&format!("gossip --network {line}"));
+        assert!(result.contains("is as planned"), "{line}: {result}");
     }
 }
 
@@ -102,7 +102,7 @@ fn a_simulation_changes_nothing_of_what_programs_get() {
         "gossip --network ring:9 --lengths equal:2",
         "exchange --network complete:5 --lengths each:2",
     ] {
-        let told = |more: &str| printed(&format!("plan {line} --format json{more}"));
-        assert_eq!(told(""), told(" --simulate"), "{line}");
+        let output = |more: &str| printed(&format!("plan {line} --format json{more}"));
+        assert_eq!(output(""), output(" --simulate"), "{line}");
     }
 }

@@ -13,7 +13,7 @@ fn planned(line: &str) -> Value {
 
 /// Steps to 64 hosts for 1, 10, 100 and 1000 flits.
 #[test]
-fn many_flits_to_64_hosts_take_what_the_table_says() {
+fn many_flits_to_64_hosts_take_the_steps_in_the_table() {
     for [what, expected] in rows(
         "
         --network complete:64 --algorithm path | 63 72 162 1062

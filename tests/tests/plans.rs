@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_one_in_any_order((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
+    fn a_scatter_in_any_order_is_simulated_as_planned((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
         let mut order = scatter::farthest_first(&tree, &flits);
         order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
         let mut schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &flits, &Timing::LOCK_STEP);
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_a_gather_in_a_given_order((tree, flits) in tree_and_flits(25), seed in any::<u64>()) {
+    fn a_gather_in_a_given_order_is_simulated_as_planned((tree, flits) in tree_and_flits(25), seed in any::<u64>()) {
         let order = walk(&tree, &flits, seed);
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
             keeps_order(&tree, Algorithm::certification(sync), &flits, &order);
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_a_path_with_gaps((tree, flits) in repaired(path_and_flits(30))) {
+    fn a_path_with_gaps_is_a_tree_like_any_other((tree, flits) in repaired(path_and_flits(30))) {
         assert!(tree.is_path());
         assert_all_arrive(&tree, Algorithm::SHOULDER_TAP, &flits);
         assert_simulates(&tree, Algorithm::SHOULDER_TAP, &flits);

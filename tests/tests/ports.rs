@@ -25,7 +25,7 @@ fn fill_input(input: &Path) {
 }
 
 #[test]
-fn files_go_there_and_back_over_all_links_at_once() {
+fn files_are_scattered_and_gathered_over_all_links_at_once() {
     let dir = scratch();
     dir.put("tree.toml", TREE);
     fill_input(&dir.join("input"));
@@ -49,7 +49,7 @@ fn files_go_there_and_back_over_all_links_at_once() {
 
 /// Every way to obey orders, every order of a scatter, any root: everything arrives.
 #[test]
-fn every_choice_beside_the_ports_goes_with_them() {
+fn every_other_choice_can_be_combined_with_the_ports() {
     let links = "--lengths uniform:0..300000:7 --link rate=80mbit";
     for line in [
         "scatter --tree kary:3:10 --order search",

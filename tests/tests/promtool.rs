@@ -24,6 +24,6 @@ fn prometheus_finds_nothing_wrong() {
     let dir = scratch();
     let file = File::open(dir.put("page", &page.text)).expect("it was written");
     let mut promtool = Command::new("promtool");
-    let said = said(promtool.args(["check", "metrics"]).stdin(file)).ok();
-    assert_eq!(said.stdout + &said.stderr, "", "{}", page.text);
+    let output = said(promtool.args(["check", "metrics"]).stdin(file)).ok();
+    assert_eq!(output.stdout + &output.stderr, "", "{}", page.text);
 }

@@ -59,8 +59,8 @@ fn steps_of(plan: &Value) -> BTreeMap<u64, Vec<[u64; 4]>> {
 /// The stay of a flit at a PE: the step of its first arrival, and that of its last departure.
 #[derive(Clone, Copy)]
 struct Stay {
-    came: u64,
-    gone: u64,
+    arrived: u64,
+    departed: u64,
 }
 
 /// Replays a plan; returns the time.
@@ -72,7 +72,10 @@ pub fn replay(plan: &Value) -> u64 {
     let mut sources = BTreeMap::new();
     for message in list(plan, "messages") {
         let of = |key| number(message, key);
-        let here = Stay { came: 0, gone: 0 };
+        let here = Stay {
+            arrived: 0,
+            departed: 0,
+        };
         let flits = 0..of("flits");
         stays.extend(flits.map(|flit| ([of("source"), of("id"), flit], here)));
         let other = sources.insert(of("id"), of("source"));
@@ -91,18 +94,18 @@ pub fn replay(plan: &Value) -> u64 {
                 is_new(&mut takes, to, "a receive port");
             }
             let here = stays.get_mut(&[from, message, flit]);
-            let here = here.filter(|stay| stay.came < step);
+            let here = here.filter(|stay| stay.arrived < step);
             let here = here.unwrap_or_else(|| panic!("P{from}: {flit} of {message} in {step}"));
-            here.gone = step;
+            here.departed = step;
         }
         for &[_, to, message, flit] in crossings {
             let stay = Stay {
-                came: step,
-                gone: 0,
+                arrived: step,
+                departed: 0,
             };
             let first = stays.entry([to, message, flit]).or_insert(stay);
             assert!(
-                first.came == step || may_return,
+                first.arrived == step || may_return,
                 "P{to} gets {flit} of {message} again"
             );
         }
@@ -158,8 +161,8 @@ fn check_steps(plan: &Value, message: &Value) {
 
 /// Returns the largest number of flits that a PE keeps for others at the end of a step.
 fn most_kept(stays: impl Iterator<Item = (u64, Stay)>) -> u64 {
-    let kept = stays.filter(|(_, stay)| stay.gone > stay.came);
-    let changes = kept.flat_map(|(pe, stay)| [(pe, stay.gone, -1), (pe, stay.came, 1)]);
+    let kept = stays.filter(|(_, stay)| stay.departed > stay.arrived);
+    let changes = kept.flat_map(|(pe, stay)| [(pe, stay.departed, -1), (pe, stay.arrived, 1)]);
     let mut changes: Vec<(u64, u64, i64)> = changes.collect();
     // Within a step, departures count before arrivals, because at its end departed flits are gone.
     changes.sort_unstable();

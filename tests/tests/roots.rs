@@ -29,7 +29,7 @@ fn delivered(output: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_p3_scatters_it_can_gather() {
+fn p3_gathers_the_messages_that_it_scattered() {
     let dir = scratch();
     let [input, output, back] = ["in", "out", "back"].map(|name| dir.join(name));
     put_entries(&input, &[0, 1, 2, 4, 5, 6]);
@@ -65,7 +65,7 @@ fn a_path_is_one_from_either_end() {
 
 /// Files are distributed over all other PEs, and each edge keeps the two directions of its file.
 #[test]
-fn dealt_files_and_unlike_links_go_from_p1() {
+fn dealt_files_over_different_links_are_sent_from_p1() {
     let dir = scratch();
     let [input, output] = ["in", "out"].map(|name| dir.join(name));
     for file in ["a", "b", "c"] {
@@ -84,10 +84,10 @@ fn dealt_files_and_unlike_links_go_from_p1() {
 }
 
 #[test]
-fn nobody_starts_from_a_pe_that_there_is_not() {
+fn the_root_cannot_have_a_message() {
     let dir = scratch();
     put_entries(&dir.join("in"), &[0, 2]);
     let finished = done(&dir, "scatter --tree path:3 --from P2");
-    let told = "`p2` is the root of the tree, which has no message; this tree has p0..p1";
-    finished.fails(2, &[told]);
+    let expected = "`p2` is the root of the tree, which has no message; this tree has p0..p1";
+    finished.fails(2, &[expected]);
 }

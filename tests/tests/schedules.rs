@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn certification_takes_what_sections_4_and_5_say((tree, flits) in tree_and_flits(30)) {
+    fn certification_takes_the_time_in_sections_4_and_5((tree, flits) in tree_and_flits(30)) {
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
             let run = sim::run(&tree, Algorithm::certification(sync), &flits).unwrap();
                 prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, sync));

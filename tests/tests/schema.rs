@@ -33,8 +33,8 @@ fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
     let rules = schema.as_object().expect("a schema is an object");
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let number = |rule: &Value| rule.as_u64().expect("it is a number") as usize;
-    for (word, rule) in rules {
-        let fits = match word.as_str() {
+    for (keyword, rule) in rules {
+        let fits = match keyword.as_str() {
             "$schema" | "$id" | "$defs" | "title" | "description" => true,
             "$ref" => {
                 let place = rule.as_str().and_then(|place| place.strip_prefix('#'));
@@ -89,7 +89,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
             other => panic!("`{other}` is more than this test understands"),
         };
         if !fits {
-            all.push(format!("{at}: {word}"));
+            all.push(format!("{at}: {keyword}"));
         }
     }
     all
@@ -110,7 +110,7 @@ fn tree(top: &str) -> String {
 }
 
 #[test]
-fn both_take_what_is_good() {
+fn both_accept_valid_files() {
     let dir = with_certificates();
     for text in [
         tree(""),
@@ -155,7 +155,7 @@ fn file(kind: &str, text: &str) -> String {
 }
 
 #[test]
-fn both_refuse_what_is_badly_formed() {
+fn both_refuse_malformed_files() {
     let dir = with_certificates();
     for [kind, text, misfit] in rows(
         "

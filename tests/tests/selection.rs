@@ -35,7 +35,7 @@ fn without(folder: &Path, left_out: &[&str]) -> Tree {
 }
 
 #[test]
-fn what_is_left_out_does_not_arrive() {
+fn excluded_files_do_not_arrive() {
     let dir = scratch();
     let folders = ["all/p0", "all/p1", "all/p2", "in/p1", "in/p2"];
     filled(&dir, &folders);
@@ -43,7 +43,7 @@ fn what_is_left_out_does_not_arrive() {
     // A message that is a single file is sent.
     fill(&dir.join("pairs/p1/p0"), 10);
     dir.put("rules", "# what can be made again\ncache/\n\n*.tmp\n");
-    for (line, came) in [
+    for (line, deliveries) in [
         (
             "scatter --tree path:3 --input @/in",
             [("p1", "in/p1"), ("p2", "in/p2")],
@@ -71,7 +71,7 @@ fn what_is_left_out_does_not_arrive() {
         dir.run(&line).ok();
         // A repeated command finds what it would send.
         dir.run(&line).ok();
-        for (message, sent) in came {
+        for (message, sent) in deliveries {
             let expected = without(&dir.join(sent), &["b.tmp", "cache", "deep/cache"]);
             assert_eq!(expected.len(), 6);
             assert_same(
@@ -85,7 +85,7 @@ fn what_is_left_out_does_not_arrive() {
 
 /// Folders without anything that is taken do not arrive.
 #[test]
-fn only_what_is_included_arrives() {
+fn only_included_files_arrive() {
     let dir = scratch();
     filled(&dir, &["in/p1", "in/p2"]);
     let line = "scatter --input @/in --include *.tmp --include /old/ --exclude /b*";

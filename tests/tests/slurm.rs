@@ -133,8 +133,8 @@ fn a_job_scatters_runs_a_command_and_gathers() {
             let read = |folder: &str| fs::read(slurm.path(&format!("{folder}/p{pe}"))).unwrap();
             assert!(read("shards") == read(round), "P{pe}");
         }
-        let told = "scatter on star:5 in Slurm by fdf: 5 PEs, ";
-        assert!(output.contains(told), "{output}");
+        let expected = "scatter on star:5 in Slurm by fdf: 5 PEs, ";
+        assert!(output.contains(expected), "{output}");
         assert!(output.contains("TLS 1.3 both ways"), "{output}");
     }
     // Neither keys nor anything else.
@@ -180,7 +180,7 @@ fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
 /// PEs that do not react to the request to leave do not delay the end of the job.
 #[test]
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
-fn a_job_whose_pes_are_stuck_comes_to_its_end() {
+fn a_job_whose_pes_are_stuck_ends() {
     let slurm = Slurm::up(2);
     fill(&slurm.path("shards/p1"), 1000);
     // In place of the binary: its PEs ignore requests.
@@ -314,8 +314,8 @@ fn a_cluster_file_has_slurm_start_the_pes() {
         format!("map {cluster} --input {dir}shards --work {dir}work --output {dir}sizes -- wc -c");
     over(command(&slurm, &map)).ok();
     for (name, bytes) in [("n2", "1"), ("n3", "300000"), ("n1", "0")] {
-        let said = slurm.dir.read(&format!("sizes/{name}/stdout"));
-        assert_eq!(said.trim(), bytes, "{name}");
+        let stdout = slurm.dir.read(&format!("sizes/{name}/stdout"));
+        assert_eq!(stdout.trim(), bytes, "{name}");
     }
     slurm.down();
 }
@@ -351,13 +351,14 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
 
 #[test]
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
-fn what_srun_or_a_task_refuses_is_told() {
+fn refusals_of_srun_or_a_task_are_reported() {
     let slurm = Slurm::up(4);
     let below = format!("options = ['--partition=none']\n{}", line_of_nodes());
     let cluster = cluster(&slurm, &below);
     let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB"))).with_code(1);
-    let told = "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
-    refused.says(&[told]);
+    let expected =
+        "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
+    refused.says(&[expected]);
 
     // A task whose keys are missing.
     let mut srun = slurm.command("srun", "--ntasks=1");

@@ -132,7 +132,7 @@ fn a_coordinator_that_stands_still_blames_no_pe() {
 
 /// All processes stop, as on a sleeping machine or in a frozen container.
 #[test]
-fn a_run_of_which_every_process_stands_still_goes_on() {
+fn a_run_whose_processes_were_all_stopped_continues() {
     for standstill in STANDSTILLS {
         let scatter = Scatter::start();
         let all = scatter.running.processes();

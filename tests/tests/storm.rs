@@ -27,7 +27,7 @@ fn every_promise_holds_in_two_hundred_runs() {
     }
     assert!(tally.findings.is_empty(), "{tally}");
     assert!(tally.faults.iter().all(|&faults| faults > 0), "{tally}");
-    let came_about = [
+    let counts = [
         tally.figures.rounds_finished,
         tally.rounds_given_up,
         tally.figures.delivered,
@@ -36,15 +36,15 @@ fn every_promise_holds_in_two_hundred_runs() {
         tally.figures.damaged_payloads,
         tally.on_several_trees,
     ];
-    assert!(came_about.iter().all(|&figure| figure > 0), "{tally}");
+    assert!(counts.iter().all(|&count| count > 0), "{tally}");
     assert_eq!(format!("{:032x}", tally.trace), TRACE, "{tally}");
 }
 
-/// Seeds that had findings before: an order went, in the prediction only, while a write waited for
+/// Seeds that had findings before: an order was sent, in the prediction only, while a write waited for
 /// room; a round began while a port was busy with the end of the previous one; a PE was lost between
 /// two rounds.
 #[test]
-fn what_was_found_does_not_come_back() {
+fn earlier_findings_do_not_recur() {
     let found = [
         1362, 4358, 4813, 23_905, 24_767, 74_397, 88_948, 156_754, 234_929, 422_759,
     ];
@@ -56,7 +56,7 @@ fn what_was_found_does_not_come_back() {
 /// With the same links and state machines, this driver and the prediction's have equal times, to
 /// the nanosecond.
 #[test]
-fn a_faultless_round_takes_what_is_predicted() {
+fn a_faultless_round_takes_the_predicted_time() {
     let mut compared = [0; 2];
     for seed in 0..5 * SEEDS.end {
         let scenario = Scenario::of(seed);
@@ -93,7 +93,7 @@ fn doubled_frames_change_no_message() {
 /// of the judge.
 fn is_found_by(plant: Plant, finding: &Finding) -> bool {
     match plant {
-        // The remaining PEs wait forever, and are not asked.
+        // The remaining PEs wait forever, and get no request.
         Plant::ForgetsToAbort => matches!(finding, Finding::Waits(_) | Finding::Unasked(_)),
         Plant::WritesOtherBytes => matches!(finding, Finding::WrongBytes(_)),
         // Delivered messages are sent again, unless they are found.
@@ -103,7 +103,7 @@ fn is_found_by(plant: Plant, finding: &Finding) -> bool {
 }
 
 #[test]
-fn each_mistake_made_on_purpose_is_found_by_what_it_causes() {
+fn each_planted_mistake_is_found_by_its_effect() {
     for plant in Plant::ALL {
         let mut found = 0;
         for seed in SEEDS {

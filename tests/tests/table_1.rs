@@ -57,7 +57,7 @@ fn the_four_operations_take_what_they_can() {
 }
 
 #[test]
-fn algorithms_around_the_tree_take_what_the_reference_says() {
+fn algorithms_around_the_tree_take_the_time_of_the_reference() {
     // A4, with stops 3 (n - 1).
     each(1..=5, |n, _| {
         let line = format!("{GOSSIP} --ports multi --algorithm ring-emulation");

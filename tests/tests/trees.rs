@@ -64,7 +64,7 @@ fn drawings_have_every_pe_and_every_edge() {
 }
 
 #[test]
-fn runs_go_over_the_tree_that_spans_the_network() {
+fn runs_use_the_tree_that_spans_the_network() {
     let dir = scratch();
     let edges = edges_file(&dir, "# a triangle with a tail\n0 1\n1 2\n2 0\n2 3\n");
     for (command, network, spanning) in [
@@ -91,17 +91,17 @@ fn runs_go_over_the_tree_that_spans_the_network() {
 }
 
 #[test]
-fn all_faults_of_a_file_of_edges_and_of_the_rest_at_once() {
+fn all_faults_of_an_edge_file_and_of_the_options_are_reported_at_once() {
     let dir = scratch();
     let edges = edges_file(&dir, "0 1\n1 1\n\nx 2\n1 2 3\n");
     let line = |number: u32| format!("net.txt:{number}: ");
-    let told = [&line(2), &line(4), &line(5), "`x`", "--flit-size"];
+    let expected = [&line(2), &line(4), &line(5), "`x`", "--flit-size"];
     refused(
         &format!("scatter --network {edges} --size 1 --flit-size 1"),
-        &told,
+        &expected,
     );
     let edges = edges_file(&dir, "0 1\n2 3\n3 14\n");
-    let told =
+    let expected =
         "not connected: nodes 2, 3, 4, 5, 6, 7, 8, 9 and 5 more cannot be reached from node 0";
-    refused(&format!("gather --network {edges} --size 1"), &[told]);
+    refused(&format!("gather --network {edges} --size 1"), &[expected]);
 }

@@ -165,7 +165,7 @@ fn parts_of_a_file_are_compared_by_content() {
 }
 
 #[test]
-fn contents_are_compared_if_that_is_asked_for() {
+fn contents_are_compared_on_request() {
     let dir = scratch();
     let line = "scatter --tree star:2";
     let (input, output) = (dir.join("in/p1"), dir.join("out/p1"));

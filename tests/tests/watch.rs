@@ -189,7 +189,7 @@ fn without_a_command_there_is_nothing_to_watch() {
 }
 
 #[test]
-fn who_waits_sees_the_command_that_comes_and_its_end() {
+fn a_waiting_watch_shows_the_next_command_and_its_end() {
     let place = Place::new();
     let watch = place.start("watch --wait 30s --format json");
     // Long enough for several pictures.
@@ -205,7 +205,7 @@ fn who_waits_sees_the_command_that_comes_and_its_end() {
 }
 
 #[test]
-fn of_several_commands_one_is_chosen() {
+fn one_of_several_commands_is_chosen() {
     let place = Place::new();
     let (one, other) = (place.long(), place.long());
     let refused = eventually("both are seen", || {

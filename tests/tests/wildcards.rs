@@ -25,8 +25,8 @@ fn a_gather_takes_what_matches() {
     assert_eq!(names(&dir.join("logs/p3")), ["0.log", "1.log", "2.log"]);
     for (pe, file) in [(1, 0), (1, 1), (3, 0), (3, 1), (3, 2)] {
         let sent = std::fs::read(dir.join(format!("host/p{pe}/var/{file}.log")));
-        let came = std::fs::read(dir.join(format!("logs/p{pe}/{file}.log")));
-        assert_eq!(sent.expect("it was written"), came.expect("it came"));
+        let received = std::fs::read(dir.join(format!("logs/p{pe}/{file}.log")));
+        assert_eq!(sent.expect("it was written"), received.expect("it arrived"));
     }
     // A repeated command sends nothing.
     dir.run(&line("@/host/p*/var/*.log", "logs")).ok();

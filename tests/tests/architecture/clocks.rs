@@ -34,24 +34,24 @@ const ALLOWED: &str = "
     node/src/health.rs | how old a file is: after a jump forwards it is old until it is written again, 1 s later
     node/src/security.rs | whether a certificate is good today
     node/src/security/peer_verifier.rs | whether an authority has ended today
-    node/src/security/explain.rs | a certificate's dates, as an error tells them
-    node/src/security/revoked.rs | since when a certificate is revoked, as its list tells it
+    node/src/security/explain.rs | a certificate's dates, as an error shows them
+    node/src/security/revoked.rs | since when a certificate is revoked, as its list shows it
 ";
 
 #[test]
-fn the_wall_s_clock_is_told_and_never_waited_for() {
+fn only_listed_files_read_the_wall_clock() {
     let mut readers: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for source in sources(&ALL) {
-        for word in WALL.split(' ') {
-            if !source.places(word).is_empty() {
-                readers.entry(source.file.clone()).or_default().insert(word);
+        for name in WALL.split(' ') {
+            if !source.places(name).is_empty() {
+                readers.entry(source.file.clone()).or_default().insert(name);
             }
         }
     }
-    for (file, words) in &readers {
+    for (file, names) in &readers {
         let is_allowed = rows(ALLOWED).iter().any(|[allowed, _]| allowed == file);
         let fault = "reads a clock that can be set";
-        assert!(is_allowed, "{file} {fault}: {words:?}");
+        assert!(is_allowed, "{file} {fault}: {names:?}");
     }
     for [file, why] in rows(ALLOWED) {
         assert!(readers.contains_key(file), "{file} no more: {why}");
@@ -61,11 +61,11 @@ fn the_wall_s_clock_is_told_and_never_waited_for() {
 /// The kernel's timers and the node's clock use the monotonic clock, as the runtime's timers and
 /// `Instant` do. A thread's own clock measures processor time and not the time of day.
 #[test]
-fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
+fn timers_and_measurements_use_the_monotonic_clock() {
     let mut seen = BTreeSet::new();
     for source in sources(&ALL) {
-        for word in ["ClockId", "TimerfdClockId"] {
-            seen.extend(source.below(word).map(|(_, clock)| clock.to_owned()));
+        for name in ["ClockId", "TimerfdClockId"] {
+            seen.extend(source.below(name).map(|(_, clock)| clock.to_owned()));
         }
     }
     let known = ["Monotonic", "MonotonicCoarse", "ThreadCPUTime"];
@@ -75,7 +75,7 @@ fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
 /// Code that the storm runs in virtual time receives the time, and neither reads nor waits for it:
 /// the controller of rounds, and the rules between two runs.
 #[test]
-fn what_is_driven_in_virtual_time_touches_nothing_real() {
+fn code_in_virtual_time_uses_nothing_real() {
     const REAL: [&str; 9] = [
         "async", "await", "fs", "net", "process", "spawn", "thread", "tokio", "Instant",
     ];
@@ -87,10 +87,10 @@ fn what_is_driven_in_virtual_time_touches_nothing_real() {
     let driven = sources.iter().filter(|source| driven(&source.file));
     assert!(driven.clone().count() > 8, "the controller has moved");
     for source in driven {
-        for word in REAL {
-            let places = source.places(word).into_iter();
+        for name in REAL {
+            let places = source.places(name).into_iter();
             let places: Vec<_> = places.map(|at| source.line(at)).collect();
-            assert!(places.is_empty(), "{} {word}: {places:?}", source.file);
+            assert!(places.is_empty(), "{} {name}: {places:?}", source.file);
         }
     }
 }

@@ -43,10 +43,10 @@ pub fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>,
 /// Returns all paths into this crate that a file names, from the crate's root.
 pub fn named(source: &Source) -> Vec<Vec<&str>> {
     let mut found = Vec::new();
-    for word in ["crate", "super"] {
-        for at in source.places(word) {
+    for name in ["crate", "super"] {
+        for at in source.places(name) {
             let mut rest = &source.code[at..];
-            if source.code[..at].trim_end().ends_with("::") || !rest[word.len()..].starts_with("::")
+            if source.code[..at].trim_end().ends_with("::") || !rest[name.len()..].starts_with("::")
             {
                 continue;
             }

@@ -79,14 +79,14 @@ impl Source {
         1 + self.code[..at].matches('\n').count()
     }
 
-    /// Returns whether the word at this position is the name of a function that is defined here.
+    /// Returns whether the identifier at this position is the name of a function that is defined here.
     pub fn is_defined(&self, at: usize) -> bool {
         self.code[..at].ends_with("fn ")
     }
 
     /// Returns the function that contains a position, closures and tasks in it included.
     pub fn function(&self, at: usize) -> &str {
-        word_at(&self.code, self.begin_of_function(at))
+        identifier_at(&self.code, self.begin_of_function(at))
     }
 
     /// Returns the position of that function's name.
@@ -95,21 +95,22 @@ impl Source {
         before.rfind("fn ").map_or(at, |fun| fun + "fn ".len())
     }
 
-    /// Returns all positions of `word::`, with the word that follows.
-    pub fn below(&self, word: &str) -> impl Iterator<Item = (usize, &str)> {
-        let places = self.places(word).into_iter();
+    /// Returns all positions of `name::`, with the identifier that follows.
+    pub fn below(&self, name: &str) -> impl Iterator<Item = (usize, &str)> {
+        let places = self.places(name).into_iter();
         let below = move |at: usize| {
-            let rest = self.code[at + word.len()..].strip_prefix("::")?;
-            Some((at, word_at(rest, 0)))
+            let rest = self.code[at + name.len()..].strip_prefix("::")?;
+            Some((at, identifier_at(rest, 0)))
         };
         places.filter_map(below)
     }
 
-    /// Returns the words before the parentheses and braces around a position, such as `timeout` or
+    /// Returns the names before the parentheses and braces around a position, such as `timeout` or
     /// `select!`, from the inside out.
     pub fn surroundings(&self, at: usize) -> Vec<&str> {
         let open = self.open(at).into_iter();
-        open.map(|place| word_before(&self.code, place)).collect()
+        open.map(|place| identifier_before(&self.code, place))
+            .collect()
     }
 
     /// Returns the names that `let` gives to the blocks around a position, which run later.
@@ -118,7 +119,7 @@ impl Source {
             let ahead = self.code[..place].trim_end();
             let ahead = ahead.strip_suffix(" move").unwrap_or(ahead);
             let ahead = ahead.strip_suffix("async")?.trim_end().strip_suffix('=')?;
-            Some(word_before(&self.code, ahead.len()))
+            Some(identifier_before(&self.code, ahead.len()))
         };
         self.open(at).into_iter().filter_map(name).collect()
     }
@@ -138,21 +139,22 @@ impl Source {
         open
     }
 
-    /// Returns all words, each with its position.
-    pub fn words(&self) -> impl Iterator<Item = (usize, &str)> {
+    /// Returns all identifiers, each with its position.
+    pub fn identifiers(&self) -> impl Iterator<Item = (usize, &str)> {
         let begins = self.code.char_indices();
-        let begins = begins
-            .filter(|(at, char)| is_of_word(*char) && !self.code[..*at].ends_with(is_of_word));
-        begins.map(|(at, _)| (at, word_at(&self.code, at)))
+        let begins = begins.filter(|(at, char)| {
+            is_identifier_char(*char) && !self.code[..*at].ends_with(is_identifier_char)
+        });
+        begins.map(|(at, _)| (at, identifier_at(&self.code, at)))
     }
 
-    /// Returns all positions of `word` as a whole word.
-    pub fn places(&self, word: &str) -> Vec<usize> {
+    /// Returns all positions of `name` as a whole identifier.
+    pub fn places(&self, name: &str) -> Vec<usize> {
         let is_whole = |at: &usize| {
-            !self.code[..*at].ends_with(is_of_word)
-                && !self.code[*at + word.len()..].starts_with(is_of_word)
+            !self.code[..*at].ends_with(is_identifier_char)
+                && !self.code[*at + name.len()..].starts_with(is_identifier_char)
         };
-        let places = self.code.match_indices(word).map(|(at, _)| at);
+        let places = self.code.match_indices(name).map(|(at, _)| at);
         places.filter(is_whole).collect()
     }
 
@@ -170,26 +172,28 @@ impl Source {
                 ahead.char_indices().rev().find_map(opens).unwrap_or(0)
             }
         };
-        let word = word_before(&self.code, end);
-        (word, self.code[..end].trim_end().len() - word.len())
+        let name = identifier_before(&self.code, end);
+        (name, self.code[..end].trim_end().len() - name.len())
     }
 }
 
-fn is_of_word(char: char) -> bool {
+fn is_identifier_char(char: char) -> bool {
     char.is_ascii_alphanumeric() || char == '_'
 }
 
-fn word_at(code: &str, begin: usize) -> &str {
+fn identifier_at(code: &str, begin: usize) -> &str {
     let rest = &code[begin..];
-    &rest[..rest.find(|char| !is_of_word(char)).unwrap_or(rest.len())]
+    &rest[..rest
+        .find(|char| !is_identifier_char(char))
+        .unwrap_or(rest.len())]
 }
 
-/// Returns the word before a position, with the `!` of a macro.
-fn word_before(code: &str, end: usize) -> &str {
+/// Returns the identifier before a position, with the `!` of a macro.
+fn identifier_before(code: &str, end: usize) -> &str {
     let ahead = code[..end].trim_end();
     let begin = ahead
         .trim_end_matches('!')
-        .trim_end_matches(is_of_word)
+        .trim_end_matches(is_identifier_char)
         .len();
     &ahead[begin..]
 }
@@ -211,7 +215,7 @@ fn blanked(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let length = match no_code(rest, code.ends_with(is_of_word)) {
+        let length = match no_code(rest, code.ends_with(is_identifier_char)) {
             0 => {
                 code.push(first);
                 first.len_utf8()
@@ -228,13 +232,13 @@ fn blanked(text: &str) -> String {
 }
 
 /// Returns the length of the comment, string or character at the beginning of `rest`; 0 if it is code.
-fn no_code(rest: &str, in_word: bool) -> usize {
+fn no_code(rest: &str, in_identifier: bool) -> usize {
     let through = |end: &str, from: usize| {
         let found = rest.get(from..).and_then(|rest| rest.find(end));
         found.map_or(rest.len(), |at| from + at + end.len())
     };
     let raw = rest.strip_prefix('b').unwrap_or(rest);
-    let raw = raw.strip_prefix('r').filter(|_| !in_word);
+    let raw = raw.strip_prefix('r').filter(|_| !in_identifier);
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
     }
@@ -276,11 +280,11 @@ fn closed(rest: &str, quote: char) -> usize {
 }
 
 #[test]
-fn what_is_no_code_is_not_read() {
+fn comments_strings_and_tests_are_not_code() {
     let text = "#[cfg(test)]\nuse c; fn a() { b('\"', \"fn c(\"); } // fn d(\nfn e<'x>() { r#\"f(\"# ; g!{h(i)} }";
     let source = Source::new("one.rs", text);
-    for word in ["c", "d", "f"] {
-        assert_eq!(source.places(word), [0; 0], "{word}: {}", source.code);
+    for name in ["c", "d", "f"] {
+        assert_eq!(source.places(name), [0; 0], "{name}: {}", source.code);
     }
     let i = source.places("i")[0];
     assert_eq!(source.function(i), "e");

@@ -46,7 +46,7 @@ fn calls(source: &Source) -> Vec<String> {
 }
 
 #[test]
-fn what_is_the_system_s_lies_in_one_folder() {
+fn system_calls_are_in_one_folder() {
     let all = sources(&ALL);
     let found: Vec<String> = all.iter().flat_map(calls).collect();
     assert_eq!(found, [""; 0], "these belong into a folder `system`");

@@ -41,8 +41,10 @@ struct Wait {
 /// Returns the functions that are defined in these sources.
 fn defined(sources: &[Source]) -> BTreeSet<&str> {
     let all = sources.iter().flat_map(|source| {
-        let words = source.words().filter(|(at, _)| source.is_defined(*at));
-        words.map(|(_, word)| word)
+        let identifiers = source
+            .identifiers()
+            .filter(|(at, _)| source.is_defined(*at));
+        identifiers.map(|(_, name)| name)
     });
     all.collect()
 }
@@ -52,19 +54,19 @@ fn waits<'a>(source: &'a Source, ours: &BTreeSet<&str>) -> Vec<(usize, &'a str)>
     let code = &source.code;
     let mut found = BTreeMap::new();
     for call in CALLS.split_whitespace() {
-        let (word, _) = call.split_once('(').expect("a call has a bracket");
-        for at in source.places(word) {
+        let (name, _) = call.split_once('(').expect("a call has a bracket");
+        for at in source.places(name) {
             if code[at..].starts_with(call) && !source.is_defined(at) {
-                found.insert(at, &code[at..at + word.len()]);
+                found.insert(at, &code[at..at + name.len()]);
             }
         }
     }
-    for word in SHARED {
-        for at in source.places(word) {
-            let is_called = code[at + word.len()..].starts_with('(');
+    for name in SHARED {
+        for at in source.places(name) {
+            let is_called = code[at + name.len()..].starts_with('(');
             let around = source.surroundings(at);
             if is_called && around.first().is_some_and(|it| MACROS.contains(it)) {
-                found.insert(at, &code[at..at + word.len()]);
+                found.insert(at, &code[at..at + name.len()]);
             }
         }
     }
@@ -85,9 +87,9 @@ fn waits<'a>(source: &'a Source, ours: &BTreeSet<&str>) -> Vec<(usize, &'a str)>
 fn limited<'a>(sources: &'a [Source], ours: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
     let mut calls: BTreeMap<&str, Vec<(&Source, usize)>> = BTreeMap::new();
     for source in sources {
-        for (at, word) in source.words() {
-            if ours.contains(word) && !source.is_defined(at) {
-                calls.entry(word).or_default().push((source, at));
+        for (at, name) in source.identifiers() {
+            if ours.contains(name) && !source.is_defined(at) {
+                calls.entry(name).or_default().push((source, at));
             }
         }
     }
@@ -115,7 +117,7 @@ fn has_limit(source: &Source, at: usize, limited: &BTreeSet<&str>) -> bool {
         let mut uses = later.take_while(|place| source.begin_of_function(*place) < at);
         uses.any(|place| LIMITS.contains(source.surroundings(place).first().unwrap_or(&"")))
     };
-    around.iter().any(|word| LIMITS.contains(word))
+    around.iter().any(|name| LIMITS.contains(name))
         || names.iter().any(is_given_later)
         || limited.contains(source.function(at))
 }
@@ -171,24 +173,27 @@ fn allowed() -> BTreeSet<Wait> {
 #[test]
 fn every_wait_has_a_limit_or_a_reason() {
     let mut unknown = unlimited(&sources(&["node", "coordinator/cluster", "coordinator"]));
-    let mut gone = allowed();
-    gone.retain(|wait| unknown.remove(wait).is_none());
+    let mut stale = allowed();
+    stale.retain(|wait| unknown.remove(wait).is_none());
     assert!(
         unknown.is_empty(),
-        "these wait without a limit: give them one, or say in waits.txt why not\n{unknown:#?}"
+        "these wait without a limit: give them one, or a reason in waits.txt\n{unknown:#?}"
     );
-    assert!(gone.is_empty(), "waits.txt has what is no more: {gone:#?}");
+    assert!(
+        stale.is_empty(),
+        "waits.txt has what is no more: {stale:#?}"
+    );
 }
 
 /// A call with `None` for a deadline would have no limit. Even a watched round has a time for the
 /// next check.
 #[test]
-fn nothing_is_heard_without_a_deadline() {
+fn no_call_passes_none_for_a_deadline() {
     let mut found = Vec::new();
     for source in sources(&["node", "coordinator/cluster", "coordinator"]) {
-        for word in ["hear", "next_command", "wait"] {
-            if source.code.contains(&format!("{word}(None)")) {
-                found.push((source.file.clone(), word));
+        for function in ["hear", "next_command", "wait"] {
+            if source.code.contains(&format!("{function}(None)")) {
+                found.push((source.file.clone(), function));
             }
         }
     }
@@ -206,7 +211,7 @@ fn a_wait_that_is_planted_is_found() {
         async fn called(a: A) { a.recv().await; }
         async fn caller(a: A) { timeout(LIMIT, called(a)).await; plain(a).await; }
         async fn chosen(a: A) { select! { b = a.next() => b, () = sleep(LIMIT) => {} } }
-        async fn unheard_of(a: A) { a.till_doomsday().await; }
+        async fn unknown(a: A) { a.till_doomsday().await; }
         fn thread(a: A) { a.join(); a.join(", "); }
         #[cfg(test)] mod tests { fn test(a: A) { a.accept() } }
     "#;
@@ -219,7 +224,7 @@ fn a_wait_that_is_planted_is_found() {
         ("late", "rest"),
         ("plain", "recv"),
         ("thread", "join"),
-        ("unheard_of", "till_doomsday"),
+        ("unknown", "till_doomsday"),
     ];
     assert_eq!(found, expected);
 }

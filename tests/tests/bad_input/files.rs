@@ -13,14 +13,14 @@ fn entries_that_belong_to_no_pe() {
     for operation in ["scatter", "gather"] {
         let dir = with_input();
         let line = format!("{operation} --tree path:3 {TO_OUTPUT}");
-        let told = [
+        let expected = [
             "3 entries",
             "p1..p2",
             "P0 has no message, and there are 2 other PEs",
         ];
-        refused_in(&dir, &line, &told);
-        let told = ["use -n 3 or --tree path:4"];
-        refused_in(&dir, &line, &told);
+        refused_in(&dir, &line, &expected);
+        let expected = ["use -n 3 or --tree path:4"];
+        refused_in(&dir, &line, &expected);
         for name in ["p0", "p9", "p01", "P1", "q3", "notes.txt"] {
             fill(&dir.join("input").join(name), 1);
         }

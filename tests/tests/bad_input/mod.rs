@@ -58,8 +58,8 @@ fn a_good_command_launches_and_writes() {
     assert!(dir.join("output").is_dir());
 }
 
-/// The commands that fail whatever is on the disk: each operation and each option that cannot be had, and what the
-/// error says. `@/input` has a folder for each of three PEs.
+/// The commands that fail whatever is on the disk: each operation and each option that is not available, and
+/// the error. `@/input` has a folder for each of three PEs.
 #[test]
 fn each_command_of_the_table_is_refused_for_its_causes() {
     refused_each_in(&with_input(), "", include_str!("refused.txt"));

@@ -63,8 +63,8 @@ fn a_good_profile_is_taken() {
 #[test]
 fn a_profile_with_encryption_is_for_encryption() {
     let dir = with("pacing =", "encrypted = true\npacing =");
-    let told = "--profile: it was measured with TLS, and this would be without TLS";
-    refused_in(&dir, GATHER, &[told]);
+    let expected = "--profile: it was measured with TLS, and this would be without TLS";
+    refused_in(&dir, GATHER, &[expected]);
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn a_fault_of_the_profile_hides_no_other() {
 fn a_gossip_is_planned_for_what_was_calibrated() {
     let dir = with("", "");
     let plan = |more: &str| format!("plan gossip --network ring:9 --lengths equal:1 {more}");
-    let prices = |more: &str, told: &str| {
+    let prices = |more: &str, expected: &str| {
         let line = plan(&format!("--profile @/profile.toml {more}"));
-        super::run_loudly(&dir, &line).ok().prints(&[told]);
+        super::run_loudly(&dir, &line).ok().prints(&[expected]);
     };
     prices("", "t_s = 20.000 us, t_d = 42.000 us, t_l = 25.107 us");
     prices("--flit-size 1KiB", "t_l = 12.205 us");

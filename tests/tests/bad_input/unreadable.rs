@@ -27,14 +27,19 @@ const LINES: [&str; 14] = [
 
 /// Checks that a command reports the error of `file` and ends.
 #[track_caller]
-fn says(line: &str, file: &Path, why: &str) {
+fn assert_refused(line: &str, file: &Path, why: &str) {
     let shown = file.to_str().expect("scratch paths are UTF-8");
-    let run = run(line.split_whitespace().map(|word| word.replace('@', shown)));
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert_ne!(run.code, Some(0), "{line}: {told}");
-    let is_told = told.contains(shown) && told.contains(why);
-    assert!(is_told, "{line}: no `{shown}` and `{why}` in\n{told}");
-    assert!(told.len() < 2_000, "{line}: {} bytes", told.len());
+    let run = run(line
+        .split_whitespace()
+        .map(|argument| argument.replace('@', shown)));
+    let output = format!("{}{}", run.stdout, run.stderr);
+    assert_ne!(run.code, Some(0), "{line}: {output}");
+    let is_explained = output.contains(shown) && output.contains(why);
+    assert!(
+        is_explained,
+        "{line}: no `{shown}` and `{why}` in\n{output}"
+    );
+    assert!(output.len() < 2_000, "{line}: {} bytes", output.len());
 }
 
 #[test]
@@ -44,9 +49,9 @@ fn devices_and_fifos_are_refused_and_never_waited_for() {
     mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).expect("it can be made");
     for line in LINES {
         let device = Path::new("/dev/zero");
-        says(line, device, "it is a device; name a regular file");
-        says(line, &fifo, "it is a fifo; name a regular file");
-        says(line, dir.path(), "it is a directory; name a regular file");
+        assert_refused(line, device, "it is a device; name a regular file");
+        assert_refused(line, &fifo, "it is a fifo; name a regular file");
+        assert_refused(line, dir.path(), "it is a directory; name a regular file");
     }
 }
 
@@ -62,11 +67,11 @@ fn files_are_read_up_to_a_limit() {
     let long = make("long");
     for line in LINES {
         if !line.starts_with("health") {
-            says(line, &long, "bytes");
+            assert_refused(line, &long, "bytes");
         }
     }
     let [authority, ..] = ["ca.pem", "coordinator.pem", "coordinator.key"].map(make);
     let line = "scatter --tree star:3 --size 1 --credentials";
     let line = format!("{line} {}", dir.display());
-    says(&line, &authority, "it has more than");
+    assert_refused(&line, &authority, "it has more than");
 }

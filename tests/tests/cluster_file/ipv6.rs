@@ -38,20 +38,20 @@ fn furnished(text: &str) -> ClusterFile {
 #[track_caller]
 fn all_operations(cluster: &ClusterFile, more: &str, begin: impl Fn(Vec<String>) -> Running) {
     let number = more.len();
-    let go = |line: &str, command: &str| {
+    let complete = |line: &str, command: &str| {
         let line = line.replace("NUMBER", &number.to_string());
         let words = cluster.words(&format!("{line} {more}")).into_iter();
         let command = command.split_whitespace().map(str::to_owned);
         begin(words.chain(command).collect()).finish().ok();
     };
-    go("scatter --input @/in --output @/outNUMBER", "");
-    go("gather --input @/outNUMBER --output @/backNUMBER", "");
+    complete("scatter --input @/in --output @/outNUMBER", "");
+    complete("gather --input @/outNUMBER --output @/backNUMBER", "");
     for name in ["out", "back"] {
         let there = cluster.path(&format!("{name}{number}"));
         assert_same_below(&cluster.path("in"), &there);
     }
     let map = "map --input @/in --output @/countedNUMBER --work @/workNUMBER";
-    go(map, "-- wc -c");
+    complete(map, "-- wc -c");
     let count = cluster.0.read(&format!("counted{number}/h2/stdout"));
     assert_eq!(count.trim(), "300000");
 }
@@ -66,7 +66,7 @@ fn on_the_loopback() {
     let at = address(&mut running);
     assert!(at.is_ipv6(), "{at}");
     running.wait_for(&["triggered"]);
-    let page = eventually("it is told", || scrape(at));
+    let page = eventually("it is served", || scrape(at));
     assert!(page.text.contains("flitcast_"), "{}", page.text);
     running.interrupt();
 }
@@ -145,8 +145,8 @@ fn on_addresses_that_are_nobodys_loopback() {
     let map = "map --insecure --input @/in --output @/never --work @/work";
     let mut words = cluster.words(map);
     words.extend(["--", "true"].map(str::to_owned));
-    let told = "anybody on the way could run commands on the hosts of the PEs";
-    namespace.start(words).finish().fails(2, &[told]);
+    let expected = "anybody on the way could run commands on the hosts of the PEs";
+    namespace.start(words).finish().fails(2, &[expected]);
 }
 
 /// Without a route, addresses that are reserved for documentation do not answer.

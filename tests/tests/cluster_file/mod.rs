@@ -76,7 +76,7 @@ parent_address = "127.0.1.2"
 "#;
 
 #[test]
-fn messages_go_to_where_the_file_says() {
+fn messages_arrive_over_the_edges_of_the_file() {
     let cluster = ClusterFile::of(PER_EDGE);
     cluster.fill_input(["relay", "leaf", "beside"]);
     for line in [
@@ -120,7 +120,7 @@ fn an_address_that_this_machine_has_not_is_named() {
 }
 
 #[test]
-fn what_cannot_be_run_is_named() {
+fn a_program_that_cannot_be_run_is_named() {
     let text = PER_EDGE.replace("\"nice\"", "\"/no/such/program\"");
     let failed = ClusterFile::of(&text).run("scatter --size 1KiB");
     failed.fails(1, &["cannot start /no/such/program"]);
@@ -178,50 +178,50 @@ fn a_network_is_spanned_from_any_root() {
 }
 
 #[test]
-fn what_the_file_says_holds_until_something_else_is_typed() {
+fn options_override_the_file() {
     let cluster = network(NETWORK);
     cluster.0.run("ca init @/keys --pes 4").ok();
     let report = |more: &str| cluster.report(&format!("gather --size 1KiB {more}"));
-    let said = report("");
-    assert_eq!(said.value("/security"), "tls");
+    let from_file = report("");
+    assert_eq!(from_file.value("/security"), "tls");
     let shaped = |report: &Report| -> Vec<String> {
         let edges = report.value("/edges").as_array().expect("a list").iter();
         edges.map(|edge| edge["shaped"].to_string()).collect()
     };
-    let by_file = shaped(&said);
+    let by_file = shaped(&from_file);
     assert_eq!(by_file[0], by_file[1]);
     assert_ne!(by_file[0], by_file[2]);
     let typed = report("--insecure --link rate=2gbit");
     assert_eq!(typed.value("/security"), "insecure");
     let by_hand = shaped(&typed);
     assert_ne!(by_hand[0], by_file[0]);
-    assert_eq!(by_hand[2], by_file[2], "that is said of one edge");
+    assert_eq!(by_hand[2], by_file[2], "the file has a link for this edge");
     // The option is checked against the timeout in the file.
     let hasty = cluster.run("gather --size 1KiB --timeouts heartbeat=2s");
-    let told = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
-    hasty.fails(2, &[told]);
+    let expected = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
+    hasty.fails(2, &[expected]);
 }
 
 #[test]
 fn links_across_hosts_are_not_shaped() {
     let cluster = ClusterFile::of(&PER_EDGE.replace("127.0.2.1", "192.0.2.7"));
     let refused = cluster.run("gather --size 1KiB --link rate=1mbit");
-    let told = "--link: only links between processes of one host are shaped, by the clock that all of them read, and relay has an address of a network, 192.0.2.7";
-    refused.fails(2, &[told]);
+    let expected = "--link: only links between processes of one host are shaped, by the clock that all of them read, and relay has an address of a network, 192.0.2.7";
+    refused.fails(2, &[expected]);
 }
 
 #[test]
-fn whatever_a_pe_says_on_stderr_is_heard_to_its_end() {
+fn stderr_of_a_pe_is_forwarded_to_its_end() {
     let noise = "printf 'not \\377 UTF-8\\n' >&2; head -c 40000 /dev/zero | tr '\\0' x >&2; \
         echo >&2; echo heard >&2; printf 'no end of a line' >&2; exec 2>&-; exec \"$@\"";
     let noisy = format!("\"sh\", \"-c\", {noise:?}, \"sh\"");
     let cluster = ClusterFile::of(&PER_EDGE.replace("\"env\", \"--\"", &noisy));
-    let said = cluster.run("scatter --size 1KiB").ok().stderr;
-    let begins = said.starts_with("P0| not \u{fffd} UTF-8\nP0| xxxx");
-    let ends = said.ends_with("x\nP0| heard\nP0| no end of a line\n");
-    assert!(begins && ends, "{said:.200}");
+    let stderr = cluster.run("scatter --size 1KiB").ok().stderr;
+    let begins = stderr.starts_with("P0| not \u{fffd} UTF-8\nP0| xxxx");
+    let ends = stderr.ends_with("x\nP0| heard\nP0| no end of a line\n");
+    assert!(begins && ends, "{stderr:.200}");
     // A very long line is reported in parts.
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(lines.len(), 6);
-    assert_eq!(said.bytes().filter(|byte| *byte == b'x').count(), 40_000);
+    assert_eq!(stderr.bytes().filter(|byte| *byte == b'x').count(), 40_000);
 }

@@ -195,11 +195,11 @@ fn a_dead_pe_is_named_and_its_message_is_sent_later() {
     let output = cluster.path("out");
     wait_for_partial(&output);
     running.pe(2).signal(Signal::KILL);
-    let told = [
+    let expected = [
         "error: P2 leaf was killed by signal 9",
         "where: P2 leaf, process ",
     ];
-    running.finish().fails(1, &told);
+    running.finish().fails(1, &expected);
     resume(&record(&output), "--revive").ok();
     assert_same_below(&cluster.path("in"), &cluster.path("out"));
 }

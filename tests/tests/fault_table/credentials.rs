@@ -76,7 +76,7 @@ fn row_23_two_processes_with_one_id() {
 /// The client has everything but the secret of the launch: neither the coordinator nor a PE
 /// answers.
 #[test]
-fn row_23_who_does_not_know_the_secret() {
+fn row_23_a_process_without_the_secret() {
     let _alone = alone();
     let wrong = Secret::new([0; Secret::BYTES]);
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
@@ -93,8 +93,8 @@ fn row_23_who_does_not_know_the_secret() {
         stranger.write_all(&spoken(&lying)).expect("it is open");
         hung_up(&mut stranger);
     });
-    let told = "does not know the secret of this launch";
-    running.wait_for(&["turned a connection away", told]);
+    let expected = "does not know the secret of this launch";
+    running.wait_for(&["turned a connection away", expected]);
     // The third PE never registers: a PE that registers twice ends the wait.
     let _again = stage.enter();
     running.finish().with_code(1);
@@ -113,6 +113,6 @@ fn row_23_who_does_not_know_the_secret() {
         edge.send(&lying);
         hung_up(&mut edge.incoming.stream);
     });
-    running.wait_for(&["P0| ", told]);
+    running.wait_for(&["P0| ", expected]);
     running.interrupt();
 }

@@ -51,13 +51,13 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
     for &(case, opening) in openings {
         let crowd = Crowd::at(address, CALLERS, move |_| opening());
         // Until they send no more, or have reconnected several times.
-        let mut said = (0, Instant::now());
-        eventually("they have said what they can", || {
+        let mut sent = (0, Instant::now());
+        eventually("they have sent all that they can", || {
             let now = crowd.said_bytes();
-            if now != said.0 {
-                said = (now, Instant::now());
+            if now != sent.0 {
+                sent = (now, Instant::now());
             }
-            let stay = descriptors(pid) > CALLERS && said.1.elapsed() > Duration::from_millis(300);
+            let stay = descriptors(pid) > CALLERS && sent.1.elapsed() > Duration::from_millis(300);
             (stay || crowd.came() > 5 * CALLERS as u64).then_some(())
         });
         let more = memory_kib(pid).saturating_sub(before);
@@ -116,7 +116,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
 /// unauthenticated clients than places: some send nothing, some begin a handshake as a PE does, and
 /// all reconnect when they are disconnected.
 #[test]
-fn row_20_far_pes_join_past_strangers_who_come_again() {
+fn row_20_far_pes_join_past_strangers_that_reconnect() {
     let _alone = alone();
     let delay = Duration::from_millis(150);
     let cluster = Joining::new(&[0], "60s");
@@ -149,8 +149,8 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
         running.finish().ok().report().assert_all_arrived();
         (nodes, second)
     });
-    let came = [crowd, second].map(|crowd| crowd.came());
-    println!("| 20 | by then there had come {came:?} | - | - |");
+    let connected = [crowd, second].map(|crowd| crowd.came());
+    println!("| 20 | by then there had come {connected:?} | - | - |");
     for node in nodes {
         node.finish().ok();
     }
@@ -158,7 +158,7 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
 
 /// The program is served to clients that read it, however many others connect.
 #[test]
-fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
+fn row_20_idle_clients_block_no_download_of_the_program() {
     let _alone = alone();
     let mut serving = Command::new(flitcast())
         .args(["self-serve", "127.0.0.1"])
@@ -166,10 +166,10 @@ fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("flitcast was built");
-    let mut said = String::new();
+    let mut line = String::new();
     let mut stdout = BufReader::new(serving.stdout.take().expect("it is piped"));
-    stdout.read_line(&mut said).expect("it says where");
-    let port = said.trim().rsplit(' ').next().expect("it has words");
+    stdout.read_line(&mut line).expect("it prints its port");
+    let port = line.trim().rsplit(' ').next().expect("it has words");
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("it is one");
     let connect = |_| TcpStream::connect(address).expect("it listens");
     let _idle: Vec<TcpStream> = (0..200).map(connect).collect();

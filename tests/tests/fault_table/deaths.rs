@@ -7,7 +7,7 @@ use crate::{alone, endless, failing, timed, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 
-/// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, each with its case.
+/// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, with their cases.
 #[track_caller]
 pub fn both_guards(dir: &Folder) -> Vec<(String, String)> {
     dir.run("ca init @/ca --pes 7").ok();
@@ -29,7 +29,7 @@ pub fn both_guards(dir: &Folder) -> Vec<(String, String)> {
 fn row_01_and_02_a_pe_is_killed() {
     let _alone = alone();
     for (case, line) in both_guards(&scratch()) {
-        for (row, pe, told, below) in [
+        for (row, pe, expected, below) in [
             ("1", 3, "child of P1", &[][..]),
             ("2", 1, "cut off with it: P3, P4\n", &[3, 4]),
         ] {
@@ -38,12 +38,12 @@ fn row_01_and_02_a_pe_is_killed() {
                 running.pe(pe).signal(Signal::KILL);
             });
             let cause = format!("error: P{pe} was killed by signal 9");
-            finished.says(&[&cause, told, "400 GiB"]);
+            finished.says(&[&cause, expected, "400 GiB"]);
             let report = finished.report();
             assert_eq!(report.number("/error/pe"), u64::from(pe));
             assert_eq!(report.value("/error/phase"), "round");
             assert_eq!(report.list("/error/below"), below);
-            let address = report.value("/error/address").as_str().expect("it is told");
+            let address = report.value("/error/address").as_str().expect("an address");
             assert!(address.starts_with("127.0.0.1:"), "{address}");
         }
     }

@@ -67,7 +67,7 @@ fn row_13_a_disk_is_full() {
 }
 
 #[test]
-fn row_13_the_output_directory_goes_away() {
+fn row_13_the_output_directory_is_removed() {
     let _alone = alone();
     let dir = scratch();
     let (input, output) = (dir.join("input"), dir.join("out"));
@@ -98,15 +98,15 @@ fn row_13_something_is_mounted_where_a_message_arrives() {
     fs::create_dir(&output).expect("it can be made");
     let _disk = SmallDisk::mounted(&output.join("p1"), "size=1m");
     let line = "scatter --tree path:2 --force --input @/input --output @/out";
-    let told = format!("`{}`: a mount point", output.join("p1").display());
-    dir.run(line).fails(1, &[&told, "nothing was sent"]);
+    let expected = format!("`{}`: a mount point", output.join("p1").display());
+    dir.run(line).fails(1, &[&expected, "nothing was sent"]);
     // A mount point above is not in the way.
     dir.run(&format!("{line}/p1/below")).ok();
 }
 
 #[test]
 #[ignore = "needs root"]
-fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
+fn row_13_a_disk_is_full_of_the_stderr_of_a_command() {
     let _alone = alone();
     let dir = scratch();
     let disk = SmallDisk::mounted(&dir.join("disk"), "size=8m");
@@ -114,8 +114,8 @@ fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
     let line = "map --tree path:2 --input @/input --output @/out --work @/disk -- sh -c";
     let script = "head -c 12000000 /dev/zero | tr '\\0' x >&2";
     let finished = run([dir.words(line), vec![script.to_owned()]].concat()).with_code(1);
-    let told =
+    let expected =
         "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";
-    finished.says(&[told, "/stderr`: No space left on device"]);
+    finished.says(&[expected, "/stderr`: No space left on device"]);
     assert_eq!(names(&disk.0).len(), 0, "the working folder is gone");
 }

@@ -13,7 +13,7 @@ const STRANGERS: u64 = 10_000;
 
 /// P0 - P1 - P2; P1 and P2 are delayed until the flood at the coordinator and at P0 has begun.
 #[test]
-fn row_20_ten_thousand_strangers_come_during_the_launch() {
+fn row_20_ten_thousand_strangers_connect_during_the_launch() {
     let _alone = alone();
     let dir = scratch();
     let mut text = String::from("name = \"besieged\"\ncoordinator = \"127.0.0.1\"\n");
@@ -42,8 +42,8 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
     until("the floods are under way", || {
         floods.iter().all(|flood| flood.came() > 1000)
     });
-    let goes_on = |flood: &Flood| flood.came() < STRANGERS;
-    assert!(floods.iter().any(goes_on), "it goes on");
+    let is_incomplete = |flood: &Flood| flood.came() < STRANGERS;
+    assert!(floods.iter().any(is_incomplete), "a flood is not complete");
     let case = "10,000 strangers at the coordinator and at P0: all join";
     timed("20", case, Some(5.0), || {
         for gate in gates {
@@ -74,8 +74,8 @@ fn row_19_a_round_beside_a_flood() {
         let flood = |pe: Process| Flood::at(listener_of(pe.pid), STRANGERS, 3);
         let floods: Vec<Flood> = running.pes().into_iter().map(flood).collect();
         let besieged = median(running.finish());
-        let came: u64 = floods.iter().map(Flood::came).sum();
-        assert!(came > 100, "{came}");
+        let connected: u64 = floods.iter().map(Flood::came).sum();
+        assert!(connected > 100, "{connected}");
         besieged / calm
     });
     println!("| 19 | a round beside a flood takes | x {ratio:.3} | x 1.1 |");

@@ -95,12 +95,12 @@ fn inputs(at: &Path) {
 
 #[test]
 #[ignore = "needs root"]
-fn row_13_whatever_is_written_to_a_full_disk() {
+fn row_13_each_output_on_a_full_disk() {
     let _alone = alone();
     let dir = scratch();
     inputs(dir.path());
     let input = dir.display().to_string();
-    for [room, code, line, told, leaves] in rows(CASES) {
+    for [room, code, line, expected, leaves] in rows(CASES) {
         let place = dir.join("disk");
         let _disk = disk_with(room, &place);
         let disk = place.display().to_string();
@@ -109,7 +109,7 @@ fn row_13_whatever_is_written_to_a_full_disk() {
         let finished = start_with(words(&at(line)), &[("XDG_RUNTIME_DIR", dir.path())]);
         let finished = finished.finish();
         finished.fails(code.parse().expect("a number"), &[FULL]);
-        for part in told.split(" .. ") {
+        for part in expected.split(" .. ") {
             finished.says(&[&at(part)]);
         }
         for path in files_below(&place) {
@@ -174,7 +174,7 @@ fn row_13_results_that_cannot_be_printed() {
         let full = File::options().write(true).open("/dev/full");
         let full = full.expect("Linux has it");
         let mut command = Command::new(flitcast());
-        let said = said(command.args(words(line)).stdout(full));
-        said.fails(1, &["cannot print the result", FULL]);
+        let failed = said(command.args(words(line)).stdout(full));
+        failed.fails(1, &["cannot print the result", FULL]);
     }
 }

@@ -33,8 +33,8 @@ fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
 fn row_14_over_tls_one_bit_is_flipped() {
     let _alone = alone();
     let finished = tapped("14", "TLS: a flipped bit on an edge", Fault::Flip);
-    let told = "error: P1 h1: the connection to P2 h2 at 127.";
-    finished.says(&[told, "was changed on the way"]);
+    let expected = "error: P1 h1: the connection to P2 h2 at 127.";
+    finished.says(&[expected, "was changed on the way"]);
 }
 
 #[test]

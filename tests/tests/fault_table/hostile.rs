@@ -69,8 +69,8 @@ fn row_14_one_bit_is_flipped() {
             true
         });
         let (finished, took) = gather_through(FLITS, flip);
-        let told = ["error: P0: ", "not gathered: P2, ", "delivered: nothing"];
-        finished.fails(1, &told);
+        let expected = ["error: P0: ", "not gathered: P2, ", "delivered: nothing"];
+        finished.fails(1, &expected);
         let announced = "bytes is announced; the limit";
         match is_payload {
             true => finished.says(&["the message of P2 is damaged"]),
@@ -119,8 +119,11 @@ fn row_15_a_frame_is_cut_off() {
     });
     let (finished, took) = gather_through(FLITS, cut);
     measured("15", "a truncated frame, then FIN", Some(1.0), took);
-    let told = "closed the connection inside a frame, 512 of 40";
-    finished.fails(1, &["error: P0: P1 at 127.", told, "delivered: nothing"]);
+    let expected = "closed the connection inside a frame, 512 of 40";
+    finished.fails(
+        1,
+        &["error: P0: P1 at 127.", expected, "delivered: nothing"],
+    );
 }
 
 #[test]
@@ -132,13 +135,13 @@ fn row_16_a_frame_declares_four_gibibytes() {
     });
     let (finished, took) = gather_through(FLITS, longest);
     measured("16", "a length of 0xFFFFFFFF", Some(1.0), took);
-    let told = "a frame of 4294967295 bytes is announced; the limit is ";
-    finished.fails(1, &[told]);
+    let expected = "a frame of 4294967295 bytes is announced; the limit is ";
+    finished.fails(1, &[expected]);
 }
 
 /// At P0 and at P2, in all of their roles in a gather. The storm doubles the frames of every algorithm.
 #[test]
-fn row_21_every_frame_comes_twice() {
+fn row_21_every_frame_arrives_twice() {
     let _alone = alone();
     for line in [FLITS, "--algorithm certification --lengths 0,100000"] {
         let (finished, took) = gather_through(&format!("{line} --rounds 2"), Twice);

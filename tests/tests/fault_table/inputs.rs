@@ -64,8 +64,8 @@ fn row_24_paths_that_lead_out() {
     };
     timed("24", "paths that lead out, 3 rounds", Some(3.0), || {
         for path in ["../evil", "/tmp/evil", "a/../../evil"] {
-            let told = "its path is not a plain relative one";
-            sent(entry(path)).says(&[told]);
+            let expected = "its path is not a plain relative one";
+            sent(entry(path)).says(&[expected]);
         }
     });
 }

@@ -31,11 +31,11 @@ fn row_12_too_few_descriptors() {
     let _alone = alone();
     let mut command = limited("ulimit -Sn 60; ulimit -Hn 60");
     command.args(["scatter", "--tree", "star:30", "--size", "1KiB"]);
-    let said = timed("12", "too few descriptors", Some(1.0), || {
+    let failed = timed("12", "too few descriptors", Some(1.0), || {
         said(&mut command)
     });
-    let told = "122 file descriptors are needed for 30 PEs, the limit is 60";
-    said.fails(2, &[told]);
+    let expected = "122 file descriptors are needed for 30 PEs, the limit is 60";
+    failed.fails(2, &[expected]);
 }
 
 /// P0 has few free descriptors, and clients take them all: it continues to accept.

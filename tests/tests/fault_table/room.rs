@@ -29,7 +29,7 @@ fn shell(folder: &Path, line: &str) -> Finished {
 /// Runs an operation that fails for a small disk, and the printed command once there is more room;
 /// returns the disk.
 #[track_caller]
-fn goes_on(folder: &Path, line: &str) -> SmallDisk {
+fn resumed_with_room(folder: &Path, line: &str) -> SmallDisk {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).expect("a scratch directory");
     symlink(flitcast(), bin.join("flitcast")).expect("a scratch directory");
@@ -48,7 +48,7 @@ fn goes_on(folder: &Path, line: &str) -> SmallDisk {
 
 #[test]
 #[ignore = "needs root"]
-fn row_13_a_scatter_goes_on_once_there_is_room() {
+fn row_13_a_scatter_is_resumed_once_there_is_room() {
     let _alone = alone();
     for retry in ["", " --retry 1"] {
         let dir = scratch();
@@ -56,18 +56,18 @@ fn row_13_a_scatter_goes_on_once_there_is_room() {
         for (pe, bytes) in [(1, 1_000), (2, 6 << 20), (3, 1_000)] {
             fill(&dir.join(format!("in/p{pe}/file")), bytes);
         }
-        let _disk = goes_on(&dir, &format!("scatter --tree path:4{retry}"));
+        let _disk = resumed_with_room(&dir, &format!("scatter --tree path:4{retry}"));
         assert_same_below(&dir.join("in"), &dir.join("my disk/out"));
     }
 }
 
 #[test]
 #[ignore = "needs root"]
-fn row_13_a_broadcast_goes_on_once_there_is_room() {
+fn row_13_a_broadcast_is_resumed_once_there_is_room() {
     let _alone = alone();
     let dir = scratch();
     fill(&dir.join("in/file"), 2 << 20);
-    let _disk = goes_on(&dir, "broadcast --tree path:4");
+    let _disk = resumed_with_room(&dir, "broadcast --tree path:4");
     let output = dir.join("my disk/out");
     assert_eq!(names(&output), ["p1", "p2", "p3"]);
     for pe in names(&output) {
@@ -77,14 +77,14 @@ fn row_13_a_broadcast_goes_on_once_there_is_room() {
 
 #[test]
 #[ignore = "needs root"]
-fn row_13_a_gossip_goes_on_once_there_is_room() {
+fn row_13_a_gossip_is_resumed_once_there_is_room() {
     let _alone = alone();
     let dir = scratch();
     let input = dir.join("in");
     for pe in 0..4 {
         fill(&input.join(format!("p{pe}/file")), 1 << 20);
     }
-    let _disk = goes_on(&dir, "gossip --tree path:4");
+    let _disk = resumed_with_room(&dir, "gossip --tree path:4");
     for at in names(&input) {
         let output = dir.join("my disk/out").join(&at);
         assert_eq!(names(&output).len(), 3, "{at}");

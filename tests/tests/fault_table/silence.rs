@@ -32,7 +32,7 @@ fn row_03_a_pe_is_stopped() {
 
 /// A pause shorter than the limit is not a death.
 #[test]
-fn row_03_a_pe_pauses_and_goes_on() {
+fn row_03_a_pe_pauses_and_continues() {
     let _beside = beside();
     let line = "gather --tree kary:2:7 --size 20MiB --link rate=400mbit -vv";
     let mut running = start(words(line));
@@ -113,7 +113,7 @@ fn bound(stage: &Stage) -> TcpListener {
 
 /// Runs a gather in which P1 cannot connect to P0, which has this socket.
 #[track_caller]
-fn unreached(stage: &Stage, case: &str, socket: TcpListener, told: &[&str]) {
+fn unreached(stage: &Stage, case: &str, socket: TcpListener, expected: &[&str]) {
     let running = start(stage.arguments("gather --size 1KiB --format json"));
     let finished = timed("11", case, Some(5.0), || {
         let impostor = stage.enter_at(socket);
@@ -121,7 +121,7 @@ fn unreached(stage: &Stage, case: &str, socket: TcpListener, told: &[&str]) {
         served(running, impostor)
     });
     finished.fails(1, &["error: P1: cannot reach P0 at 127.0.7.1:"]);
-    finished.says(told);
+    finished.says(expected);
     assert_eq!(finished.report().value("/error/phase"), "connect");
 }
 
@@ -129,8 +129,8 @@ fn unreached(stage: &Stage, case: &str, socket: TcpListener, told: &[&str]) {
 fn row_11_a_parent_refuses() {
     let _alone = alone();
     let stage = Stage::path(2, 0);
-    let told = ["refused", "reading the input and connecting"];
-    unreached(&stage, "connection refused", bound(&stage), &told);
+    let expected = ["refused", "reading the input and connecting"];
+    unreached(&stage, "connection refused", bound(&stage), &expected);
 }
 
 /// A socket whose queue is full does not answer. It is full before any PE receives its address.

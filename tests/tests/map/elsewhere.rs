@@ -32,7 +32,7 @@ fn guarded(cluster: &Joining, more: &str, script: &str) -> Running {
 }
 
 #[test]
-fn who_was_started_for_it_runs_commands_and_clears_away() {
+fn pes_started_for_it_run_commands_and_clean_up() {
     let cluster = cluster();
     let nodes = cluster.nodes("--stay --commands");
     let script = "cat; echo from $FLITCAST_PE >&2";
@@ -51,22 +51,22 @@ fn who_was_started_for_it_runs_commands_and_clears_away() {
 }
 
 #[test]
-fn who_was_not_is_named_before_anything_is_sent() {
+fn pes_not_started_for_it_are_named_before_anything_is_sent() {
     let cluster = cluster();
     let mut nodes: Vec<_> = (0..2)
         .map(|pe| cluster.node(pe, "--credentials DIR/ca --stay --commands"))
         .collect();
     nodes.push(cluster.node(2, "--credentials DIR/ca --stay"));
     let refused = guarded(&cluster, "", "touch ran").finish();
-    let told = "P2 h2 may not run commands: start it with `flitcast node --join .. --commands`";
-    refused.fails(1, &[told]);
+    let expected = "P2 h2 may not run commands: start it with `flitcast node --join .. --commands`";
+    refused.fails(1, &[expected]);
     assert!(!cluster.path("out").exists());
     assert!(!cluster.path("work").exists());
     dismiss(nodes);
 }
 
 #[test]
-fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
+fn a_dead_pe_is_named_and_the_others_are_gathered() {
     let cluster = cluster();
     let mut nodes = cluster.nodes("--stay --commands");
     let marker = cluster.path("marker");
@@ -76,8 +76,8 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
     until("the command runs at P2", || marker.exists());
     nodes.remove(2).kill();
     let failed = running.finish();
-    let told = "error: P2 h2: is gone: its process has ended";
-    failed.fails(1, &[told, "may be left: P2 h2 is gone\n"]);
+    let expected = "error: P2 h2: is gone: its process has ended";
+    failed.fails(1, &[expected, "may be left: P2 h2 is gone\n"]);
     assert_eq!(names(&cluster.path("out")), ["p1"]);
     dismiss(nodes);
 }
@@ -103,8 +103,8 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
 fn nobody_runs_commands_over_plain_connections_that_join() {
     let cluster = cluster();
     let refused = map(&cluster, "--insecure", "cat").finish();
-    let told = "PEs that join with --insecure play synthetic messages only";
-    refused.fails(2, &[told]);
+    let expected = "PEs that join with --insecure play synthetic messages only";
+    refused.fails(2, &[expected]);
     assert!(!cluster.path("out").exists());
     assert!(!cluster.path("work").exists());
 }

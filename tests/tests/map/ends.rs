@@ -35,7 +35,7 @@ fn start(place: &Place, options: &[&str], script: &str) -> Running {
 
 /// Returns the processes of the run other than the coordinator's and the PEs' own.
 fn of_commands(running: &Running) -> Vec<Process> {
-    let is_own = |word: &String| word == "map" || word == "node";
+    let is_own = |argument: &String| argument == "map" || argument == "node";
     let mut all = running.processes();
     all.retain(|process| !process.arguments.iter().any(is_own));
     all
@@ -57,7 +57,7 @@ fn a_signal_ends_commands_and_leaves_nothing() {
 }
 
 #[test]
-fn a_command_is_asked_to_end_before_it_is_killed() {
+fn a_command_can_end_by_itself_before_it_is_killed() {
     let place = Place::new(&TWO);
     let running = start(&place, &[], TIDY);
     running.signal(Signal::TERM);
@@ -93,7 +93,7 @@ fn when_a_pe_is_killed_its_command_ends() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_ends_with_it() {
+fn background_processes_end_with_their_command() {
     let place = Place::new(&TWO);
     let script = "sleep 1000 & setsid sleep 1001 & echo done";
     assert_eq!(place.shell(&[], script).ok().stderr, "");
@@ -102,14 +102,14 @@ fn what_a_command_leaves_behind_ends_with_it() {
 }
 
 #[test]
-fn a_supervisor_that_is_told_to_end_ends_its_command() {
+fn a_terminated_supervisor_ends_its_command() {
     let place = Place::new(&TWO);
     let running = start(&place, &[], STUBBORN);
     for process in leashes(&running) {
         process.signal(Signal::TERM);
     }
-    let told = "error: P1: it was told to end\n";
-    running.finish().fails(1, &[told]);
+    let expected = "error: P1: it was told to end\n";
+    running.finish().fails(1, &[expected]);
     place.assert_beside(&["in put"]);
 }
 
@@ -120,13 +120,13 @@ fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
         let place = Place::new(&TWO);
         let running = start(&place, &[], STUBBORN);
         let mut stopped = leashes(&running);
-        stopped.retain(|it| it.arguments.iter().any(|word| word == "--lower") == lower);
+        stopped.retain(|it| it.arguments.iter().any(|argument| argument == "--lower") == lower);
         assert_eq!(stopped.len(), 2, "{stopped:?}");
         for process in stopped {
             process.signal(Signal::STOP);
         }
-        let told = "error: P1: the supervisor of the command was stopped by a signal for 3 s";
-        running.finish().fails(1, &[told]);
+        let expected = "error: P1: the supervisor of the command was stopped by a signal for 3 s";
+        running.finish().fails(1, &[expected]);
         place.assert_beside(&["in put"]);
     }
 }
@@ -160,7 +160,7 @@ fn daemons(place: &Place) -> Vec<i32> {
 }
 
 #[track_caller]
-fn are_gone(daemons: &[i32]) {
+fn wait_until_ended(daemons: &[i32]) {
     until("the daemons are gone", || {
         !daemons.iter().any(|pid| Process::lives(*pid))
     });
@@ -180,7 +180,7 @@ fn when_all_that_is_called_flitcast_is_killed_commands_end() {
         let mut called_so = running.processes();
         called_so.retain(|process| {
             let mut words = process.arguments.iter().chain([&process.name]);
-            words.any(|word| word.contains("flitcast"))
+            words.any(|argument| argument.contains("flitcast"))
         });
         assert!(called_so.len() >= 3, "the coordinator and two PEs");
         for process in called_so {
@@ -188,7 +188,7 @@ fn when_all_that_is_called_flitcast_is_killed_commands_end() {
         }
         running.coordinator_ends();
         until("nothing is left", || running.processes().is_empty());
-        are_gone(&daemons);
+        wait_until_ended(&daemons);
     }
 }
 
@@ -208,15 +208,15 @@ fn whichever_supervisor_is_killed_the_other_ends_the_command() {
     let beside = lower.iter().find(|it| it.parent != upper[0].pid);
     upper[0].signal(Signal::KILL);
     beside.expect("each has one").signal(Signal::KILL);
-    let told = "the supervisor of the command ended (signal: 9 (SIGKILL))";
-    let [first, third] = [1, 3].map(|pe| format!("error: P{pe}: {told}"));
+    let expected = "the supervisor of the command ended (signal: 9 (SIGKILL))";
+    let [first, third] = [1, 3].map(|pe| format!("error: P{pe}: {expected}"));
     running.finish().fails(1, &[&first, &third]);
-    are_gone(&daemons);
+    wait_until_ended(&daemons);
     place.assert_beside(&["in put"]);
 }
 
 /// A script that writes into the shard's folder all the time, and records whether a process of an
-/// earlier run still lives.
+/// earlier run is still running.
 const JEALOUS: &str = "
     for old in $(cat ../../../../first 2>/dev/null); do
         ! grep -qs '^State:[[:space:]][^ZX]' /proc/$old/status || echo $old >> ../../../../beside
@@ -246,11 +246,11 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
 }
 
 #[test]
-fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
+fn a_process_that_holds_the_stderr_of_an_ended_command_is_named() {
     let place = Place::new(&[(1, "one")]);
     let script = "echo $$ > ../../../../pid; until [ -e ../../../../go ]; do sleep 0.01; done";
     let running = place.start(&[], &["sh", "-c", script]);
-    let pid = eventually("it says its number", || {
+    let pid = eventually("the PID is written", || {
         let text = fs::read_to_string(place.path("pid")).ok()?;
         text.trim().parse::<u32>().ok()
     });
@@ -262,14 +262,14 @@ fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
     let failed = running.finish();
     drop(stderr);
     let holder = format!("still held by process {} (`", std::process::id());
-    let told = "error: P1: it ended with exit status 0, but its stderr is ";
-    failed.fails(1, &[&format!("{told}{holder}")]);
+    let expected = "error: P1: it ended with exit status 0, but its stderr is ";
+    failed.fails(1, &[&format!("{expected}{holder}")]);
     place.assert_beside(&["go", "in put", "pid"]);
 }
 
 /// The folder stays at first: both the coordinator and the PEs are dead.
 #[test]
-fn the_folder_of_a_run_that_was_killed_goes_with_the_next_run() {
+fn the_next_run_removes_the_folder_of_a_killed_run() {
     let place = Place::new(&TWO);
     for killed in 1..=2 {
         start(&place, &["--force"], STUBBORN).kill();
@@ -281,7 +281,7 @@ fn the_folder_of_a_run_that_was_killed_goes_with_the_next_run() {
 }
 
 #[test]
-fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
+fn the_folders_of_active_and_kept_runs_stay() {
     let place = Place::new(&TWO);
     let kept = place.shell(&["--keep-work"], "cat").ok();
     kept.says(&["the working folder is kept: "]);
@@ -290,24 +290,24 @@ fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
     fs::remove_dir_all(place.output()).expect("it is there");
     fs::rename(&kept, place.path("aside")).expect("it is there");
     let running = start(&place, &[], STUBBORN);
-    let lives = place.work().expect("it runs in it");
+    let active = place.work().expect("it runs in it");
     fs::rename(place.path("aside"), &kept).expect("it was there");
     // Beside both; its results are elsewhere.
     let (input, output) = (place.dir.shown("in put"), place.dir.shown("other"));
     let paths = ["--input", &input, "--output", &output];
     let words = [&["map", "--tree", "star:4"], &paths[..], &["--", "cat"]];
     flitcast_tests::run(words.concat()).ok();
-    assert!(lives.join("tasks/p1/directory/up").exists());
+    assert!(active.join("tasks/p1/directory/up").exists());
     assert!(kept.join("in/p1").exists());
     running.signal(Signal::INT);
     running.finish();
-    assert!(!lives.exists() && kept.exists());
+    assert!(!active.exists() && kept.exists());
 }
 
 /// Another user's process cannot be killed: here, one of root by `nobody`.
 #[test]
 #[ignore = "needs root"]
-fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
+fn a_process_that_survives_sigkill_is_named_and_keeps_its_folder() {
     let place = Place::new(&[(1, "one")]);
     let rootly = place.path("rootly");
     let mut setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].iter();
@@ -325,8 +325,8 @@ fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
     assert!(left.is_empty(), "{left:?}");
     let started = "error: P1: it ended with exit status 0, but of what it started";
     let pid = survivor.pid;
-    let told = format!("{started} process {pid} (`sleep`) survives SIGKILL\n");
+    let expected = format!("{started} process {pid} (`sleep`) survives SIGKILL\n");
     let folder = "cannot remove the working folder";
-    failed.fails(1, &[&told, folder, "an earlier command still holds"]);
+    failed.fails(1, &[&expected, folder, "an earlier command still holds"]);
     assert!(place.work().is_some(), "nobody removes it under that");
 }

@@ -18,7 +18,7 @@ fn sleeps_once(place: &Place) -> String {
 }
 
 #[test]
-fn one_that_fails_is_named_and_the_others_are_gathered() {
+fn a_failed_command_is_named_and_the_others_are_gathered() {
     let place = Place::new(&THREE);
     let script = "cat; if [ $FLITCAST_PE = 2 ]; then for i in 1 2 3 4 5 6 7; do echo line $i; done >&2; exit 3; fi";
     let failed = place.shell(&[], script).with_code(1);
@@ -37,12 +37,12 @@ fn one_that_fails_is_named_and_the_others_are_gathered() {
 }
 
 #[test]
-fn a_command_that_cannot_be_found_is_told_at_each_pe() {
+fn a_missing_command_is_reported_for_each_pe() {
     let place = Place::new(&THREE);
     let failed = place.run(&[], &["no such command"]).with_code(1);
     for pe in 1..=3 {
-        let told = format!("error: P{pe}: `no such command` cannot be started: No such file");
-        failed.says(&[&told]);
+        let expected = format!("error: P{pe}: `no such command` cannot be started: No such file");
+        failed.says(&[&expected]);
     }
     place.assert_beside(&["in put"]);
     let failed = place.run(&[], &["./here"]);
@@ -50,11 +50,11 @@ fn a_command_that_cannot_be_found_is_told_at_each_pe() {
 }
 
 #[test]
-fn one_that_is_killed_is_told_by_its_signal() {
+fn a_killed_command_is_reported_with_its_signal() {
     let place = Place::new(&THREE);
     let failed = place.shell(&[], "[ $FLITCAST_PE != 1 ] || kill -9 $$");
-    let told = "error: P1: the command was killed by signal 9 (SIGKILL); its output is in ";
-    failed.fails(1, &[told]);
+    let expected = "error: P1: the command was killed by signal 9 (SIGKILL); its output is in ";
+    failed.fails(1, &[expected]);
     place.assert_results(&["p1.failed", "p2", "p3"], &[]);
 }
 
@@ -107,8 +107,8 @@ fn a_time_limit_counts_for_each_try_and_is_checked() {
     let place = Place::new(&[(1, "one"), (2, "two")]);
     let script = sleeps_once(&place);
     let again = place.shell(&["--time-limit", "1s", "--retry", "1"], &script);
-    let told = "P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n";
-    again.ok().says(&[told]);
+    let expected = "P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n";
+    again.ok().says(&[expected]);
     place.assert_results(&["p1", "p2"], &["marker"]);
     for limit in ["0", "1us", "soon", "5"] {
         let refused = place.shell(&["--time-limit", limit, "--force"], "cat");
@@ -117,7 +117,7 @@ fn a_time_limit_counts_for_each_try_and_is_checked() {
 }
 
 #[test]
-fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
+fn a_second_attempt_gets_the_original_shard() {
     let place = Place::new(&[(1, "one")]);
     place.put("in put/p2/two", "two");
     let marker = place.dir.shown("marker");
@@ -135,7 +135,7 @@ fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
 }
 
 #[test]
-fn retries_come_to_an_end() {
+fn the_number_of_retries_is_limited() {
     let place = Place::new(&THREE);
     let count = place.dir.shown("count");
     let script = format!("cat; [ $FLITCAST_PE != 2 ] || {{ echo x >> '{count}'; exit 1; }}");

@@ -46,19 +46,19 @@ fn each_end_of_a_command_has_a_line() {
         ["3", "P2", "5", "0", "4", "0", "d"],
         ["1", "P1", "5", "0", "0", "9", "a"],
     ]) {
-        let [seq, host, send, receive, exit, signal, word] = expected;
+        let [seq, host, send, receive, exit, signal, shard] = expected;
         assert_eq!([&line[0], &line[1]], [seq, host]);
         let figures = [send, receive, exit, signal];
         assert_eq!([&line[4], &line[5], &line[6], &line[7]], figures);
         assert!(line[8].starts_with("sh -c 'case $0 in"), "{line:?}");
-        assert!(line[8].ends_with(word), "{line:?}");
+        assert!(line[8].ends_with(shard), "{line:?}");
         let began: f64 = line[2].parse().expect("seconds");
         assert!(began > 1e9, "{began}");
     }
 }
 
 #[test]
-fn only_what_is_missing_is_run_again() {
+fn only_missing_shards_are_run_again() {
     let place = Place::new(&[]);
     for shard in ["a", "b", "c", "d", "e"] {
         place.put(&format!("in put/{shard}"), shard);
@@ -110,7 +110,7 @@ fn only_what_is_missing_is_run_again() {
 }
 
 #[test]
-fn what_cannot_be_resumed_is_refused() {
+fn invalid_resumes_are_refused() {
     let place = Place::new(&[(1, "x")]);
     let joblog = place.dir.shown("log");
     place.run(&["--resume"], &["true"]).fails(2, &["--joblog"]);

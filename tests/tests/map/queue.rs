@@ -87,14 +87,14 @@ fn shards_that_cannot_have_results_are_refused() {
     place.put(&format!("in put/{long}"), "");
     std::os::unix::fs::symlink("a", place.input().join("link")).expect("it can be made");
     let refused = place.run(&[], &["true"]);
-    let told =
+    let expected =
         "--input: `a.failed` would be both a result and the output of a failed command on `a`";
-    refused.fails(2, &[told, "has more than 248 bytes"]);
+    refused.fails(2, &[expected, "has more than 248 bytes"]);
     for name in ["a.failed", &long] {
         fs::remove_file(place.input().join(name)).expect("it is there");
     }
-    let told = "link` is refused: a message cannot be a symlink itself";
-    place.run(&[], &["true"]).fails(2, &[told]);
+    let expected = "link` is refused: a message cannot be a symlink itself";
+    place.run(&[], &["true"]).fails(2, &[expected]);
     place.assert_beside(&["in put"]);
 }
 
@@ -274,8 +274,8 @@ fn equal_errors_of_many_shards_are_one_line() {
     let failed = place
         .run(&["--tree", "star:3"], &["nosuchcmd"])
         .with_code(1);
-    let told = "error: 12 shards (1, 2, 3 and 9 more): `nosuchcmd` cannot be started: ";
-    failed.says(&[told]);
+    let expected = "error: 12 shards (1, 2, 3 and 9 more): `nosuchcmd` cannot be started: ";
+    failed.says(&[expected]);
     assert_eq!(failed.stderr.matches("nosuchcmd").count(), 1);
     let place = self::place(&["a", "b", "c", "d", "e"]);
     let failed = place.shell(&["--tree", "star:3"], "[ $FLITCAST_SHARD = c ] || exit 4");

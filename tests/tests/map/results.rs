@@ -41,14 +41,14 @@ fn a_shard_may_be_a_folder_and_a_pe_may_have_none() {
     place.put("in put/p1/be low/two", "2\n");
     let script = "find . -type f | sort; cat; echo \"$FLITCAST_PE of $FLITCAST_PES\"";
     place.shell(&[], script).ok();
-    let told = "./be low/two\n./one file\n1 of 4\n";
-    assert_eq!(place.result("p1/stdout"), told);
+    let expected = "./be low/two\n./one file\n1 of 4\n";
+    assert_eq!(place.result("p1/stdout"), expected);
     assert_eq!(place.result("p3/stdout"), "a file\n3 of 4\n");
     place.assert_results(&["p1", "p3"], &[]);
 }
 
 #[test]
-fn what_was_written_comes_back_and_what_was_there_does_not() {
+fn only_changed_and_new_files_are_gathered() {
     let place = Place::new(&[]);
     for name in ["same", "appended", "rewritten", "deep/same", "touched"] {
         place.put(&format!("in put/p2/{name}"), name);
@@ -146,10 +146,10 @@ fn the_directory_in_the_environment_is_that_of_the_command() {
     let script = "echo \"$PWD\"; env pwd -P; cat \"$PWD\"/fil* < /dev/null || :";
     place.shell(&[], script).ok();
     for (pe, end) in [(1, "/tasks/p1/directory"), (2, "/in/p2")] {
-        let said = place.result(&format!("p{pe}/stdout"));
-        let mut lines = said.lines();
+        let stdout = place.result(&format!("p{pe}/stdout"));
+        let mut lines = stdout.lines();
         let (shown, real) = (lines.next(), lines.next());
-        assert!(shown.is_some_and(|path| path.ends_with(end)), "{said}");
+        assert!(shown.is_some_and(|path| path.ends_with(end)), "{stdout}");
         assert_eq!(shown, real);
     }
     assert!(place.result("p2/stdout").ends_with("\ny"));
@@ -180,15 +180,16 @@ fn folders_that_may_not_be_written_to_are_results() {
 }
 
 #[test]
-fn what_may_not_be_read_costs_that_entry_only() {
+fn an_unreadable_result_loses_only_that_entry() {
     let place = Place::new(&[(1, "x"), (3, "y")]);
     let script = "echo keep > keep; [ $FLITCAST_PE = 3 ] || {
         mkdir -p d locked; echo secret | tee d/secret > locked/file; echo open > d/open
         chmod 000 d/secret locked; }";
     let failed = shell_without_root(&place, script).with_code(1);
     for lost in ["d/secret", "locked"] {
-        let told = format!("error: P1: not in its result: cannot read `{lost}`: Permission denied");
-        failed.says(&[&told]);
+        let expected =
+            format!("error: P1: not in its result: cannot read `{lost}`: Permission denied");
+        failed.says(&[&expected]);
     }
     assert_eq!(names(&place.output().join("p1")), ["d", "keep", "stdout"]);
     assert_eq!(names(&place.output().join("p1/d")), ["open"]);
@@ -197,7 +198,7 @@ fn what_may_not_be_read_costs_that_entry_only() {
 }
 
 #[test]
-fn programs_are_told_as_much() {
+fn the_report_has_the_results_of_each_pe() {
     let place = Place::new(&[(1, "one two\n"), (3, "three\n")]);
     let script = "cat; echo no >&2; test $FLITCAST_PE != 3 || exit 7";
     let mapped = place.shell(&["--format", "json"], script).with_code(1);
@@ -233,12 +234,12 @@ fn without_shards_there_is_nothing_to_do() {
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_is_written() {
+fn errors_are_reported_before_anything_is_written() {
     let place = Place::new(&TEXTS);
     place.put("results/p1", "mine");
     let refused = place.run(&["--work", "here", "--retry", "x"], &["true"]);
-    let told = "results: it holds files already; --force replaces those";
-    refused.fails(2, &[told, "--work here: give the path from the root"]);
+    let expected = "results: it holds files already; --force replaces those";
+    refused.fails(2, &[expected, "--work here: give the path from the root"]);
     let refused = place.run(&["--force", "--retry", "x"], &["true"]);
     refused.says(&["`x` is not an integer"]);
     place.assert_results(&["p1"], &[]);
@@ -273,8 +274,8 @@ fn the_working_folder_is_private_and_can_be_kept() {
     let elsewhere = place.dir.shown("work");
     let options = ["--keep-work", "--work", &elsewhere];
     let kept = place.run(&options, &["cat"]).ok();
-    let (said, path) = kept.stderr.trim().split_once(": ").expect("it is told");
-    assert_eq!(said, "the working folder is kept");
+    let (message, path) = kept.stderr.trim().split_once(": ").expect("it is printed");
+    assert_eq!(message, "the working folder is kept");
     let path = std::path::Path::new(path);
     assert!(path.starts_with(&elsewhere), "{path:?}");
     assert_eq!(mode(path), 0o700);

@@ -50,7 +50,7 @@ fn scatters_and_their_mirrors_take_what_was_worked_out() {
 /// Paper 003, section 4.1: all four ways to scatter farthest destination first, and two that are
 /// faster for 1 < beta < 3.
 #[test]
-fn each_order_and_cut_takes_what_the_thesis_says() {
+fn each_order_and_cut_takes_the_time_in_the_thesis() {
     let thesis = "--tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1";
     let ways = [
         ("--order fdf --packets 1", "fdf", [4, 10]),

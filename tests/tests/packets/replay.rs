@@ -98,8 +98,8 @@ fn assert_rules(packets: &[Vec<Hop>], setup: u64) {
             .flat_map(|(hop, _)| [hop.start + setup, hop.end]);
         for time in times {
             let crossed = |hop: &Hop| time.clamp(hop.start + setup, hop.end) - hop.start - setup;
-            let of = |comes: bool| {
-                let hops = hops.iter().filter(|(_, comes_in)| *comes_in == comes);
+            let of = |arrives: bool| {
+                let hops = hops.iter().filter(|(_, is_arrival)| *is_arrival == arrives);
                 hops.map(|(hop, _)| crossed(hop)).sum::<u64>()
             };
             let held = of(true) - of(false);

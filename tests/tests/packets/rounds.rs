@@ -58,7 +58,7 @@ fn files_arrive_byte_for_byte() {
 }
 
 #[test]
-fn each_message_goes_in_as_many_packets_as_were_asked_for() {
+fn each_message_is_split_into_the_requested_number_of_packets() {
     for operation in ["scatter", "gather", "gather --algorithm certification"] {
         let line = format!("{operation} --tree path:4 --lengths 100001,0,30000 --packets 3");
         let report = report(&line);

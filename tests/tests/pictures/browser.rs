@@ -182,8 +182,8 @@ fn a_hand_can_zoom_move_ask_and_choose() {
     dir.put("out.html", html);
     let dom = chromium(&dir.join("out.html"), "", (1200, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-state"), "drawn");
-    let told = of_body(&dom, "data-hand").replace("&quot;", "\"");
-    let told: Value = serde_json::from_str(&told).expect("it is JSON");
+    let results = of_body(&dom, "data-hand").replace("&quot;", "\"");
+    let results: Value = serde_json::from_str(&results).expect("it is JSON");
     for (what, expected) in [
         ("zoomed", json!(true)),
         ("moved", json!(true)),
@@ -196,12 +196,12 @@ fn a_hand_can_zoom_move_ask_and_choose() {
         ("theme", json!(true)),
         ("predicted", json!("0")),
     ] {
-        assert_eq!(told[what], expected, "{what} in {told}");
+        assert_eq!(results[what], expected, "{what} in {results}");
     }
-    let tooltip = told["tooltip"].as_str().expect("a text");
+    let tooltip = results["tooltip"].as_str().expect("a text");
     let message = "M2: P1 sends to P0, 1\u{202f}MiB";
-    for words in [message, "measured", "predicted", "difference"] {
-        assert!(tooltip.contains(words), "no `{words}` in {tooltip}");
+    for expected in [message, "measured", "predicted", "difference"] {
+        assert!(tooltip.contains(expected), "no `{expected}` in {tooltip}");
     }
 }
 
@@ -214,8 +214,8 @@ fn the_critical_path_is_drawn_with_what_was_late_on_it() {
     let data = embellished(data(&html));
     dir.put("out.html", with_data(&html, &data));
     let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
-    for words in ["waited for: P0 → P1 → P2; ", " of latency. The round took "] {
-        assert!(dom.contains(words), "no `{words}`");
+    for expected in ["waited for: P0 → P1 → P2; ", " of latency. The round took "] {
+        assert!(dom.contains(expected), "no `{expected}`");
     }
     assert_ne!(of_body(&dom, "data-delays"), "0");
 }
@@ -259,23 +259,23 @@ fn a_page_has_the_names_of_pes_and_why_there_is_nothing_to_send() {
     drawn(&dir, "gather --cluster @/c.toml --size 100KiB");
     let html = page(&dir);
     let dom = chromium(&dir.join("out.html"), "", (1400, 900), "--dump-dom");
-    for words in [
+    for expected in [
         "from P0 alpha's trigger",
         "P2 gamma",
         "<td>P1 beta</td>",
         " of latency.",
     ] {
-        assert!(dom.contains(words), "no `{words}`");
+        assert!(dom.contains(expected), "no `{expected}`");
     }
     let names = json!(["P0 alpha", "P1 beta", "P2 gamma"]);
     assert_eq!(data(&html)["names"], names);
     let trace = dir.read("out.json");
-    for words in [
+    for expected in [
         "-> P1 beta",
         "\"source\":\"P2 gamma\"",
         "\"peer\":\"P0 alpha\"",
     ] {
-        assert!(trace.contains(words), "no `{words}`");
+        assert!(trace.contains(expected), "no `{expected}`");
     }
     for pe in 1..3 {
         dir.put(&format!("in/p{pe}"), "text");
@@ -328,7 +328,7 @@ fn bytes_in_the_table(dom: &str) -> Vec<String> {
 
 #[test]
 #[ignore = "needs chromium"]
-fn the_page_of_each_operation_says_what_each_pe_has_to_do_with() {
+fn the_page_of_each_operation_shows_what_concerns_each_pe() {
     let kib = |count: &str| format!("{count}\u{202f}KiB");
     let (one, three) = (kib("1"), kib("3"));
     let one_each = [one.clone(), one.clone(), "–".to_owned(), one];
@@ -360,7 +360,7 @@ fn a_page_of_nothing_is_drawn_too() {
 /// The other tests rely on this.
 #[test]
 #[ignore = "needs chromium"]
-fn a_page_that_cannot_be_drawn_says_so() {
+fn a_page_that_cannot_be_drawn_shows_an_error() {
     let dir = scratch();
     drawn(&dir, "scatter --tree path:2 --size 1KiB");
     let html = page(&dir);

@@ -64,7 +64,7 @@ fn are_played_as_planned(operation: &str, flits: &[u64], orders: &[&str]) {
 }
 
 #[test]
-fn a_scatter_goes_in_the_given_order_and_fdf_is_predicted_to_be_quicker() {
+fn a_scatter_has_the_given_order_and_fdf_is_predicted_to_be_quicker() {
     let orders = ["--order fdf", "--order given:1,2,3,4,5"];
     are_played_as_planned("scatter", &[3, 1, 2, 1, 1], &orders);
     let orders = ["--order given:5,4,3,1", "--order given:1,4,5,3"];

@@ -47,12 +47,12 @@ fn of_size(line: &str, pes: u32) -> String {
 }
 
 /// Returns what a script stores in an attribute of the body.
-fn told(dir: &Folder, html: &str, what: &str) -> Value {
+fn script_result(dir: &Folder, html: &str, what: &str) -> Value {
     dir.put("all.html", html);
     let dom = chromium(&dir.join("all.html"), "", (1500, 1200), what);
-    let told = of_body(&dom, "data-told").replace("&quot;", "\"");
-    let told = told.replace("&gt;", ">").replace("&lt;", "<");
-    serde_json::from_str(&told.replace("&amp;", "&")).expect("it is JSON")
+    let text = of_body(&dom, "data-results").replace("&quot;", "\"");
+    let text = text.replace("&gt;", ">").replace("&lt;", "<");
+    serde_json::from_str(&text.replace("&amp;", "&")).expect("it is JSON")
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn no_text_of_a_page_covers_another() {
     let pages = Value::from(pages).to_string().replace('<', "\\u003c");
     let html = format!(
         "<!doctype html><body><script>
-        const told = [];
+        const results = [];
         let left = 0;
         for (const width of [400, 1400]) for (const [name, page] of {pages}) {{
             left += 1;
@@ -89,9 +89,9 @@ fn no_text_of_a_page_covers_another() {
                 const {{ state }} = inner.body.dataset;
                 const {{ theme }} = inner.documentElement.dataset;
                 const named = page.textsOfCanvas().some((text) => /node0/.test(text));
-                told.push([`${{name}} ${{width}}`, page.textCount(), state, theme, named, page.textFaults()]);
+                results.push([`${{name}} ${{width}}`, page.textCount(), state, theme, named, page.textFaults()]);
                 left -= 1;
-                if (left === 0) document.body.dataset.told = JSON.stringify(told);
+                if (left === 0) document.body.dataset.results = JSON.stringify(results);
             }});
             document.body.append(frame);
         }}
@@ -99,10 +99,10 @@ fn no_text_of_a_page_covers_another() {
     );
     for (dark, theme) in [(1, "light"), (0, "dark")] {
         let what = format!("--dump-dom --blink-settings=preferredColorScheme={dark}");
-        let told = told(&dir, &html, &what);
-        let told = told.as_array().expect("a list");
-        assert_eq!(told.len(), 2 * OPERATIONS.len() * SIZES.len());
-        for page in told {
+        let results = script_result(&dir, &html, &what);
+        let results = results.as_array().expect("a list");
+        assert_eq!(results.len(), 2 * OPERATIONS.len() * SIZES.len());
+        for page in results {
             let line = page[0].as_str().expect("a text");
             let has_names = line.contains("--cluster");
             let expected = json!(["drawn", theme, has_names, []]);
@@ -131,16 +131,16 @@ fn no_text_of_a_plan_covers_another_and_plans_are_dark_where_that_is_preferred()
     let html = format!(
         "<!doctype html><body><script>{TEXTS}</script>{pictures}<script>
         const sheets = [...document.querySelectorAll('svg > rect')].map((one) => getComputedStyle(one).fill);
-        document.body.dataset.told = JSON.stringify([textFaults(), textCount(), sheets]);
+        document.body.dataset.results = JSON.stringify([textFaults(), textCount(), sheets]);
         </script></body>"
     );
     let all = OPERATIONS.len() * SIZES.len() + 1;
     for (dark, sheet) in [(1, "rgb(255, 255, 255)"), (0, "rgb(20, 23, 27)")] {
         let what = format!("--dump-dom --blink-settings=preferredColorScheme={dark}");
-        let told = told(&dir, &html, &what);
-        assert_eq!(told[0], json!([]));
-        assert!(told[1].as_u64() > Some(1000), "{told}");
-        let sheets = told[2].as_array().expect("a list");
+        let results = script_result(&dir, &html, &what);
+        assert_eq!(results[0], json!([]));
+        assert!(results[1].as_u64() > Some(1000), "{results}");
+        let sheets = results[2].as_array().expect("a list");
         assert_eq!(sheets.len(), all);
         assert!(
             sheets[..all - 1].iter().all(|one| one == sheet),

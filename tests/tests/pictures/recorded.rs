@@ -40,7 +40,7 @@ fn assert_consistent(spans: &[Span], pes: u64) {
         let same =
             |span: &&Span| span.received && (span.edge(), &span.item) == (sent.edge(), &sent.item);
         let received = spans.iter().filter(same).map(|span| span.end_ns).max();
-        assert!(received.expect("it came in") >= sent.begin_ns, "{sent:?}");
+        assert!(received.expect("it arrived") >= sent.begin_ns, "{sent:?}");
     }
 }
 

@@ -9,7 +9,7 @@ fn an_interior_pe_dies_with_its_own_message() {
     let files = Files::new(2);
     let (finished, before) = files.killing("gather --retry 1 --format json", "p1", 2);
     files.assert_there(&["p1", "p3", "p4"], &before);
-    let still = files.says_input("P2's message is still at P2 in ", 2);
+    let still = files.with_input_path("P2's message is still at P2 in ", 2);
     finished.fails(1, &["P3 moves to P1", &still]);
     assert!(!numbers(&finished, "/retries/0/sent").contains(&1));
     files.resume("--revive").ok();
@@ -22,12 +22,12 @@ fn a_leaf_dies() {
     let (finished, before) = files.killing("gather --retry 1", "p1", 3);
     assert!(!before.contains_key("p3"), "it comes behind P2's");
     files.assert_there(&["p1", "p2", "p4"], &before);
-    let still = files.says_input("P3's message is still at P3 in ", 3);
+    let still = files.with_input_path("P3's message is still at P3 in ", 3);
     finished.fails(1, &[&still]);
 }
 
 #[test]
-fn an_interior_pe_whose_message_is_in_is_not_missed() {
+fn an_interior_pe_may_die_after_its_message_has_arrived() {
     let files = Files::new(2);
     let (finished, before) = files.killing("gather --retry 1", "p1", 1);
     finished.ok().says(&["P1 is dead", "P2 moves to P0"]);

@@ -38,11 +38,11 @@ fn the_same_command_again_sends_nothing() {
         let (place, there) = complete(case);
         let before = identities(&there);
         let again = place.run("out", "").ok();
-        let told = format!(
+        let expected = format!(
             "skipped      {} messages in the output already: ",
             there.len()
         );
-        again.prints(&[&told]);
+        again.prints(&[&expected]);
         assert_eq!(identities(&there), before, "one was written again");
         let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len());
@@ -51,11 +51,11 @@ fn the_same_command_again_sends_nothing() {
 }
 
 #[test]
-fn only_what_is_not_there_is_sent() {
+fn only_missing_messages_are_sent() {
     for case in &CASES {
         let (place, mut there) = complete(case);
-        let gone = there.remove(0);
-        fs::remove_dir_all(&gone).expect("it is there");
+        let removed = there.remove(0);
+        fs::remove_dir_all(&removed).expect("it is there");
         let before = identities(&there);
         let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len(), "{}", again.stdout);
@@ -66,7 +66,7 @@ fn only_what_is_not_there_is_sent() {
 
 /// If a byte, the length or the mode differs, nothing is sent, and the error names the entry.
 #[test]
-fn what_differs_needs_force() {
+fn different_output_needs_force() {
     let changes: [fn(&PathBuf); 3] = [
         |file| {
             let mut bytes = fs::read(file).expect("it is there");
@@ -107,7 +107,7 @@ fn a_copy_that_differs_from_the_others_needs_force() {
 
 /// Distributed files arrive in a folder that has its own modification time.
 #[test]
-fn what_is_dealt_is_skipped_too() {
+fn distributed_files_are_skipped_too() {
     let (place, _) = complete(&CASES[0]);
     place.run("dealt", "--spread").ok();
     let again = place.run("dealt", "--spread --format json").ok();

@@ -154,7 +154,7 @@ pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
 
 /// Checks that the command to resume was printed.
 #[track_caller]
-fn says_how_to_go_on(finished: &Finished, record: &Path) {
+fn assert_prints_resume(finished: &Finished, record: &Path) {
     let command = format!("to go on: flitcast resume {}", record.display());
     finished.says(&[&command]);
 }
@@ -172,7 +172,7 @@ fn is_resumed(place: &Place) {
 }
 
 #[test]
-fn what_a_signal_cuts_off_is_resumed() {
+fn an_interrupted_run_is_resumed() {
     let signals = [
         (Signal::INT, 130),
         (Signal::TERM, 143),
@@ -185,16 +185,16 @@ fn what_a_signal_cuts_off_is_resumed() {
         let running = place.cut();
         running.signal(signal);
         let cut = running.finish().with_code(code);
-        let told = "interrupted: every process was stopped";
-        cut.says(&[told, "\n  delivered: ", ", and kept: "]);
-        says_how_to_go_on(&cut, &place.record());
+        let expected = "interrupted: every process was stopped";
+        cut.says(&[expected, "\n  delivered: ", ", and kept: "]);
+        assert_prints_resume(&cut, &place.record());
         is_resumed(&place);
     }
 }
 
 /// A run that is interrupted before the first byte cannot be resumed.
 #[test]
-fn what_is_interrupted_before_the_first_round_leaves_no_record() {
+fn an_interruption_before_the_first_round_leaves_no_record() {
     // On a busy machine the signal may arrive after the first byte.
     let left_nothing = (0..10).any(|_| {
         let place = Place::new(&CASES[0]);
@@ -222,7 +222,7 @@ fn a_resume_is_interrupted_and_resumed() {
         place.wait();
         let cut = again.interrupt();
         assert_eq!(place.record(), record);
-        says_how_to_go_on(&cut, &record);
+        assert_prints_resume(&cut, &record);
         resume(&record, "").ok();
         place.assert_complete();
     }
@@ -231,7 +231,7 @@ fn a_resume_is_interrupted_and_resumed() {
 /// A killed coordinator can write nothing, but the record was written before the round, and
 /// receipts contain the rest.
 #[test]
-fn what_a_killed_coordinator_leaves_is_resumed() {
+fn a_run_is_resumed_after_its_coordinator_was_killed() {
     for case in &CASES {
         let place = Place::new(case);
         place.cut().kill();
@@ -241,7 +241,7 @@ fn what_a_killed_coordinator_leaves_is_resumed() {
 
 /// Users without knowledge of the record repeat the command.
 #[test]
-fn the_same_command_goes_on_and_says_so() {
+fn the_same_command_resumes_and_reports_it() {
     for (at, case) in CASES.iter().enumerate() {
         let place = Place::new(case);
         let running = place.cut();
@@ -276,7 +276,7 @@ fn a_dry_run_leaves_everything_to_the_next_run() {
 
 /// Removed messages are sent again.
 #[test]
-fn the_same_command_sends_what_is_not_there_any_more() {
+fn the_same_command_sends_removed_messages_again() {
     let place = Place::new(&CASES[0]);
     place.cut().interrupt();
     for path in place.arrived().0 {

@@ -160,8 +160,8 @@ impl Files {
         assert_eq!(names(&self.output()).len(), 4, "the record is gone");
     }
 
-    fn says_input(&self, what: &str, pe: u32) -> String {
-        format!("{what}{}", self.input().join(format!("p{pe}")).display())
+    fn with_input_path(&self, prefix: &str, pe: u32) -> String {
+        format!("{prefix}{}", self.input().join(format!("p{pe}")).display())
     }
 }
 

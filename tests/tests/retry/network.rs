@@ -18,7 +18,7 @@ fn stranded(files: &Files, running: Running) -> Finished {
 /// P0 to P3 in a ring, P2 below P1: without P1, only P3 could reach P2, and P3 is not an ancestor
 /// of it.
 #[test]
-fn who_cannot_be_reached_is_named() {
+fn unreachable_pes_are_named() {
     let files = Files::new(2);
     std::fs::remove_dir_all(files.input().join("p4")).expect("it is there");
     let ring = "scatter --network ring:4 --retry 1 --format json";
@@ -100,7 +100,7 @@ fn a_round_over_another_tree_than_the_cluster_files_is_resumed() {
 /// A ring of these PEs in a cluster file, with another root: when the round continues, the
 /// neighbours are read from the file again.
 #[test]
-fn a_round_over_the_network_of_a_cluster_file_goes_on() {
+fn a_round_over_the_network_of_a_cluster_file_is_resumed() {
     let files = Files::new(2);
     std::fs::remove_dir_all(files.input().join("p4")).expect("it is there");
     // From c: P1 is a, below it P2, which is b; P3 is d.
@@ -118,8 +118,8 @@ fn a_round_over_the_network_of_a_cluster_file_goes_on() {
     files.assert_there(&["d"], &before);
     let other = text.replace("'c', 'a'", "'d', 'a'");
     files.dir.put("c.toml", other);
-    let told = ["c.toml has other PEs or another tree", "are no neighbours"];
-    files.resume("--revive").fails(2, &told);
+    let expected = ["c.toml has other PEs or another tree", "are no neighbours"];
+    files.resume("--revive").fails(2, &expected);
     files.dir.put("c.toml", text);
     files.resume("--revive").ok();
     files.assert_there(&["a", "b", "d"], &before);

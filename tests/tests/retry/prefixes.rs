@@ -60,7 +60,7 @@ fn assert_continued(finished: &Finished, case: &Case) {
 }
 
 #[test]
-fn what_has_arrived_of_a_message_is_not_sent_again() {
+fn received_parts_of_a_message_are_not_sent_again() {
     // One copy after the other leaves nothing that all PEs have.
     let broadcast = Case {
         line: "broadcast",
@@ -83,7 +83,7 @@ fn what_has_arrived_of_a_message_is_not_sent_again() {
 
 /// A PE dies that has nothing to do with the long message.
 #[test]
-fn a_retry_goes_on_with_what_has_arrived() {
+fn a_retry_continues_partial_messages() {
     let place = Place::with(&CASES[0], LONG, LINK);
     let running = cut_at_three_fifths(&place, "--retry 1 --format json");
     running.pe(3).signal(Signal::KILL);
@@ -93,7 +93,7 @@ fn a_retry_goes_on_with_what_has_arrived() {
 
 /// The digest of what is there is compared with the source's.
 #[test]
-fn what_was_damaged_meanwhile_is_sent_again() {
+fn a_damaged_part_is_sent_again() {
     let place = Place::with(&CASES[0], LONG, LINK);
     cut_at_three_fifths(&place, "").kill_all();
     for (path, _) in partial(&place) {
@@ -122,7 +122,7 @@ fn a_source_that_changed_is_refused_or_sent_as_a_whole() {
     place.assert_complete();
 }
 
-/// When nothing can go on with it any more, what has arrived goes.
+/// When no command can continue with them any more, partial messages are removed.
 #[test]
 fn without_a_record_nothing_is_kept() {
     let place = Place::with(&CASES[0], LONG, LINK);

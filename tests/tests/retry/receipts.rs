@@ -22,8 +22,8 @@ fn a_change_of_what_stood_before_delivers_nothing() {
     set_mode(&output.join("p4"), 0o700);
     fs::write(output.join("p1/new"), "by somebody").expect("it can be written");
     kill(&running, 4);
-    let told = ["P4 is dead", "without it: 3 of 4 messages are missing"];
-    running.finish().fails(1, &told);
+    let expected = ["P4 is dead", "without it: 3 of 4 messages are missing"];
+    running.finish().fails(1, &expected);
     assert_eq!(names(&output.join("p4")), ["old"]);
     for pe in ["p1", "p2", "p3"] {
         assert_same_below(&files.input().join(pe), &output.join(pe));
@@ -36,7 +36,7 @@ fn a_change_of_what_stood_before_delivers_nothing() {
 
 /// An entry in the way is not a PE's failure, even if it appears during the round.
 #[test]
-fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
+fn output_that_appears_in_mid_round_excludes_no_pe() {
     let files = Files::new(2);
     let running = files.start_on_tree("scatter --retry 1");
     files.wait_for("p3");
@@ -64,7 +64,7 @@ fn a_resume_whose_coordinator_is_killed_is_resumed() {
     failed.with_code(1);
     let record = files.record();
     edit(&record, |text| {
-        let at = text.find("delivered = [").expect("it says so");
+        let at = text.find("delivered = [").expect("the list is there");
         let end = at + text[at..].find('\n').expect("it ends");
         format!("{}delivered = []{}", &text[..at], &text[end..])
     });
@@ -82,7 +82,7 @@ fn a_resume_whose_coordinator_is_killed_is_resumed() {
 /// P3 below P1, so that its message is sent first; P2's is long.
 #[test]
 #[ignore = "needs root"]
-fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
+fn a_receipt_records_the_messages_of_another_host() {
     let cluster = Joining::new(&[0, 0, 1], "60s");
     for (pe, bytes) in [(1, 50_000), (2, 6 << 20), (3, 50_000)] {
         fill(&cluster.path(&format!("in/h{pe}/file")), bytes);

@@ -34,10 +34,10 @@ fn a_damaged_record_is_refused_line_by_line() {
     ] {
         let line = whole.lines().position(|line| line.contains(key));
         let line = line.expect("it is there") + 1;
-        let told = refused.stderr.lines();
+        let errors = refused.stderr.lines();
         let start = format!("{shown}:{line}:");
-        let mut told = told.filter(|told| told.contains(&start) && told.contains(why));
-        assert!(told.next().is_some(), "{key}: {}", refused.stderr);
+        let mut errors = errors.filter(|error| error.contains(&start) && error.contains(why));
+        assert!(errors.next().is_some(), "{key}: {}", refused.stderr);
     }
     assert_eq!(fs::read(&record).expect("it is there"), before);
     assert_eq!(files.there().len(), 1);
@@ -47,7 +47,7 @@ fn a_damaged_record_is_refused_line_by_line() {
 }
 
 #[test]
-fn what_does_not_agree_with_the_record_is_told_at_once() {
+fn all_differences_from_the_record_are_reported_at_once() {
     let files = failed();
     fs::create_dir(files.output().join("p1")).expect("it is not there");
     fs::remove_dir_all(files.input().join("p2")).expect("it is there");

@@ -17,7 +17,7 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
         "; going on without it: P2 moves to P0; ",
         " of 4 messages are missing",
         "error: a message was not delivered\n",
-        &files.says_input("P1's message stays in ", 1),
+        &files.with_input_path("P1's message stays in ", 1),
         "\nto go on: flitcast resume ",
     ]);
     let report = finished.report();
@@ -39,8 +39,8 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
     assert!(parents[1].is_null() && parents[2] == 0, "{parents:?}");
 
     let before = files.there();
-    let told = "what is missing is of P1; --revive tries";
-    files.resume("").fails(2, &[told]);
+    let expected = "what is missing is of P1; --revive tries";
+    files.resume("").fails(2, &[expected]);
     let revived = files.resume("--revive").ok();
     files.assert_complete(&before);
     revived.says(&["resuming with all PEs: 1 of 4 messages is missing"]);
@@ -54,7 +54,7 @@ fn a_leaf_dies_and_nobody_moves() {
     assert!(!before.contains_key("p4"), "it goes after P2's");
     files.assert_there(&["p1", "p2", "p3"], &before);
     finished.fails(1, &["going on without it: 3 of 4 messages are missing"]);
-    let stays = files.says_input("P4's message stays in ", 4);
+    let stays = files.with_input_path("P4's message stays in ", 4);
     finished.prints(&[&stays, "tree.toml without P4 by fdf: 4 PEs"]);
 }
 
@@ -66,22 +66,22 @@ fn a_pe_that_falls_silent_is_left_out() {
     files.wait_for("p3");
     let before = files.there();
     running.pe(4).signal(Signal::STOP);
-    let told = [
+    let expected = [
         "P4 is dead (has been silent for ",
         "; going on without it: ",
     ];
-    running.finish().fails(1, &told);
+    running.finish().fails(1, &expected);
     files.assert_there(&["p1", "p2", "p3"], &before);
     files.resume("--revive").ok();
     files.assert_complete(&before);
 }
 
 #[test]
-fn who_dies_with_its_message_delivered_misses_nothing() {
+fn a_pe_that_dies_with_its_message_delivered_misses_nothing() {
     let files = Files::new(2);
     let (finished, before) = files.killing("scatter --retry 1", "p3", 3);
-    let told = ["P3 is dead", "3 of 4 messages are missing"];
-    finished.ok().says(&told);
+    let expected = ["P3 is dead", "3 of 4 messages are missing"];
+    finished.ok().says(&expected);
     files.assert_complete(&before);
 }
 
@@ -90,7 +90,7 @@ fn a_second_death_during_the_retry() {
     let both = "P1 is dead (killed by signal 9 (SIGKILL)), P4 is dead (killed";
     let moved = "going on without them: P2 moves to P0";
     let spent = "retry: it has been retried as often as --retry 1 says";
-    for (retries, there, told) in [
+    for (retries, there, expected) in [
         (
             2,
             &["p2", "p3"][..],
@@ -106,7 +106,7 @@ fn a_second_death_during_the_retry() {
         running.wait_for(&["P1 is dead", "going on"]);
         files.wait_for_more();
         kill(&running, 4);
-        running.finish().fails(1, told);
+        running.finish().fails(1, expected);
         files.assert_there(there, &before);
         let before = files.there();
         files.resume("--revive").ok();
@@ -116,7 +116,7 @@ fn a_second_death_during_the_retry() {
 
 /// A resumed run sends the missing messages in packets again.
 #[test]
-fn what_went_in_packets_goes_on_in_packets() {
+fn a_round_in_packets_is_resumed_in_packets() {
     let files = Files::new(2);
     let (finished, before) = files.killing("scatter --packets 200", "p3", 2);
     finished.with_code(1);
@@ -129,7 +129,7 @@ fn what_went_in_packets_goes_on_in_packets() {
 
 /// The rules stand in the record.
 #[test]
-fn what_is_left_out_stays_left_out() {
+fn excluded_files_stay_excluded() {
     let files = Files::new(2);
     fill(&files.input().join("p1/some.tmp"), 10);
     let (finished, _) = files.killing("scatter --exclude *.tmp --exclude !p\"", "p3", 4);

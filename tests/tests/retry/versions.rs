@@ -113,7 +113,7 @@ fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
 
 /// Another inode may have the same bytes: the source reads them, and the run continues.
 #[test]
-fn a_source_that_was_written_anew_with_the_same_bytes_goes_on() {
+fn a_rewritten_source_with_the_same_bytes_is_resumed() {
     let files = broadcast_cut();
     rewrite(&files.dir.join("model"));
     files.resume("--revive").ok();
@@ -217,7 +217,7 @@ fn an_input_that_is_replaced_during_a_gossip_has_changed_and_is_not_damaged() {
 }
 
 #[test]
-fn a_record_speaks_of_the_output_that_it_is_in() {
+fn a_record_applies_to_the_output_that_contains_it() {
     let (files, _) = scatter_cut("scatter");
     let record = files.record();
     let name = record.file_name().expect("it has one");
@@ -236,7 +236,7 @@ fn a_record_speaks_of_the_output_that_it_is_in() {
 }
 
 #[test]
-fn the_command_that_is_printed_goes_on() {
+fn the_printed_command_resumes() {
     let (files, failed) = scatter_cut("scatter --retry 1");
     run(printed(&failed)).ok();
     files.assert_complete(&Default::default());

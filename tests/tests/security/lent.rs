@@ -31,10 +31,10 @@ fn cluster() -> Joining {
 /// Checks that the command fails and names the refused path, and that nothing is written in the
 /// folder.
 #[track_caller]
-fn refuses(cluster: &Joining, line: &str, told: &[&str], untouched: &Path) {
+fn refuses(cluster: &Joining, line: &str, expected: &[&str], untouched: &Path) {
     let before = snapshot(untouched);
     let failed = cluster.guarded(line).finish();
-    failed.fails(1, told);
+    failed.fails(1, expected);
     assert_eq!(snapshot(untouched), before, "{line}");
 }
 
@@ -61,7 +61,7 @@ fn a_pe_lends_the_folders_that_its_user_names() {
     // A symlink in the folder is not followed either.
     symlink(&home, cluster.path("lent/link")).expect("it can be made");
     let link = format!(": {}: a symlink", shown("lent/link"));
-    for (name, told, help) in [
+    for (name, expected, help) in [
         ("home/.bashrc", outside("home/.bashrc"), "--files DIR"),
         (
             "lent/../home/.bashrc",
@@ -71,15 +71,15 @@ fn a_pe_lends_the_folders_that_its_user_names() {
         ("lent/link/.bashrc", link, ""),
     ] {
         let line = format!("broadcast --input DIR/in/h1 --output DIR/{name} --force");
-        refuses(&cluster, &line, &[&told, help], &home);
+        refuses(&cluster, &line, &[&expected, help], &home);
     }
     let line = "gather --input DIR/home --output DIR/back --force";
     refuses(&cluster, line, &[&outside("home"), "--files DIR"], &home);
 
     // An error in a lent folder names it as its user did.
-    let gone = "gather --input DIR/lent/out --output DIR/back/h0/h1";
+    let gather = "gather --input DIR/lent/out --output DIR/back/h0/h1";
     cluster.dir.put("back/h0", "no folder");
-    let failed = cluster.guarded(gone).finish();
+    let failed = cluster.guarded(gather).finish();
     assert_ne!(failed.code, Some(0));
     failed.says(&["/back/h0"]);
     assert!(!failed.stderr.contains("/proc/"), "{}", failed.stderr);
@@ -87,14 +87,14 @@ fn a_pe_lends_the_folders_that_its_user_names() {
 }
 
 #[test]
-fn a_pe_lends_nothing_unless_it_is_told_to() {
+fn a_pe_lends_nothing_by_default() {
     let cluster = cluster();
     let nodes = lending(&cluster, ["--files DIR", "--files DIR", ""]);
     cluster.guarded("scatter --size 1KiB").finish().ok();
     let line = "scatter --input DIR/in --output DIR/lent";
-    let told = "no folder of P2 h2 is lent for messages made of files";
+    let expected = "no folder of P2 h2 is lent for messages made of files";
     let lent = cluster.path("lent");
-    refuses(&cluster, line, &[told, "--files DIR"], &lent);
+    refuses(&cluster, line, &[expected, "--files DIR"], &lent);
     dismiss(nodes);
     refused(
         "node --pe 1 --join 127.0.0.1:1 --insecure --files /nowhere",

@@ -19,7 +19,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_go_there_and_back_over_tls() {
+fn files_are_scattered_and_gathered_over_tls() {
     let dir = scratch();
     let at = |name: &str| dir.join(name);
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536), (4, 5_000_000)] {
@@ -29,10 +29,10 @@ fn files_go_there_and_back_over_tls() {
     let guarded = "--tree kary:2:5 --credentials @/ca";
     let there = dir.run(&format!("scatter {guarded} --input @/in --output @/out"));
     assert_same_below(&at("in"), &at("out"));
-    let told = "  security     TLS 1.3 both ways, certificates in";
+    let expected = "  security     TLS 1.3 both ways, certificates in";
     there
         .ok()
-        .prints(&[&format!("{told} {}\n", dir.shown("ca"))]);
+        .prints(&[&format!("{expected} {}\n", dir.shown("ca"))]);
     // New certificates for some, while the others keep theirs.
     dir.run("ca issue @/ca p1 p3 --days 2").ok();
     let report = dir.report(&format!("gather {guarded} --input @/out --output @/back"));
@@ -45,9 +45,9 @@ fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     let dir = scratch();
     let folder = dir.join("ca");
     let made = dir.run("ca init @/ca --pes 2 --days 7").ok();
-    let told = "certificates for 3 from the coordinator to P1, good until 20";
-    let told = format!("in {}: {told}", folder.display());
-    assert!(made.stdout.starts_with(&told), "{}", made.stdout);
+    let expected = "certificates for 3 from the coordinator to P1, good until 20";
+    let expected = format!("in {}: {expected}", folder.display());
+    assert!(made.stdout.starts_with(&expected), "{}", made.stdout);
     let all =
         "ca.key ca.pem coordinator.key coordinator.pem issued.txt p0.key p0.pem p1.key p1.pem";
     assert_eq!(names(&folder).join(" "), all);
@@ -66,16 +66,16 @@ fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     for (file, code) in [("coordinator.key", 2), ("p1.key", 1)] {
         let key = dir.join("ca").join(file);
         set_mode(&key, 0o640);
-        let told = "others can read this private key (mode 640); chmod 600 it";
-        let told = format!("{}: {told}", key.display());
-        dir.run(line).fails(code, &[&told]);
+        let expected = "others can read this private key (mode 640); chmod 600 it";
+        let expected = format!("{}: {expected}", key.display());
+        dir.run(line).fails(code, &[&expected]);
         set_mode(&key, 0o600);
     }
     dir.run(line).ok();
 }
 
 #[test]
-fn what_is_wrong_with_a_command_line_is_told_at_once() {
+fn all_errors_of_a_command_line_are_reported_at_once() {
     for (line, parts) in refusals(
         "",
         "
@@ -96,12 +96,12 @@ fn what_is_wrong_with_a_command_line_is_told_at_once() {
 }
 
 #[test]
-fn who_does_without_is_told_so_in_every_report() {
+fn every_report_names_missing_security() {
     let line = "--tree path:3 --size 1KiB --insecure";
-    let said = "INSECURE: sent in the clear, and nobody had to show who they are";
+    let expected = "INSECURE: sent in the clear, and nobody had to show who they are";
     for command in ["scatter", "gather", "bench gather --rounds 1"] {
         let line = format!("{command} {line}");
-        run(words(&line)).ok().prints(&[said]);
+        run(words(&line)).ok().prints(&[expected]);
         assert_eq!(reported(&line).value("/security"), "insecure");
     }
     let line = format!("scatter --timeouts disk=10ms --input /no/such {line}");

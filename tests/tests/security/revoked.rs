@@ -21,7 +21,7 @@ fn copied(from: &Path, to: &Path) {
 }
 
 #[test]
-fn whose_certificates_are_revoked_gets_new_ones() {
+fn a_pe_with_revoked_certificates_gets_new_ones() {
     let dir = scratch();
     let folder = dir.join("keys");
     dir.run("ca init @/keys --pes 3").ok();
@@ -33,8 +33,8 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     // All of P2's credentials: the first ones, and their replacement.
     copied(&folder, &dir.join("stolen"));
     dir.run("ca issue @/keys p2").ok();
-    let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
-    dir.run("ca revoke @/keys p2").ends(0, &[told]);
+    let expected = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
+    dir.run("ca revoke @/keys p2").ends(0, &[expected]);
     let why = "keys/p2.pem: the certificate of P2 was revoked";
     gather().ends(1, &["the cluster did not come up: P2 ended", why]);
     check().ends(2, &["cluster.toml:6:15: credentials: ", why]);
@@ -70,7 +70,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
 
 /// Rejected by the coordinator's listener, and by the PE that connects to it.
 #[test]
-fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
+fn joining_with_a_revoked_certificate_is_refused() {
     let cluster = Joining::new(&[0, 0], "60s");
     copied(&cluster.path("ca"), &cluster.path("old"));
     cluster.dir.run("ca revoke @/ca p1").ok();
@@ -91,8 +91,8 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     let mut running = cluster.command("gather --size 1KiB --credentials DIR/old");
     running.wait_for(&["waiting up to"]);
     let refused = cluster.node(2, "--credentials DIR/ca").finish();
-    let told = "the certificate of the coordinator was revoked";
-    refused.ends(1, &["P2 may not join", told]);
+    let expected = "the certificate of the coordinator was revoked";
+    refused.ends(1, &["P2 may not join", expected]);
     running.wait_for(&["the other end refuses us: our certificate was revoked"]);
     running.interrupt();
 }
@@ -102,7 +102,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
 fn neighbours_with_revoked_certificates_are_refused_and_named() {
     // P0 - P1 - P2.
     let cluster = Joining::new(&[0, 1], "60s");
-    for (revoked, knows, told) in [
+    for (revoked, knows, expected) in [
         ("p1", 2, "P2 h2: cannot reach P1 h1 at "),
         ("p2", 1, "error: P2"),
     ] {
@@ -119,7 +119,7 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
             .collect();
         let line = format!("gather --size 1KiB --credentials DIR/{old}");
         let failed = cluster.command(&line).finish();
-        failed.ends(1, &[told]);
+        failed.ends(1, &[expected]);
         let named = format!("the certificate of {} was revoked", revoked.to_uppercase());
         match knows {
             // The PE that calls reports it to the coordinator, ...
@@ -136,7 +136,7 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
 /// PEs that stay, and those of a daemon, read the list and their credentials again for each
 /// command.
 #[test]
-fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
+fn running_pes_get_revocations_with_the_next_command() {
     let cluster = Joining::new(&[0, 0], "1s");
     let mut nodes = cluster.nodes("--stay");
     let patient = "gather --size 1KiB --timeouts connect=1s";
@@ -166,8 +166,8 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     kept.run("gather --cluster FILE --size 1KiB").ok();
     kept.run("ca revoke ca coordinator").ok();
     let failed = kept.run("gather --cluster FILE --size 1KiB");
-    let told = "coordinator.pem: the certificate of the coordinator was revoked";
-    failed.ends(2, &[told]);
+    let expected = "coordinator.pem: the certificate of the coordinator was revoked";
+    failed.ends(2, &[expected]);
     kept.run("down FILE").ok();
     until("nothing is left", || kept.processes().is_empty());
 }
@@ -178,10 +178,13 @@ fn nothing_outlives_its_authority() {
     let made = dir
         .run("ca init @/keys --pes 2 --days 90 --authority-days 1")
         .ok();
-    let (_, until) = made.stdout.split_once("good until ").expect("it is told");
-    let (until, ends) = until.split_once('\n').expect("it is told");
-    let told = format!("the authority itself ends at {until}, and all that it has issued");
-    assert!(ends.starts_with(&told), "{}", made.stdout);
+    let (_, until) = made
+        .stdout
+        .split_once("good until ")
+        .expect("it is printed");
+    let (until, ends) = until.split_once('\n').expect("it is printed");
+    let expected = format!("the authority itself ends at {until}, and all that it has issued");
+    assert!(ends.starts_with(&expected), "{}", made.stdout);
     let issued = dir.run("ca issue @/keys p1 --days 90").ok();
     issued.prints(&[until]);
     let line = "gather --tree path:2 --size 1KiB --credentials @/keys";

@@ -108,8 +108,8 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         let FromPe::Fault { reason, .. } = stranger.receive() else {
             panic!("it plays");
         };
-        let told = "synthetic messages only: give both ends --credentials DIR";
-        assert!(reason.contains(told), "{reason}");
+        let expected = "synthetic messages only: give both ends --credentials DIR";
+        assert!(reason.contains(expected), "{reason}");
         stranger.send(&ToPe::Stop { over: true });
         // It stays, and joins the next process that listens.
         stranger = Stranger::welcome(listener);
@@ -119,7 +119,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
 }
 
 #[test]
-fn at_a_strangers_word_nothing_is_read_written_or_run() {
+fn strangers_cannot_read_write_or_run_anything() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
     let at = listener.local_addr().expect("it listens");
     for pe in 0..2 {
@@ -132,14 +132,14 @@ fn at_a_strangers_word_nothing_is_read_written_or_run() {
 }
 
 #[test]
-fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
+fn kept_pes_without_certificates_obey_no_strangers() {
     let mut cluster = Kept::tree();
     fill(&cluster.path("in/p1"), 1000);
     cluster.up("up FILE --insecure").ok();
     cluster.run("scatter --cluster FILE --size 1KiB").ok();
     let refused = cluster.run("scatter --cluster FILE --input in --output out");
-    let told = "leave out --insecure, and take the cluster down and up again";
-    refused.fails(2, &[told]);
+    let expected = "leave out --insecure, and take the cluster down and up again";
+    refused.fails(2, &[expected]);
     let status = cluster.run("status FILE --format json").ok().report();
     let at = status.value("/coordinator").as_str().expect("it is a text");
     let others = [0, 2, 3].map(|pe| cluster.pe(pe));
@@ -161,14 +161,14 @@ fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
 fn files_and_commands_ask_for_credentials_where_pes_join() {
     let cluster = Joining::new(&[0, 0], "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be");
-    let told = "PEs that join with --insecure play synthetic messages only";
+    let expected = "PEs that join with --insecure play synthetic messages only";
     for line in [
         "scatter --input DIR/in --output DIR/out",
         "scatter --spread --input DIR/in --output DIR/out",
         "gather --input DIR/in --output DIR/out",
     ] {
         let refused = cluster.command(&format!("{line} --insecure")).finish();
-        refused.fails(2, &[told]);
+        refused.fails(2, &[expected]);
     }
     assert!(!cluster.path("out").exists());
 }
@@ -199,8 +199,8 @@ fn refuse_peers(peers: &[u32]) {
     let FromPe::Fault { reason, .. } = stranger.receive() else {
         panic!("it plays");
     };
-    let told = "with peers that it cannot connect to";
-    assert!(reason.contains(told), "{peers:?}: {reason}");
+    let expected = "with peers that it cannot connect to";
+    assert!(reason.contains(expected), "{peers:?}: {reason}");
     stranger.send(&ToPe::Stop { over: true });
     dismiss(vec![node]);
 }

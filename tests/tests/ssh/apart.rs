@@ -76,8 +76,8 @@ impl Operation {
             }
         };
         let place = |(from, to): Pair| {
-            let [sent, came] = (self.message)((from, to))?;
-            let ends = [at(from, self.input, &sent), at(to, self.output, &came)];
+            let [sent, received] = (self.message)((from, to))?;
+            let ends = [at(from, self.input, &sent), at(to, self.output, &received)];
             Some(((from, to), ends))
         };
         pairs.filter_map(place).collect()
@@ -86,10 +86,10 @@ impl Operation {
     /// Returns the delivered messages, each with values that differ if it is written again.
     fn there(&self, hosts: &Hosts) -> BTreeMap<Pair, (u64, i64)> {
         let mut there = BTreeMap::new();
-        for (pair, [sent, came]) in self.places(hosts) {
-            if came.exists() {
-                assert_same_below(&sent, &came);
-                there.insert(pair, identity(&came));
+        for (pair, [sent, received]) in self.places(hosts) {
+            if received.exists() {
+                assert_same_below(&sent, &received);
+                there.insert(pair, identity(&received));
             }
         }
         there
@@ -115,12 +115,14 @@ impl Operation {
         let victim = hosts.pe(dies);
         // Deliveries on this host give no information about the others.
         let here = places.iter().filter(|((_, to), _)| *to == 0);
-        let here: Vec<&Path> = here.map(|(_, [_, came])| came.as_path()).collect();
+        let here: Vec<&Path> = here.map(|(_, [_, received])| received.as_path()).collect();
         eventually("a message arrives, and of several one is here", || {
-            let folders = places.values().filter_map(|[_, came]| came.parent());
+            let folders = places
+                .values()
+                .filter_map(|[_, received]| received.parent());
             let mut names = folders.flat_map(names_if_any);
             let arrives = names.any(|name| name.ends_with(".partial"));
-            let is_here = here.len() < 2 || here.iter().any(|came| came.exists());
+            let is_here = here.len() < 2 || here.iter().any(|received| received.exists());
             (arrives && is_here).then_some(())
         });
         victim.signal(Signal::KILL);
@@ -129,19 +131,19 @@ impl Operation {
         hosts.are_quiet();
 
         let before = self.there(hosts);
-        let lives = |pair: &&Pair| pair.0 != dies && pair.1 != dies;
-        for pair in places.keys().filter(lives).filter(|_| is_repaired) {
+        let survives = |pair: &&Pair| pair.0 != dies && pair.1 != dies;
+        for pair in places.keys().filter(survives).filter(|_| is_repaired) {
             let stderr = &failed.stderr;
             assert!(before.contains_key(pair), "{context}: {pair:?}: {stderr}");
         }
         assert!(before.len() < places.len(), "{context}: nothing is missing");
 
-        let told = failed.stderr.lines().find_map(|line| {
+        let printed = failed.stderr.lines().find_map(|line| {
             let record = line.strip_prefix("to go on: flitcast resume ")?;
             let record = record.strip_suffix(" --revive").unwrap_or(record);
             Some(record.trim_matches('\'').to_owned())
         });
-        let record = told.unwrap_or_else(|| panic!("{context}: {}", failed.stderr));
+        let record = printed.unwrap_or_else(|| panic!("{context}: {}", failed.stderr));
         let words = ["resume".to_owned(), record, "--revive".to_owned()];
         hosts.command_on(0, &words).finish().ok();
         hosts.are_quiet();
@@ -173,7 +175,7 @@ impl Operation {
 /// P1 is above P2 and P3.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn whoever_dies_on_a_host_of_its_own_is_gone_around() {
+fn a_round_over_several_hosts_survives_a_dead_pe() {
     let hosts = Hosts::up(HOSTS as usize);
     let cluster = hosts.cluster(&[0, 1, 2, 3], &hosts.lean());
     flitcast_tests::run(arguments(&cluster, "gather --size 1KiB")).ok();

@@ -17,7 +17,7 @@ fn run(hosts: &Hosts, line: &str) -> Finished {
     start_with(line.split(' '), &[("PATH", Path::new(&path))]).finish()
 }
 
-/// Puts an `ssh` into a folder that knows the hosts.
+/// Puts an `ssh` into a folder, with a configuration that has the hosts.
 fn put_ssh(hosts: &Hosts) {
     // Only its configuration of ssh is used.
     hosts.cluster(&[0], "");
@@ -61,14 +61,14 @@ fn hosts_are_tried_without_a_pe() {
     let text = std::fs::read_to_string(&cluster).expect("it was written");
     std::fs::write(&cluster, text.replace("'10.118.0.3'", "'10.118.0.4'")).expect("it is ours");
     let failed = run(&hosts, &format!("check {} --reach", cluster.display()));
-    let told = "error: P1 pe 1: ssh fcssh2: cannot listen on 10.118.0.4 there: ";
-    failed.fails(1, &[told, "correct `address` in its [[pe]]"]);
+    let expected = "error: P1 pe 1: ssh fcssh2: cannot listen on 10.118.0.4 there: ";
+    failed.fails(1, &[expected, "correct `address` in its [[pe]]"]);
     hosts.are_quiet();
 }
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn shards_reach_listed_hosts_and_come_back() {
+fn shards_are_scattered_to_listed_hosts_and_gathered() {
     let hosts = Hosts::up(4);
     put_ssh(&hosts);
     let (input, back) = (hosts.path("in"), hosts.path("back"));

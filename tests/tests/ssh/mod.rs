@@ -44,7 +44,7 @@ fn hidden(folder: &Path) -> Vec<String> {
 /// Two of the five PEs are on one host.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn files_go_there_and_back_and_the_program_is_copied_once() {
+fn files_are_scattered_and_gathered_and_the_program_is_copied_once() {
     let hosts = Hosts::up(4);
     // A place that no shell should stumble over.
     let place = "it's \"the\" $HOME; place";
@@ -123,7 +123,7 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
 /// Neither the host of the source nor that of the destination is the first.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn files_go_from_one_host_and_to_another_one() {
+fn files_are_scattered_from_and_gathered_to_any_host() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let pieces = hosts.home(2).join("pieces");
@@ -225,7 +225,7 @@ fn a_login_shell_may_be_noisy() {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn the_environment_is_carried_and_exit_statuses_come_back() {
+fn the_environment_and_exit_statuses_are_passed_on() {
     let hosts = Hosts::up(4);
     let launch = format!("environment = ['{MARK_VARIABLE}', 'FLITCAST_IS_NOT_SET']");
     let cluster = hosts.cluster(&[0, 1, 2, 3], &launch);
@@ -248,17 +248,17 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     text.push_str("run = ['sh', '-c', 'echo no such luck >&2; exit 42']\n");
     fs::write(&cluster, text).expect("it can be written");
     let ended = run(arguments(&cluster, "scatter --size 1KiB"));
-    let words = "P3 pe 3 ended with exit status 42 on fcssh3 before it registered: no such luck";
-    ended.fails(1, &[words]);
-    let told = &ended.stderr;
-    let names_stopped = told.contains("cannot reach");
-    assert!(!names_stopped, "nor of whom it stopped: {told}");
+    let expected = "P3 pe 3 ended with exit status 42 on fcssh3 before it registered: no such luck";
+    ended.fails(1, &[expected]);
+    let stderr = &ended.stderr;
+    let names_stopped = stderr.contains("cannot reach");
+    assert!(!names_stopped, "nor of whom it stopped: {stderr}");
     hosts.are_quiet();
 }
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn who_cannot_be_reached_is_named_with_what_helps() {
+fn unreachable_hosts_are_named_with_a_remedy() {
     let mut hosts = Hosts::up(2);
     let line = "scatter --size 1KiB";
     let denied = run(arguments(&hosts.cluster_with_another_key(&[1]), line));
@@ -306,7 +306,7 @@ fn a_death_on_a_host_is_named() {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
+fn every_end_of_the_coordinator_cleans_up_the_hosts() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let running = endless(&cluster, "scatter");
@@ -349,7 +349,7 @@ fn a_failed_round_is_resumed_over_ssh() {
     failed.fails(1, &["P3 pe 3 was killed by signal 9 (SIGKILL) on fcssh3"]);
     let mut lines = failed.stderr.lines();
     let record = lines.find_map(|line| line.strip_prefix("to go on: flitcast "));
-    let record = record.expect("it says how to go on");
+    let record = record.expect("the command is printed");
     run(record.split(' ').chain(["--revive"])).ok();
     // P3's hidden partial files at its death may be left beside the messages.
     for message in ["pe 1", "pe 2", "pe 3"] {
@@ -360,7 +360,7 @@ fn a_failed_round_is_resumed_over_ssh() {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn what_launches_several_clusters_does_so_over_ssh() {
+fn commands_with_several_clusters_launch_them_over_ssh() {
     let mut hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let bench = "bench gather --size 10KiB --rounds 3 --format json";
@@ -414,7 +414,7 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
     let again = "was started again: was killed by signal 9 (SIGKILL) on ";
     status.prints(&[again]);
     let mut processes = up.processes();
-    processes.retain(|process| process.arguments.iter().any(|word| word == "keep"));
+    processes.retain(|process| process.arguments.iter().any(|argument| argument == "keep"));
     assert_eq!(processes.len(), 1, "it has a daemon");
     processes[0].signal(Signal::KILL);
     hosts.are_quiet();

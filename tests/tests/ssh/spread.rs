@@ -16,9 +16,9 @@ const HOSTS: usize = 8;
 const LINE: &str = "scatter --size 1KiB -v";
 
 /// Returns the log lines of a `-v` run about copies, with source and destination.
-fn said<'a>(finished: &'a Finished, what: &str) -> Vec<&'a str> {
+fn log_lines<'a>(finished: &'a Finished, text: &str) -> Vec<&'a str> {
     let lines = finished.stderr.lines();
-    lines.filter(|line| line.contains(what)).collect()
+    lines.filter(|line| line.contains(text)).collect()
 }
 
 /// Removes the program and its folder from hosts.
@@ -41,21 +41,24 @@ fn all_have_it(hosts: &Hosts, on: Range<usize>) {
 
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn to_many_hosts_the_program_goes_over_the_tree() {
+fn the_program_is_copied_to_many_hosts_over_the_tree() {
     let hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
     let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
-    let copied = said(&done, "copying flitcast");
+    let copied = log_lines(&done, "copying flitcast");
     assert_eq!(copied.len(), 1, "{done:?}");
     assert!(copied[0].contains("\"fcssh0\""), "{copied:?}");
-    let taken = said(&done, "taking flitcast");
+    let taken = log_lines(&done, "taking flitcast");
     assert_eq!(taken.len(), HOSTS - 1, "{done:?}");
     for pe in 1..HOSTS {
-        let words = format!("destination=\"fcssh{pe}\" from=\"fcssh{}\"", pe / 2);
-        assert!(taken.iter().any(|line| line.contains(&words)), "{done:?}");
+        let fields = format!("destination=\"fcssh{pe}\" from=\"fcssh{}\"", pe / 2);
+        assert!(taken.iter().any(|line| line.contains(&fields)), "{done:?}");
     }
-    assert!(said(&done, "cannot take flitcast").is_empty(), "{done:?}");
+    assert!(
+        log_lines(&done, "cannot take flitcast").is_empty(),
+        "{done:?}"
+    );
     all_have_it(&hosts, 0..HOSTS);
     hosts.are_quiet();
     forget(&hosts, 0..HOSTS);
@@ -63,19 +66,23 @@ fn to_many_hosts_the_program_goes_over_the_tree() {
     // In a line, copies from host to host would not be faster.
     let in_line = hosts.cluster_in_line(&all, &launch);
     let done = run(arguments(&in_line, LINE)).ok();
-    assert_eq!(said(&done, "copying flitcast").len(), HOSTS, "{done:?}");
-    assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
+    assert_eq!(
+        log_lines(&done, "copying flitcast").len(),
+        HOSTS,
+        "{done:?}"
+    );
+    assert!(log_lines(&done, "taking flitcast").is_empty(), "{done:?}");
     forget(&hosts, 0..HOSTS);
 
     // Several PEs on a host count once, so there are too few hosts.
     let few = hosts.cluster(&[0, 1, 2, 3, 4, 5, 6, 6, 5], &launch);
     let done = run(arguments(&few, LINE)).ok();
-    assert_eq!(said(&done, "copying flitcast").len(), 7, "{done:?}");
-    assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
+    assert_eq!(log_lines(&done, "copying flitcast").len(), 7, "{done:?}");
+    assert!(log_lines(&done, "taking flitcast").is_empty(), "{done:?}");
     // One host without the program is added.
     let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
-    assert!(said(&done, "copying flitcast").is_empty(), "{done:?}");
-    assert_eq!(said(&done, "taking flitcast").len(), 1, "{done:?}");
+    assert!(log_lines(&done, "copying flitcast").is_empty(), "{done:?}");
+    assert_eq!(log_lines(&done, "taking flitcast").len(), 1, "{done:?}");
     all_have_it(&hosts, 0..HOSTS);
     hosts.are_quiet();
 }
@@ -101,7 +108,7 @@ fn given_up_half_way_nothing_is_left() {
 /// P1's host has no tool to download with, and P2's host has another program.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn who_cannot_take_the_program_from_above_gets_it_from_here() {
+fn a_host_without_a_source_gets_the_program_from_the_coordinator() {
     let mut hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
@@ -124,14 +131,14 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
 
     let cluster = hosts.cluster(&all, &launch);
     let done = run(arguments(&cluster, LINE)).ok();
-    let refused = said(&done, "cannot take flitcast");
+    let refused = log_lines(&done, "cannot take flitcast");
     let refused = |host: usize, why: &str| {
         let host = format!("destination=\"fcssh{host}\"");
         let mut lines = refused.iter();
         lines.any(|line| line.contains(&host) && line.contains(why))
     };
     assert!(refused(1, "there is no bash, python3 or nc"), "{done:?}");
-    let copied = said(&done, "copying flitcast");
+    let copied = log_lines(&done, "copying flitcast");
     assert_eq!(copied.len(), 2, "P0's and P1's: {done:?}");
     // P2's copy is replaced, too; P4 and P5, which are below it, copy from there.
     all_have_it(&hosts, 0..HOSTS);
@@ -145,7 +152,10 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     retried.fails(1, &["P3 pe 3 is dead (cannot be started: ssh fcssh3"]);
     retried.prints(&[" without P3 by fdf: 7 PEs"]);
     // P6 and P7 are below it.
-    assert!(!said(&retried, "fcssh3 has none").is_empty(), "{retried:?}");
+    assert!(
+        !log_lines(&retried, "fcssh3 has none").is_empty(),
+        "{retried:?}"
+    );
     all_have_it(&hosts, 4..HOSTS);
     hosts.are_quiet();
 }
@@ -182,7 +192,7 @@ fn another_program_is_put_beside() {
 /// Files that another user has put in the place of the program, or could have.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
-fn what_is_not_the_users_own_is_not_run() {
+fn a_program_of_another_user_is_not_run() {
     const ANOTHER: Option<u32> = Some(65534);
     let hosts = Hosts::up(2);
     let shared = hosts.path("shared");
@@ -217,8 +227,8 @@ fn what_is_not_the_users_own_is_not_run() {
         chown(&shared, owner, owner).expect("this test needs root");
         set_mode(&shared, mode);
         let refused = run(arguments(&cluster, line));
-        let told = format!("others can write in {}", shared.display());
-        refused.fails(1, &["ssh fcssh", &told, "[launch] directory"]);
+        let expected = format!("others can write in {}", shared.display());
+        refused.fails(1, &["ssh fcssh", &expected, "[launch] directory"]);
     }
     assert!(!marker.exists(), "what is not ours was run");
     hosts.are_quiet();

@@ -9,7 +9,7 @@ use super::{body, refuses};
 
 /// In a oneof a value of 0 is encoded, in contrast to other fields.
 #[test]
-fn a_command_that_ends_well_is_not_one_of_which_nothing_is_said() {
+fn an_exit_status_of_0_is_encoded() {
     let ran = FromPe::Ran(Ran {
         end: End::Exited(0),
         took_ns: 0,

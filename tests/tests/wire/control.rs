@@ -52,15 +52,15 @@ fn synthetic() -> Assignment {
 fn any_pe_may_be_the_root() {
     for root in [1, 2, 3].map(PeId) {
         let whole = synthetic();
-        let word = ToPe::Assignment(Assignment {
+        let command = ToPe::Assignment(Assignment {
             tree: Arc::new(whole.tree.rerooted(root)),
             links: Vec::new(),
             left_out: vec![DeliveryId(0)],
             lanes: Vec::new(),
             ..whole
         });
-        let frame = written(|out| word.put(out));
-        assert_eq!(ToPe::parse(body(&frame)), Ok(word));
+        let frame = written(|out| command.put(out));
+        assert_eq!(ToPe::parse(body(&frame)), Ok(command));
     }
 }
 
@@ -78,7 +78,7 @@ fn a_tree_may_lack_pes() {
     };
     let left_out = [1, 2, 3].map(|it| lacking.leaves_out(DeliveryId(it)));
     assert_eq!(left_out, [false, true, true]);
-    let word = ToPe::Assignment(lacking);
+    let command = ToPe::Assignment(lacking);
     let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
         parent_listen: "127.0.0.1:1" collective: COLLECTIVE_SCATTER flit_bytes: 65536
         peers { pe: 2 listen: "127.0.0.1:2" }
@@ -86,5 +86,5 @@ fn a_tree_may_lack_pes() {
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
         job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true
         max_bits_per_second: 80000000 }"#;
-    TO_PE.are_alike(&Reference::new(), word, text);
+    TO_PE.are_alike(&Reference::new(), command, text);
 }

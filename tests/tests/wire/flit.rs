@@ -113,7 +113,7 @@ fn a_digest_of_another_length_is_refused() {
 }
 
 #[test]
-fn what_is_no_flit_is_refused() {
+fn other_frames_are_refused() {
     let token = Reference::new().encode("Frame", "token { round: 1 }");
     assert!(!flit::is_flit(&token));
     assert!(flit::parse(&token).is_err());

@@ -105,18 +105,18 @@ fn every_message_is_read_as_it_was_meant() {
         lines.push(EDGE.text(&reference, &frame));
         EDGE.refuses_parts(&frame);
     }
-    for word in from_pe() {
-        let text = FROM_PE.text(&reference, &word);
+    for reply in from_pe() {
+        let text = FROM_PE.text(&reference, &reply);
         let theirs = reference.encode("Control", &text);
         assert!(ToPe::parse(&theirs).is_err(), "a PE alone sends {text}");
-        FROM_PE.refuses_parts(&word);
+        FROM_PE.refuses_parts(&reply);
         lines.push(text);
     }
-    for word in to_pe() {
-        let text = TO_PE.text(&reference, &word);
+    for command in to_pe() {
+        let text = TO_PE.text(&reference, &command);
         let theirs = reference.encode("Control", &text);
-        assert!(FromPe::parse(&theirs).is_err(), "no PE says {text}");
-        TO_PE.refuses_parts(&word);
+        assert!(FromPe::parse(&theirs).is_err(), "no PE sends {text}");
+        TO_PE.refuses_parts(&command);
         lines.push(text);
     }
     let found = lines.join("\n") + "\n";

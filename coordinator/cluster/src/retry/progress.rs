@@ -212,10 +212,10 @@ impl DeliveryProgress {
     pub fn goes_on(
         &self,
         failed_pes: &[PeId],
-        [left, asked_for]: [u32; 2],
+        [left, requested]: [u32; 2],
         can_reach: impl Fn(PeId, PeId) -> bool,
     ) -> Result<(), Option<String>> {
-        if asked_for == 0 {
+        if requested == 0 {
             return Err(None);
         }
         let refused = |why: &str| Err(Some(why.to_owned()));
@@ -234,7 +234,7 @@ impl DeliveryProgress {
         }
         if left == 0 {
             return refused(&format!(
-                "it has been retried as often as --retry {asked_for} says"
+                "it has been retried as often as --retry {requested} says"
             ));
         }
         Ok(())
@@ -339,25 +339,25 @@ mod tests {
     }
 
     #[test]
-    fn there_is_another_run_where_leaving_somebody_out_helps() {
+    fn another_run_follows_only_if_leaving_a_pe_out_helps() {
         let mut lost = progress("path:3", 7);
         lost.learn_dead(PeId(1), "killed".to_owned());
-        let goes_on = |progress: &DeliveryProgress, failed_pes: &[PeId], runs| {
-            let gone_on = progress.goes_on(failed_pes, runs, ANYWHERE);
-            gone_on.map_err(|why| why.unwrap_or_default())
+        let check = |progress: &DeliveryProgress, failed_pes: &[PeId], runs| {
+            let checked = progress.goes_on(failed_pes, runs, ANYWHERE);
+            checked.map_err(|why| why.unwrap_or_default())
         };
         let why_not = |why: &str| Err(why.to_owned());
-        assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), Ok(()));
-        assert_eq!(goes_on(&lost, &ids([1]), [0, 0]), why_not(""));
+        assert_eq!(check(&lost, &ids([1]), [1, 2]), Ok(()));
+        assert_eq!(check(&lost, &ids([1]), [0, 0]), why_not(""));
         let often = why_not("it has been retried as often as --retry 2 says");
-        assert_eq!(goes_on(&lost, &ids([1]), [0, 2]), often);
-        let root = goes_on(&lost, &ids([1, 0]), [1, 2]);
+        assert_eq!(check(&lost, &ids([1]), [0, 2]), often);
+        let root = check(&lost, &ids([1, 0]), [1, 2]);
         let no_root = "P0 is the root: nothing can be repaired without it";
         assert_eq!(root, why_not(no_root));
         let nobody = "it is no PE's failure: leaving one out would not help";
-        assert_eq!(goes_on(&lost, &[], [1, 2]), why_not(nobody));
+        assert_eq!(check(&lost, &[], [1, 2]), why_not(nobody));
         lost.learn_delivered(deliveries([2]));
         let nothing = why_not("there is nothing left to send");
-        assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), nothing);
+        assert_eq!(check(&lost, &ids([1]), [1, 2]), nothing);
     }
 }

@@ -176,8 +176,8 @@ const PRIOR: Prior<FACTORS> = Prior {
 };
 
 fn name(file_system: &FileSystem) -> String {
-    let told = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
-    let hash = XxHash3_64::oneshot(told.as_bytes());
+    let text = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
+    let hash = XxHash3_64::oneshot(text.as_bytes());
     format!("files-{hash:016x}.json")
 }
 
@@ -313,7 +313,7 @@ mod tests {
                 ..Factors::from_array(&PRIOR.costs)
             };
             let lesson = Observation {
-                times_ns: toy(&truth).expect("it tells always"),
+                times_ns: toy(&truth).expect("toy always returns Some"),
                 deviation: 0.3,
                 rounds: 1,
             };

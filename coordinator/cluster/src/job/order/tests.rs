@@ -150,7 +150,7 @@ fn slow_relays_get_theirs_by_turns() {
 }
 
 /// A full flit and half a flit, over a slow link and then a fast one: the full flit has crossed the
-/// fast link before the other comes, which takes half as long there.
+/// fast link before the other arrives, which takes half as long there.
 #[test]
 fn a_short_last_flit_is_not_taken_for_a_full_one() {
     let tree = tree("path:3");

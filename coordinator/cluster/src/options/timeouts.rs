@@ -112,8 +112,8 @@ pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<String>> {
 
 /// Returns all timeouts in the form that [`parse`] reads.
 pub fn written(timeouts: &Timeouts) -> String {
-    let words = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
-    words.join(",")
+    let settings = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
+    settings.join(",")
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_timeouts_are_read_back() {
         for timeouts in [
             Timeouts::default(),
             parse("silence=1.5s, heartbeat=20ms,disk=3600s").expect("they are right"),

@@ -270,7 +270,7 @@ mod tests {
     const ANYWHERE: fn(PeId, PeId) -> bool = |_, _| true;
 
     #[test]
-    fn the_dead_are_left_out_and_so_is_what_was_delivered() {
+    fn dead_pes_and_delivered_messages_are_left_out() {
         let mut progress = progress("path:5", 7);
         progress.learn_dead(PeId(2), "killed".to_owned());
         progress.learn_dead(PeId::ROOT, "never".to_owned());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_dead_end_is_missing_for_good() {
+    fn deliveries_with_a_dead_end_stay_missing() {
         let tree = tree_of("star:4");
         let exchange = Algorithm::EXCHANGE_TREE;
         let bytes = exchange.collective().by_delivery(&tree, &[1; 16]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_path_gives_way_where_there_is_none_any_more() {
+    fn algorithms_for_paths_are_replaced_on_other_trees() {
         let mut path = progress("path:4", 7);
         path.learn_dead(PeId(2), "killed".to_owned());
         let on_a_path = path.next(Algorithm::SHOULDER_TAP, ANYWHERE);
@@ -354,8 +354,8 @@ mod tests {
         let root = check(&lost, &ids([1, 0]), [1, 2]);
         let no_root = "P0 is the root: nothing can be repaired without it";
         assert_eq!(root, why_not(no_root));
-        let nobody = "it is no PE's failure: leaving one out would not help";
-        assert_eq!(check(&lost, &[], [1, 2]), why_not(nobody));
+        let no_pe = "it is no PE's failure: leaving one out would not help";
+        assert_eq!(check(&lost, &[], [1, 2]), why_not(no_pe));
         lost.learn_delivered(deliveries([2]));
         let nothing = why_not("there is nothing left to send");
         assert_eq!(check(&lost, &ids([1]), [1, 2]), nothing);

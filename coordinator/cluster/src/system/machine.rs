@@ -163,7 +163,7 @@ mod tests {
     fn there_is_at_most_one_for_each_core() {
         assert_eq!(BusyThreads(None).number(), 0);
         assert_eq!(BusyThreads(Some(0)).number(), 0);
-        let cores = cores().expect("Linux tells");
+        let cores = cores().expect("Linux reports them");
         assert_eq!(BusyThreads(Some(900)).number(), cores);
     }
 }

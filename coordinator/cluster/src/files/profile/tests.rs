@@ -98,7 +98,7 @@ fn changed(from: &str, to: &str) -> (String, Option<usize>) {
 }
 
 #[test]
-fn edges_that_are_missing_twice_or_nobodys() {
+fn missing_and_repeated_and_unknown_edges_are_refused() {
     // Lines between the fault's position and the changed line: at its table, or the line itself.
     for (to, above, cause) in [
         ("child = 2", 1, "to P2 stands in line"),

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_again() {
+    fn stored_hosts_are_found_again() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("not/there/yet");
         assert_eq!(CachedHost::load(&folder, &key()), None);
@@ -407,7 +407,7 @@ mod tests {
 
     /// A command that ran under a profiler takes ten times as long, and so may hundreds of them.
     #[test]
-    fn costs_that_hold_no_longer_are_forgotten_after_two_commands() {
+    fn outdated_costs_are_forgotten_after_two_commands() {
         let usual = prior(false).costs;
         let times = |costs: &[f64; COSTS]| vec![costs[..3].iter().sum(), costs[1..4].iter().sum()];
         let predict = |points: &[[f64; COSTS]], _: usize| {

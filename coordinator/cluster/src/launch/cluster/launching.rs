@@ -145,11 +145,11 @@ impl Cluster {
     ) -> Result<(), LaunchError> {
         let placement = plan.placement;
         let address = placement.coordinator;
-        let (port, listening) = match placement.launch {
+        let (port, listen_at) = match placement.launch {
             Launch::Local | Launch::Ssh(_) => (0, address.to_string()),
             Launch::Join { port, .. } => (port, SocketAddr::new(address, port).to_string()),
         };
-        let io = |error: io::Error| anyhow!("cannot listen on {listening} for the PEs: {error}");
+        let io = |error: io::Error| anyhow!("cannot listen on {listen_at} for the PEs: {error}");
         let listener = listen((address, port).into()).map_err(io)?;
         let address = listener.local_addr().map_err(io)?;
         if let Some(kept) = &placement.kept {

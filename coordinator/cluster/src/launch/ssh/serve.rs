@@ -97,7 +97,7 @@ mod tests {
             }
         };
         tokio::select! {
-            ended = giving => panic!("it goes on: {ended:?}"),
+            ended = giving => panic!("serving ended: {ended:?}"),
             () = taking => {}
         }
     }

@@ -21,7 +21,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_records_are_read_back() {
     let record = record();
     assert_eq!(record.files.input, Path::new("/in put/\u{7f}\n\""));
     assert_eq!(record.job_id, 0xab);
@@ -51,11 +51,11 @@ fn a_gather_by_all_ports_is_read_as_one() {
 fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
     let of = |operation: &str, bytes: &str, delivered: &str| {
         let text = record().text();
-        let from = text.find("operation = ").expect("it says so");
-        let to = text.find("tree = ").expect("it says so");
+        let from = text.find("operation = ").expect("the record has it");
+        let to = text.find("tree = ").expect("the record has it");
         let text = format!("{}{operation}\n{}", &text[..from], &text[to..]);
-        let from = 1 + text.find("\nbytes = ").expect("it says so");
-        let to = text.find("\n[[link]]").expect("it says so");
+        let from = 1 + text.find("\nbytes = ").expect("the record has it");
+        let to = text.find("\n[[link]]").expect("the record has it");
         let lists = format!("bytes = {bytes}\ndelivered = {delivered}\nversions = []\n");
         format!("{}{lists}{}", &text[..from], &text[to..])
     };

@@ -65,18 +65,18 @@ fn explains(first: &FailureCause, later: &FailureCause) -> bool {
     match (first, later) {
         (
             FailureCause::Fault {
-                witness: noticed,
+                witness: first_witness,
                 blamed: Some(blamed),
                 hung_up: true,
                 ..
             },
             FailureCause::Fault {
                 witness,
-                blamed: whom,
+                blamed: accused,
                 hung_up,
                 ..
             },
-        ) => witness == blamed && !(*hung_up && *whom == Some(*noticed)),
+        ) => witness == blamed && !(*hung_up && *accused == Some(*first_witness)),
         _ => false,
     }
 }

@@ -55,8 +55,8 @@ pub enum FailureCause {
     /// The round has stalled; the PE at fault may be known.
     #[error("{1}")]
     Stalled(Option<PeId>, String),
-    /// Any other error of certain PEs, without which the round could have continued. The word is
-    /// its kind for counters.
+    /// Any other error of certain PEs, without which the round could have continued. The first
+    /// text is its kind for counters.
     #[error("{2}")]
     OfPes(&'static str, Vec<PeId>, String),
     /// Any other error, which the exclusion of a PE would not avoid.

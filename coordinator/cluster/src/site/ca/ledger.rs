@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_read() {
+    fn noted_certificates_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()).unwrap(), []);
         let entry = |name, serial: &[u8]| Entry {

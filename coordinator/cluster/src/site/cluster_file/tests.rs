@@ -279,7 +279,7 @@ fn a_tree_of_pes_without_places() {
 }
 
 #[test]
-fn what_is_no_cluster() {
+fn files_that_are_no_clusters_are_refused() {
     refused("", &["t: no PEs: give a [[pe]] table for each"]);
     refused_each(
         "",

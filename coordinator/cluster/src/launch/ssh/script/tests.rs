@@ -251,6 +251,9 @@ fn failed_copies_report_the_reason() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let script = take(&Ssh::default(), &binary, address);
-    let nobody = stderr(done(home.path(), &script, b""));
-    assert!(nobody.contains("no answer from 127.0.0.1\n"), "{nobody}");
+    let unanswered = stderr(done(home.path(), &script, b""));
+    assert!(
+        unanswered.contains("no answer from 127.0.0.1\n"),
+        "{unanswered}"
+    );
 }

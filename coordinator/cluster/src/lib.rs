@@ -1,4 +1,4 @@
-//! Clusters as a library: what a user asks for, where its PEs run, launching them, conducting their
+//! Clusters as a library: what a user requests, where its PEs run, launching them, conducting their
 //! rounds, and continuing without the dead.
 //!
 //! The folders are layers, each of which imports only earlier ones: `system`, `text`, `tuning`,

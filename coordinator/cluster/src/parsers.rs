@@ -56,8 +56,8 @@ pub fn lengths(text: &str, messages: usize) -> Read {
 
 /// Parses `--link`.
 pub fn link(text: &str) -> Read {
-    let said = |faults: Vec<String>| faults.iter().map(printable).collect();
-    LinkSpec::parse(text).map(shown).map_err(said)
+    let printed = |faults: Vec<String>| faults.iter().map(printable).collect();
+    LinkSpec::parse(text).map(shown).map_err(printed)
 }
 
 /// Parses `--profile FILE`, and writes it again.
@@ -68,8 +68,8 @@ pub fn profile(text: &str) -> Read {
 
 /// Parses a request to the metrics server.
 pub fn request(bytes: &[u8]) -> Read {
-    let understood = metrics::understood(bytes).map(shown);
-    understood.map_err(|(status, why)| vec![status.to_owned(), why.to_owned()])
+    let checked = metrics::check_request(bytes).map(shown);
+    checked.map_err(|(status, why)| vec![status.to_owned(), why.to_owned()])
 }
 
 /// Parses `cluster.json`, the settings of a cluster that `flitcast up` started.

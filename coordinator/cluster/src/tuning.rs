@@ -253,7 +253,7 @@ pub const SLOW_LEAST: Duration = Duration::from_secs(1);
 /// Time after an error, which a user waits for, for the remaining PEs to remove incomplete messages and report deliveries.
 pub const LAST_REPORTS: Duration = Duration::from_secs(2);
 
-/// Maximum wait for work that is asked to end, longer than the PEs' time for last reports.
+/// Maximum wait for work that was requested to end, longer than the PEs' time for last reports.
 pub const ENDING: Duration = Duration::from_secs(3);
 
 // Clusters.
@@ -271,7 +271,7 @@ pub const QUEUED_EVENTS: usize = 4096;
 
 /// Capacity of the queue of messages to a PE. No further message is sent before the PE has
 /// answered.
-pub const QUEUED_WORDS: usize = 64;
+pub const QUEUED_COMMANDS: usize = 64;
 
 /// Time before the missing PEs are printed; processes that are already waiting have joined by then.
 pub const JOIN_NOTICE: Duration = Duration::from_secs(2);

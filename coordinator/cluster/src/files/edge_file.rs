@@ -42,12 +42,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(u32, u32)>, Vec<PositionedError>>
     let mut edges = Vec::new();
     let mut faults = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
-        let said = text.split('#').next().unwrap_or_default().trim();
-        if said.is_empty() {
+        let content = text.split('#').next().unwrap_or_default().trim();
+        if content.is_empty() {
             continue;
         }
         let on_line = |fault| PositionedError::new(Some(line), fault);
-        match edge(said) {
+        match edge(content) {
             Ok(edge) => edges.push(edge),
             Err(found) => faults.extend(found.into_iter().map(on_line)),
         }
@@ -61,10 +61,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(u32, u32)>, Vec<PositionedError>>
 }
 
 /// Parses the edge on a line, without its comment.
-fn edge(said: &str) -> Result<(u32, u32), Vec<String>> {
-    let mut words = said.split_whitespace();
+fn edge(text: &str) -> Result<(u32, u32), Vec<String>> {
+    let mut words = text.split_whitespace();
     let (Some(a), Some(b), None) = (words.next(), words.next(), words.next()) else {
-        let found = beginning(said);
+        let found = beginning(text);
         return Err(vec![format!(
             "an edge is two nodes, like `0 1`, not `{found}`"
         )]);

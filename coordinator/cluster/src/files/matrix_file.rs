@@ -49,17 +49,17 @@ fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<PositionedError>> {
     let mut matrix = Vec::new();
     for (row, (line, text)) in lines.into_iter().enumerate() {
         let mut on_line = |fault: String| faults.push(PositionedError::new(Some(line), fault));
-        let words: Vec<&str> = text.split(',').map(str::trim).collect();
-        if words.len() != rows {
+        let texts: Vec<&str> = text.split(',').map(str::trim).collect();
+        if texts.len() != rows {
             on_line(format!(
                 "row {} has {} columns, but the matrix has {rows} rows: it needs as many of both",
                 row + 1,
-                words.len()
+                texts.len()
             ));
         }
         let mut cells = Vec::new();
-        for (column, word) in words.into_iter().enumerate() {
-            match cell(word, row == column, of) {
+        for (column, text) in texts.into_iter().enumerate() {
+            match cell(text, row == column, of) {
                 Ok(count) => cells.push(count),
                 Err(why) => on_line(format!(
                     "row {}, column {} (P{row} to P{column}): {why}",
@@ -73,16 +73,16 @@ fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<PositionedError>> {
     accepted(matrix, faults)
 }
 
-fn cell(word: &str, is_own: bool, of: Cells) -> Result<u64, String> {
+fn cell(text: &str, is_own: bool, of: Cells) -> Result<u64, String> {
     let Cells { unit, most } = of;
-    match whole_number(word).filter(|count| *count <= most) {
+    match whole_number(text).filter(|count| *count <= most) {
         Some(count) if is_own && count > 0 => Err(format!(
             "{count} {unit} of a PE for itself; the diagonal is 0"
         )),
         Some(count) => Ok(count),
         None => Err(format!(
             "`{}` is no number of {unit}, a whole number from 0 to {most}",
-            beginning(word)
+            beginning(text)
         )),
     }
 }
@@ -99,8 +99,8 @@ mod tests {
     fn faults(text: &str) -> Vec<String> {
         let faults = parse(text, FLITS).unwrap_err();
         let line = |fault: &PositionedError| fault.spot.map_or(0, |spot| spot.line);
-        let told = |it: &PositionedError| format!("{}: {}", line(it), it.fault);
-        faults.iter().map(told).collect()
+        let describe = |it: &PositionedError| format!("{}: {}", line(it), it.fault);
+        faults.iter().map(describe).collect()
     }
 
     #[test]

@@ -26,13 +26,13 @@ pub fn parse<T>(
         reader.fault(spot, error.message());
     }
     // After a syntax error the structure of the rest is unknown.
-    let said = match errors.is_empty() {
+    let value = match errors.is_empty() {
         true => read(&reader, &Table::top_level(&reader, document.get_ref())),
         false => None,
     };
     let mut faults = reader.faults.into_inner();
-    match said {
-        Some(said) if faults.is_empty() => Ok(said),
+    match value {
+        Some(value) if faults.is_empty() => Ok(value),
         _ => {
             faults.sort_by_key(|fault| fault.spot);
             Err(faults)

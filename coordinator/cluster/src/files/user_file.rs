@@ -101,10 +101,10 @@ pub(super) fn accepted<T>(
 }
 
 /// Parses an integer without a sign.
-pub(super) fn whole_number<T: FromStr>(word: &str) -> Option<T> {
+pub(super) fn whole_number<T: FromStr>(text: &str) -> Option<T> {
     // `parse` alone would also accept `+5`.
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    word.parse().ok().filter(|_| digits)
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
 }
 
 /// Returns enough of a text to find it by.
@@ -158,9 +158,12 @@ pub fn assert_checked<T>(kind: FileKind, load: impl Fn(&Path) -> Result<T, FileE
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     let refused = |path: &Path, why: &str| {
-        let told = load(path).err().unwrap().to_string();
+        let message = load(path).err().unwrap().to_string();
         let file = format!("the {} {}", kind.name, path.display());
-        assert!(told.contains(&file) && told.contains(why), "{told}");
+        assert!(
+            message.contains(&file) && message.contains(why),
+            "{message}"
+        );
     };
     refused(&path, "cannot read");
     refused(dir.path(), "cannot read");

@@ -153,8 +153,8 @@ pub struct PacketChoice {
     pub usual_ns: u64,
 }
 
-fn as_typed<S: serde::Serializer>(asked: &Packets, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(asked)
+fn as_typed<S: serde::Serializer>(packets: &Packets, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(packets)
 }
 
 impl fmt::Display for PacketChoice {

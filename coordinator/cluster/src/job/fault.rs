@@ -74,10 +74,15 @@ pub fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestE
 pub fn guard_fault(
     typed: &GuardArgs,
     tree: &TreeArgs,
-    said: &Settings,
+    settings: &Settings,
     fault: GuardOptionsError,
 ) -> RequestError {
-    match (fault, &typed.credentials, &tree.cluster, &said.credentials) {
+    match (
+        fault,
+        &typed.credentials,
+        &tree.cluster,
+        &settings.credentials,
+    ) {
         (
             GuardOptionsError::Credentials(source),
             None,

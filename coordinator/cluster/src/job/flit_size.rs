@@ -52,7 +52,7 @@ pub fn plan_with_best_flit_size_within(
 ) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
     let way = &planner.decisions.way;
-    let (operation, asked) = (way.operation, way.flit_bytes);
+    let (operation, requested_bytes) = (way.operation, way.flit_bytes);
     let mut of = |flit_bytes: u32| -> Result<PlannedRound, ProtocolError> {
         let one = planner.plan_and_predict(flit_bytes)?;
         predicted(one.prediction.round_ns());
@@ -69,9 +69,9 @@ pub fn plan_with_best_flit_size_within(
         true => FLIT_SIZE_WORTH_IN_A_STREAM,
         false => FLIT_SIZE_WORTH,
     };
-    let usual = of(asked.unwrap_or(usual_bytes))?;
+    let usual = of(requested_bytes.unwrap_or(usual_bytes))?;
     let usual_ns = usual.ns();
-    let first = match asked {
+    let first = match requested_bytes {
         None if are_slow(tree, operation, model) => {
             best_alone(tree, operation, &usual.schedules, model)
         }

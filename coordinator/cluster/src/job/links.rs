@@ -38,11 +38,11 @@ pub fn rate_limit(
     link: Option<LinkSpec>,
     topology: Option<&Topology>,
 ) -> Result<Option<BitRate>, Vec<anyhow::Error>> {
-    let Some(asked) = args.transmission.bwlimit.as_deref() else {
+    let Some(rate) = args.transmission.bwlimit.as_deref() else {
         return Ok(None);
     };
     let mut faults = Vec::new();
-    let limit = link_spec::rate(asked).unwrap_or_else(|why| {
+    let limit = link_spec::rate(rate).unwrap_or_else(|why| {
         faults.push(anyhow!("--bwlimit: {why}"));
         None
     });

@@ -124,8 +124,8 @@ pub fn measured_model(edges: &[MeasuredEdge], hosts: Hosts, site: &Site) -> Mode
 pub fn wires(edges: &[MeasuredEdge], hosts: &Hosts, site: &Site) -> Vec<Edge> {
     let mut wires = edges_from_measurements(edges, hosts);
     if !site.placement.is_spread() {
-        for (wire, asked) in wires.iter_mut().zip(&site.links) {
-            *wire = asked.map_or(*wire, |asked| asked.edge());
+        for (wire, link) in wires.iter_mut().zip(&site.links) {
+            *wire = link.map_or(*wire, |link| link.edge());
         }
     }
     wires

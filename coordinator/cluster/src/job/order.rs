@@ -27,10 +27,10 @@ use crate::tuning::ORDER_NODES;
 /// the largest tail first, a gather with each stream as early as it can come.
 pub fn ordered(
     planner: &Planner<'_>,
-    asked: &MessageOrder,
+    requested: &MessageOrder,
     foreseen: PlannedRound,
 ) -> Result<PlannedRound, ProtocolError> {
-    match asked {
+    match requested {
         MessageOrder::Tail => Ok(foreseen),
         MessageOrder::Fdf => {
             let order = farthest_first(planner.tree, &foreseen);

@@ -26,25 +26,25 @@ use crate::tuning::{GRAINS, ORDERED_CUTS, PACKET_COUNTS, PACKETS_NS, USUAL_FLIT_
 /// Plans and predicts a round whose messages are cut as requested.
 pub fn foresee_in_packets(
     planner: &Planner<'_>,
-    asked: Packets,
+    requested: Packets,
 ) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, bytes, .. } = *planner;
-    if asked == Packets::Mixed {
+    if requested == Packets::Mixed {
         return foresee_mixed(planner);
     }
     let operation = planner.operation();
-    let asked_order = &planner.decisions.way.order;
-    let before_others = asked_order.before_others();
+    let requested_order = &planner.decisions.way.order;
+    let before_others = requested_order.before_others();
     let in_order = |one| ordered(planner, &before_others, one);
     let cut = |packet_bytes| in_order(planner.foresee_cut(packet_bytes)?);
     let of_one_size = |flit_bytes| in_order(planner.plan_and_predict(flit_bytes)?);
     let usual = of_one_size(USUAL_FLIT_BYTES)?;
     let usual_ns = usual.ns();
-    let certified = certified(planner, asked);
-    let mut best = match sizes(tree, operation, bytes, |bytes| asked.of(bytes)) {
+    let certified = certified(planner, requested);
+    let mut best = match sizes(tree, operation, bytes, |bytes| requested.of(bytes)) {
         Some(sizes) => {
             let round = in_order_of(planner, cut(sizes)?, certified)?;
-            ordered(planner, asked_order, round)?
+            ordered(planner, requested_order, round)?
         }
         None => {
             let best = best_of_one_size(planner, &usual, of_one_size)?;
@@ -57,7 +57,7 @@ pub fn foresee_in_packets(
             let others = best.into_iter().chain(planned).chain(few);
             let mut all: Vec<PlannedRound> = std::iter::once(usual).chain(others).collect();
             all.sort_by_key(PlannedRound::ns);
-            match asked_order {
+            match requested_order {
                 MessageOrder::Search => best_order(planner, all)?,
                 order => ordered(planner, order, all.swap_remove(0))?,
             }
@@ -69,7 +69,7 @@ pub fn foresee_in_packets(
     });
     let largest = sent.clone().map(|(bytes, packet)| packet.min(bytes)).max();
     best.decisions.packets = Some(PacketChoice {
-        asked,
+        asked: requested,
         count: sent.map(|(bytes, packet)| bytes.div_ceil(packet)).sum(),
         largest_bytes: largest.unwrap_or(0) as u32,
         predicted_ns: best.ns(),
@@ -211,13 +211,13 @@ struct CertifiedCut {
 
 /// Plans a gather by certification, whose control items pay no set-up, in packets of a requested size or of
 /// the best one. Returns `None` for all other rounds.
-fn certified(planner: &Planner<'_>, asked: Packets) -> Option<CertifiedCut> {
+fn certified(planner: &Planner<'_>, requested: Packets) -> Option<CertifiedCut> {
     let Planner { tree, bytes, .. } = *planner;
     let operation = planner.operation();
     operation.certification_sync()?;
     let grains = Grains::of(planner)?;
     let (flits, cost) = (&grains.messages, grains.cost);
-    let plan = match asked {
+    let plan = match requested {
         Packets::Size(size) => {
             let cap = (u64::from(size) / grains.bytes).max(1);
             certification::plan(tree, flits, cost, ControlCost::Free, cap)
@@ -308,10 +308,10 @@ mod tests {
         }
     }
 
-    /// No packets that can be asked for are quicker than those that are chosen, in the same order;
+    /// No packets that can be requested are quicker than those that are chosen, in the same order;
     /// no order is quicker than the one that is searched for; and nothing is quicker than the bound.
     #[test]
-    fn auto_is_no_slower_than_what_could_be_asked_for() {
+    fn auto_is_no_slower_than_any_requested_packets() {
         let mut random = SplitMix64::new(34);
         let mut better = 0;
         for case in 0..30 {
@@ -328,7 +328,7 @@ mod tests {
                 _ => 1 + random.below(300_000),
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
-            let foreseen = |order: &MessageOrder, asked: Packets| {
+            let foreseen = |order: &MessageOrder, requested: Packets| {
                 let mut decisions = Decisions::of(Algorithm::FARTHEST_FIRST, Pacing::Scheduled);
                 decisions.way.order = order.clone();
                 let planner = Planner {
@@ -338,28 +338,28 @@ mod tests {
                     model: &model,
                     given_up: &AtomicBool::new(false),
                 };
-                foresee_in_packets(&planner, asked).expect("a schedule")
+                foresee_in_packets(&planner, requested).expect("a schedule")
             };
             let orders = [MessageOrder::Search, MessageOrder::Tail, MessageOrder::Fdf];
             let chosen = orders.each_ref().map(|it| foreseen(it, Packets::Auto));
             let any = chosen[0].scatter_order();
             let counts = (1..=8).chain([13, 20, 40]).map(Packets::Count);
             let sizes = [4 << 10, USUAL_FLIT_BYTES, 1 << 20].map(Packets::Size);
-            for asked in counts.chain(sizes) {
-                let each = orders.each_ref().map(|order| foreseen(order, asked));
+            for requested in counts.chain(sizes) {
+                let each = orders.each_ref().map(|order| foreseen(order, requested));
                 for (auto, one) in chosen.iter().zip(&each) {
-                    let choice = one.decisions.packets.expect("packets were asked for");
+                    let choice = one.decisions.packets.expect("packets were requested");
                     assert_eq!(choice.predicted_ns, one.ns());
-                    assert!(auto.ns() <= one.ns(), "{case} {asked}: {choice:?}");
-                    assert!(any.bound_ns <= one.ns(), "{case} {asked}: {any}");
+                    assert!(auto.ns() <= one.ns(), "{case} {requested}: {choice:?}");
+                    assert!(any.bound_ns <= one.ns(), "{case} {requested}: {any}");
                     // Times are rounded to nanoseconds, hop by hop.
                     let bound_ns = each[0].scatter_order().bound_ns;
-                    assert!(bound_ns <= one.ns() + 10, "{case} {asked}");
-                    assert!(each[0].ns() <= one.ns(), "{case} {asked}");
+                    assert!(bound_ns <= one.ns() + 10, "{case} {requested}");
+                    assert!(each[0].ns() <= one.ns(), "{case} {requested}");
                 }
                 let fdf = &each[2].schedules[0].sends;
                 let depths = fdf.iter().map(|message| tree.depth(message.id.pe()));
-                assert!(depths.rev().is_sorted(), "{case} {asked}");
+                assert!(depths.rev().is_sorted(), "{case} {requested}");
                 better += u32::from(each[0].ns() < each[1].ns().min(each[2].ns()));
             }
         }

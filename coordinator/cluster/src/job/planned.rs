@@ -97,7 +97,7 @@ impl Planned {
         };
         let way = &decisions.way;
         let one = match way.packets {
-            Some(asked) => foresee_in_packets(planner, asked)?,
+            Some(packets) => foresee_in_packets(planner, packets)?,
             None => ordered(planner, &way.order, plan_with_best_flit_size(planner)?)?,
         };
         self.lanes.plan_and_predict(planner, one)

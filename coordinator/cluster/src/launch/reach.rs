@@ -79,8 +79,8 @@ pub async fn reach(
         tokio::spawn(async move {
             let hosts = hosts.as_deref().filter(|_| target.over != HERE);
             let listen = target.place.listen.to_string();
-            let words = ["self-reach".to_owned(), listen, coordinator.to_string()];
-            let told = (words.map(OsString::from).to_vec(), Vec::new());
+            let arguments = ["self-reach".to_owned(), listen, coordinator.to_string()];
+            let invocation = (arguments.map(OsString::from).to_vec(), Vec::new());
             let logs = LogArgs { args: Vec::new() };
             // The semaphore is never closed.
             let _one_of_few = match hosts {
@@ -89,7 +89,7 @@ pub async fn reach(
             };
             let found = match target.over.as_str() {
                 JOINS => answers(target.place.address).await,
-                _ => match begin(&program, &target.place, hosts, &logs, told).await {
+                _ => match begin(&program, &target.place, hosts, &logs, invocation).await {
                     Ok(mut begun) => {
                         let found = tried(&target, &mut begun, has_here).await;
                         // The program ends with its standard input.

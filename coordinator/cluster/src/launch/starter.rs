@@ -65,19 +65,19 @@ impl Starter {
         oneshot::Receiver<()>,
         oneshot::Receiver<anyhow::Error>,
     ) {
-        let (say_begun, begun) = oneshot::channel();
-        let (say_failed, failed) = oneshot::channel();
+        let (begun_sender, begun) = oneshot::channel();
+        let (failed_sender, failed) = oneshot::channel();
         let end = CancellationToken::new();
-        let (starter, told) = (self.clone(), end.clone());
+        let (starter, ending) = (self.clone(), end.clone());
         let keeper = tokio::spawn(async move {
             let kept = match starter {
-                Starter::Slurm(step) => step.keep(orders, say_begun, told).await,
-                Starter::Compose(compose) => compose.keep(orders, say_begun, told).await,
+                Starter::Slurm(step) => step.keep(orders, begun_sender, ending).await,
+                Starter::Compose(compose) => compose.keep(orders, begun_sender, ending).await,
             };
             if let Err(error) = kept {
                 // Once all PEs have joined, the receiver is gone; their channels report failures
                 // then.
-                let _ = say_failed.send(error);
+                let _ = failed_sender.send(error);
             }
         });
         (Started { end, keeper }, begun, failed)

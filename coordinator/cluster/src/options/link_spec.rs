@@ -75,8 +75,8 @@ impl LinkSpec {
         let mut faults = Vec::new();
         let mut link = LinkSpec::default();
         let mut given = Vec::new();
-        for word in text.split(',') {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let key = key.trim();
             let read = match key {
                 "rate" => rate(value).map(|rate| link.rate = rate),
@@ -84,7 +84,7 @@ impl LinkSpec {
                 "setup" => time(key, value).map(|setup| link.setup = Some(setup)),
                 _ => {
                     faults.push(format!(
-                        "`{word}`: write rate=RATE, latency=TIME or both, like \
+                        "`{part}`: write rate=RATE, latency=TIME or both, like \
                          rate=200mbit,latency=1ms, and setup=TIME for what each flit takes besides"
                     ));
                     continue;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_what_it_says() {
+    fn links_are_parsed() {
         for (text, printed, latency_ns, ns_per_byte) in [
             ("rate=200mbit,latency=1ms", "200mbit, 1ms", 1e6, 40.0),
             ("latency=0.5us, rate=10gbit", "10gbit, 500ns", 500.0, 0.8),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_of_a_link_are_told() {
+    fn all_faults_of_a_link_are_reported() {
         for (text, expected) in [
             ("", vec!["``: write rate=RATE, latency=TIME or both"]),
             ("200mbit", vec!["`200mbit`: write rate=RATE"]),

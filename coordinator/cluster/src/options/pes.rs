@@ -23,8 +23,8 @@ pub fn needed_descriptors(pes: usize) -> u64 {
 /// Parses a PE, typed as 3 or P3.
 pub fn parse_pe(text: &str) -> Result<PeId, String> {
     let number = text.strip_prefix(['P', 'p']).unwrap_or(text).parse();
-    let told = |_| format!("`{text}` is not a PE: write 3, P3, or its name in the cluster file");
-    number.map(PeId).map_err(told)
+    let invalid = |_| format!("`{text}` is not a PE: write 3, P3, or its name in the cluster file");
+    number.map(PeId).map_err(invalid)
 }
 
 /// Returns the PE with one of these names, which are by PE, or else with this number.

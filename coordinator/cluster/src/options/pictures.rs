@@ -1,4 +1,4 @@
-//! The pictures of a run that a user asks for, and checks that their files can be written.
+//! The pictures of a run that a user requests, and checks that their files can be written.
 
 use std::path::PathBuf;
 

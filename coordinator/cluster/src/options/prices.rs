@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_price_is_told_at_once() {
+    fn all_invalid_prices_are_reported_at_once() {
         let faults = prices("-1", "1/0", "fast").unwrap_err();
         assert_eq!(faults.len(), 3, "{faults:?}");
         for wrong in ["1e3", ".5", "5.", "1000000001", "1/2/3", "0.1/2", " 1"] {

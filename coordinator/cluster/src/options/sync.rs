@@ -1,4 +1,4 @@
-//! The values of `--sync`, which says when files are durable, and of `--token`, which says how
+//! The values of `--sync`, which sets when files are durable, and of `--token`, which sets how
 //! certification synchronises.
 
 use anyhow::bail;

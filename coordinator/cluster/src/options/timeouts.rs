@@ -87,13 +87,13 @@ pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<String>> {
     let mut timeouts = before;
     let mut faults = Vec::new();
     let mut given = Vec::new();
-    for word in text.split(',') {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
         let Some(timeout) = Timeout::named(key.trim()) else {
-            let word: String = word.chars().take(40).collect();
+            let part: String = part.chars().take(40).collect();
             let names = ALL.map(|timeout| timeout.name).join(", ");
             faults.push(format!(
-                "`{word}`: write NAME=TIME, the name one of {names}"
+                "`{part}`: write NAME=TIME, the name one of {names}"
             ));
             continue;
         };
@@ -112,8 +112,8 @@ pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<String>> {
 
 /// Returns all timeouts in the form that [`parse`] reads.
 pub fn written(timeouts: &Timeouts) -> String {
-    let words = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
-    words.join(",")
+    let settings = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
+    settings.join(",")
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_timeouts_are_read_back() {
         for timeouts in [
             Timeouts::default(),
             parse("silence=1.5s, heartbeat=20ms,disk=3600s").expect("they are right"),
@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told() {
-        let told = |text: &str| parse(text).expect_err(text);
-        let all = told("patience=3s,silence=soon,write=10,write=1us,handshake=2s,handshake=2s");
+    fn all_faults_are_reported() {
+        let faults = |text: &str| parse(text).expect_err(text);
+        let all = faults("patience=3s,silence=soon,write=10,write=1us,handshake=2s,handshake=2s");
         assert_eq!(all.len(), 6, "{all:#?}");
         for (fault, part) in all.iter().zip([
             "`patience=3s`: write NAME=TIME, the name one of heartbeat, silence, ",
@@ -149,8 +149,8 @@ mod tests {
         ]) {
             assert!(fault.starts_with(part), "{fault}");
         }
-        assert_eq!(told("").len(), 1);
-        let hasty = told("heartbeat=2s");
+        assert_eq!(faults("").len(), 1);
+        let hasty = faults("heartbeat=2s");
         assert!(
             hasty[0].starts_with("silence: 3s is less than 3 heartbeats of 2s"),
             "{hasty:?}"

@@ -45,11 +45,11 @@ pub fn values_of_planned_scatter() -> PossibleValuesParser {
     PossibleValuesParser::new([fdf].into_iter().chain(listed))
 }
 
-/// Joins names as in "a, b or c", where `word` is "or".
-pub fn joined(names: impl IntoIterator<Item = impl Into<String>>, word: &str) -> String {
+/// Joins names as in "a, b or c", where `conjunction` is "or".
+pub fn joined(names: impl IntoIterator<Item = impl Into<String>>, conjunction: &str) -> String {
     let mut names: Vec<String> = names.into_iter().map(Into::into).collect();
     match (names.pop(), names.is_empty()) {
-        (Some(last), false) => format!("{} {word} {last}", names.join(", ")),
+        (Some(last), false) => format!("{} {conjunction} {last}", names.join(", ")),
         (last, _) => last.unwrap_or_default(),
     }
 }

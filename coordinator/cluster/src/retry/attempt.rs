@@ -26,7 +26,7 @@ impl ResumableJob {
 
     /// Checks that another run follows a failure, if `left` of the requested retries are left.
     /// Returns the reason otherwise; `None` if no retry was requested.
-    pub fn goes_on(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
+    pub fn check_retry(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
         let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
         let runs = [left, self.whole.retries];
         self.progress.goes_on(&failure.failed_pes, runs, can_reach)
@@ -55,14 +55,14 @@ impl ResumableJob {
         let whole = &self.whole;
         let next = self.next();
         let repair = next.repair;
-        let gone: Vec<PeId> = repair.tree.absent().collect();
-        for pe in &gone {
+        let absent: Vec<PeId> = repair.tree.absent().collect();
+        for pe in &absent {
             request.site.links[pe.index()] = None;
         }
-        let is_whole = gone.is_empty();
+        let is_whole = absent.is_empty();
         let mut algorithm = None;
         if !is_whole {
-            request.site.name = format!("{} without {}", whole.site.name, names(&gone));
+            request.site.name = format!("{} without {}", whole.site.name, names(&absent));
             request.choice = None;
             request.others = Vec::new();
             let measured = request.profile.take();

@@ -31,7 +31,7 @@ impl ResumableJob {
             Some(Err(failure)) if self.takes_changed(failure) => return true,
             Some(Err(failure)) => {
                 after.learn(failure);
-                if after.goes_on(failure, left).is_ok() {
+                if after.check_retry(failure, left).is_ok() {
                     return false;
                 }
             }
@@ -107,8 +107,8 @@ impl ResumableJob {
     fn resume_options(&self, failure: Option<&Failure>) -> Vec<&'static str> {
         let has_changed = failure.is_some_and(|failure| !failure.changed.is_empty());
         // A PE that could report its error, such as a full disk, is alive.
-        let culprit_lives = failure.is_some_and(|failure| failure.culprit_lives);
-        let is_worth_it = culprit_lives && !self.progress.dead().is_empty();
+        let is_faulty_pe_alive = failure.is_some_and(|failure| failure.is_faulty_pe_alive);
+        let is_worth_it = is_faulty_pe_alive && !self.progress.dead().is_empty();
         let needs_dead = is_worth_it || self.next().sendable.is_empty();
         let options = [
             needs_dead.then_some("--revive"),

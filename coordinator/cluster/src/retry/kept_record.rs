@@ -35,7 +35,7 @@ impl ResumableJob {
     /// Loads the record of the same messages from the output and continues from it, unless
     /// everything is to be replaced. Returns the path of the record. Records of other messages are
     /// not changed.
-    pub fn go_on_from_record(&mut self) -> Option<PathBuf> {
+    pub fn continue_from_record(&mut self) -> Option<PathBuf> {
         let replaces = matches!(&self.whole.messages.payload, Payload::Files(it) if it.replace);
         if !self.is_recorded() || self.resumed || replaces {
             return None;

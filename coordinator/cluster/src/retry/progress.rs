@@ -212,10 +212,10 @@ impl DeliveryProgress {
     pub fn goes_on(
         &self,
         failed_pes: &[PeId],
-        [left, asked_for]: [u32; 2],
+        [left, requested]: [u32; 2],
         can_reach: impl Fn(PeId, PeId) -> bool,
     ) -> Result<(), Option<String>> {
-        if asked_for == 0 {
+        if requested == 0 {
             return Err(None);
         }
         let refused = |why: &str| Err(Some(why.to_owned()));
@@ -234,7 +234,7 @@ impl DeliveryProgress {
         }
         if left == 0 {
             return refused(&format!(
-                "it has been retried as often as --retry {asked_for} says"
+                "it has been retried as often as --retry {requested} says"
             ));
         }
         Ok(())
@@ -270,7 +270,7 @@ mod tests {
     const ANYWHERE: fn(PeId, PeId) -> bool = |_, _| true;
 
     #[test]
-    fn the_dead_are_left_out_and_so_is_what_was_delivered() {
+    fn dead_pes_and_delivered_messages_are_left_out() {
         let mut progress = progress("path:5", 7);
         progress.learn_dead(PeId(2), "killed".to_owned());
         progress.learn_dead(PeId::ROOT, "never".to_owned());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_dead_end_is_missing_for_good() {
+    fn deliveries_with_a_dead_end_stay_missing() {
         let tree = tree_of("star:4");
         let exchange = Algorithm::EXCHANGE_TREE;
         let bytes = exchange.collective().by_delivery(&tree, &[1; 16]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_path_gives_way_where_there_is_none_any_more() {
+    fn algorithms_for_paths_are_replaced_on_other_trees() {
         let mut path = progress("path:4", 7);
         path.learn_dead(PeId(2), "killed".to_owned());
         let on_a_path = path.next(Algorithm::SHOULDER_TAP, ANYWHERE);
@@ -339,25 +339,25 @@ mod tests {
     }
 
     #[test]
-    fn there_is_another_run_where_leaving_somebody_out_helps() {
+    fn another_run_follows_only_if_leaving_a_pe_out_helps() {
         let mut lost = progress("path:3", 7);
         lost.learn_dead(PeId(1), "killed".to_owned());
-        let goes_on = |progress: &DeliveryProgress, failed_pes: &[PeId], runs| {
-            let gone_on = progress.goes_on(failed_pes, runs, ANYWHERE);
-            gone_on.map_err(|why| why.unwrap_or_default())
+        let check = |progress: &DeliveryProgress, failed_pes: &[PeId], runs| {
+            let checked = progress.goes_on(failed_pes, runs, ANYWHERE);
+            checked.map_err(|why| why.unwrap_or_default())
         };
         let why_not = |why: &str| Err(why.to_owned());
-        assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), Ok(()));
-        assert_eq!(goes_on(&lost, &ids([1]), [0, 0]), why_not(""));
+        assert_eq!(check(&lost, &ids([1]), [1, 2]), Ok(()));
+        assert_eq!(check(&lost, &ids([1]), [0, 0]), why_not(""));
         let often = why_not("it has been retried as often as --retry 2 says");
-        assert_eq!(goes_on(&lost, &ids([1]), [0, 2]), often);
-        let root = goes_on(&lost, &ids([1, 0]), [1, 2]);
+        assert_eq!(check(&lost, &ids([1]), [0, 2]), often);
+        let root = check(&lost, &ids([1, 0]), [1, 2]);
         let no_root = "P0 is the root: nothing can be repaired without it";
         assert_eq!(root, why_not(no_root));
-        let nobody = "it is no PE's failure: leaving one out would not help";
-        assert_eq!(goes_on(&lost, &[], [1, 2]), why_not(nobody));
+        let no_pe = "it is no PE's failure: leaving one out would not help";
+        assert_eq!(check(&lost, &[], [1, 2]), why_not(no_pe));
         lost.learn_delivered(deliveries([2]));
         let nothing = why_not("there is nothing left to send");
-        assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), nothing);
+        assert_eq!(check(&lost, &ids([1]), [1, 2]), nothing);
     }
 }

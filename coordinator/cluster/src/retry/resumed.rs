@@ -132,15 +132,15 @@ fn site(
     if let Err(all) = check_size(&topology) {
         faults.extend(all);
     }
-    let asked = GuardArgs {
+    let guard_args = GuardArgs {
         credentials: match (&args.guard.credentials, args.guard.insecure) {
             (None, false) => record.site.credentials.clone(),
-            (asked, _) => asked.clone(),
+            (credentials, _) => credentials.clone(),
         },
         ..args.guard
     };
     let placement = topology.places();
-    let guard = Guard::choose(&asked, &placement);
+    let guard = Guard::choose(&guard_args, &placement);
     let checked = guard.check(&placement).and(guard.check_files(&placement));
     faults.extend(checked.err().map(RequestError::from));
     Site {

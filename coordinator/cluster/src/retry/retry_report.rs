@@ -313,29 +313,29 @@ impl RetryReport {
                 "messages": retry.messages,
             })
         };
-        let with_source = |mut told: Value, delivery: DeliveryName| {
+        let with_source = |mut entry: Value, delivery: DeliveryName| {
             if let Some(source) = delivery.source {
-                told["source"] = source.0.into();
+                entry["source"] = source.0.into();
             }
-            told
+            entry
         };
         let undelivered = |left: &Undelivered| {
-            let told = json!({
+            let entry = json!({
                 "pe": left.delivery.row.0,
                 "bytes": left.bytes,
                 "why": left.fate.name(),
                 "kept_in": left.kept.as_ref().map(|kept| kept.display().to_string()),
             });
-            with_source(told, left.delivery)
+            with_source(entry, left.delivery)
         };
         result["retries"] = self.retries.iter().map(retry).collect();
         let continued = |it: &Continued| {
-            let told = json!({
+            let entry = json!({
                 "pe": it.delivery.row.0,
                 "arrived_before": it.there,
                 "bytes": it.bytes,
             });
-            with_source(told, it.delivery)
+            with_source(entry, it.delivery)
         };
         result["continued"] = self.continued.iter().map(continued).collect();
         result["skipped"] = deliveries::values(&self.skipped);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_who_is_left_out_who_moves_and_what_is_missing() {
+    fn absent_and_moved_pes_and_missing_messages_are_listed() {
         let mut retry = retry();
         assert_eq!(
             retry.to_string(),

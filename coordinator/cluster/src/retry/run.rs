@@ -39,7 +39,7 @@ pub async fn run(
 ) -> anyhow::Result<Concluded> {
     job.begin().context("cannot name what is begun")?;
     let _lock = job.lock_output()?;
-    if let Some(record) = job.go_on_from_record() {
+    if let Some(record) = job.continue_from_record() {
         let record = record.display();
         stderr::note(format_args!("going on from the record {record}"));
     }
@@ -88,7 +88,7 @@ pub async fn run(
                 if let Some(retry) = story.retries.last_mut() {
                     retry.learn_found(job.names(&failure.aftermath.found));
                 }
-                match job.goes_on(failure, left) {
+                match job.check_retry(failure, left) {
                     Ok(()) => {
                         left -= 1;
                         continue;

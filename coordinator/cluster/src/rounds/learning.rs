@@ -76,12 +76,12 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     learn_files(request, outcome);
     let costs = &outcome.rounds.costs;
     let machines = costs.keys.len();
-    let tells = matches!(request.messages.payload, Payload::Synthetic { .. })
+    let is_informative = matches!(request.messages.payload, Payload::Synthetic { .. })
         && !request.site.is_shaped()
         && request.site.limit.is_none()
         && request.profile.is_none()
         && flits_on_edges(request, outcome).saturating_mul(machines as u64) <= LEARNED_FLITS;
-    let Some(lesson) = lesson(outcome).filter(|_| tells) else {
+    let Some(lesson) = lesson(outcome).filter(|_| is_informative) else {
         return;
     };
     let encrypted = request.site.guard.is_encrypted();

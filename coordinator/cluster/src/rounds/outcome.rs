@@ -74,8 +74,8 @@ impl MedianMinMax {
 
 /// Returns when a round began, which only the root's report contains.
 pub fn started_ns(reports: &[Report]) -> u64 {
-    let told = reports.iter().map(|report| report.begin.started_ns);
-    told.max().unwrap_or(0)
+    let starts = reports.iter().map(|report| report.begin.started_ns);
+    starts.max().unwrap_or(0)
 }
 
 /// Returns the arrivals that the PEs have reported, each with a time of it after the root's trigger.
@@ -238,7 +238,7 @@ pub struct Outcome {
     pub peak_buffered_flits: u64,
     /// Frames of earlier rounds that were dropped, in all rounds.
     pub late_frames: u64,
-    /// Frames that came more than once and were dropped, in all rounds.
+    /// Frames that arrived more than once and were dropped, in all rounds.
     pub repeated_frames: u64,
 }
 
@@ -351,7 +351,7 @@ mod tests {
     use crate::rounds::sample::arrival;
 
     #[test]
-    fn percentiles_go_by_nearest_rank() {
+    fn percentiles_use_the_nearest_rank() {
         let p95 = |values: Vec<u64>| MedianMinMax::of(values).map(|spread| spread.p95);
         assert_eq!(p95(vec![]), None);
         assert_eq!(p95(vec![7]), Some(7));

@@ -173,7 +173,7 @@ pub async fn measure(
 }
 
 /// Launches a cluster of these PEs, calls `done`, and stops the cluster. `done` also gets the
-/// duration of the launch, and a token that asks it to end soon; `is_over` is as in [`run`].
+/// duration of the launch, and a token that requests its end; `is_over` is as in [`run`].
 ///
 /// # Errors
 ///
@@ -306,7 +306,7 @@ pub fn sweep(request: &Request, run: u64, is_exclusive: bool) -> anyhow::Result<
     Ok(payload::sweep_output(&files.output, with_rows, &how)?)
 }
 
-/// Waits for the result of `done`. At the first signal it asks `done` to end, and waits a little
+/// Waits for the result of `done`. At the first signal it requests the end of `done`, and waits a little
 /// longer, until a second signal. Returns the result of `done` unless it is not needed any more;
 /// the first signal; and whether there was no second one.
 async fn until_interrupted<T>(

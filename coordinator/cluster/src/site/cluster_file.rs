@@ -228,7 +228,7 @@ fn cluster(
         Some(network) => network::network(reader, network, &entries).map(Edges::Network),
         None => tree_of(reader, &entries).map(Edges::Tree),
     };
-    settings.link = At::said(&link);
+    settings.link = At::value(&link);
     let links = settings::links(reader, &entries, link.as_ref(), network.is_some());
     let launched = launch::launched(reader, launch, coordinator.as_ref(), &entries);
     let placement = placement(reader, &entries, edges.as_ref(), launched.as_ref());
@@ -251,30 +251,30 @@ fn complete(
     launch: Option<&LaunchTable>,
     coordinator: &mut Option<At<Endpoint>>,
 ) {
-    let given = coordinator.as_ref().and_then(|at| Some(at.said?.0));
+    let given = coordinator.as_ref().and_then(|at| Some(at.value?.0));
     for entry in entries.iter_mut().filter(|entry| !entry.here) {
         entry.complete(reader, lookup, given);
     }
     if coordinator.is_none() && launch.is_some_and(LaunchTable::is_ssh) {
         let mut others = entries.iter().filter(|entry| !entry.here);
-        let other = others.find_map(|entry| entry.address.as_ref()?.said);
+        let other = others.find_map(|entry| entry.address.as_ref()?.value);
         let own = other.and_then(|other| lookup.own(other));
         let spot = entries[0].spot;
         *coordinator = own.map(|own| At {
             spot,
-            said: Some((own, None)),
+            value: Some((own, None)),
         });
     }
-    let own = coordinator.as_ref().and_then(|at| Some(at.said?.0));
+    let own = coordinator.as_ref().and_then(|at| Some(at.value?.0));
     // An address that is not found has a fault, and the own one is that on the way to another host.
-    let is_unknown = |at: &At<IpAddr>| at.said.is_none();
+    let is_unknown = |at: &At<IpAddr>| at.value.is_none();
     let is_reported = own.is_none()
         && entries
             .iter()
             .any(|it| it.address.as_ref().is_some_and(is_unknown));
     for entry in entries.iter_mut().filter(|entry| entry.here) {
         match (is_reported, &entry.address, entry.spot) {
-            (true, None, spot) => entry.address = Some(At { spot, said: None }),
+            (true, None, spot) => entry.address = Some(At { spot, value: None }),
             _ => entry.complete(reader, lookup, own),
         }
     }

@@ -22,11 +22,11 @@ use crate::system::random::drawn;
 
 impl GuardArgs {
     /// Returns the typed options, or else those of a cluster file.
-    pub fn or(&self, said: &Settings) -> GuardArgs {
-        let said = said.credentials.as_ref().map(|said| said.folder.clone());
-        let said = said.filter(|_| !self.insecure);
+    pub fn or(&self, settings: &Settings) -> GuardArgs {
+        let folder = settings.credentials.as_ref().map(|it| it.folder.clone());
+        let folder = folder.filter(|_| !self.insecure);
         GuardArgs {
-            credentials: self.credentials.clone().or(said),
+            credentials: self.credentials.clone().or(folder),
             insecure: self.insecure,
         }
     }

@@ -79,8 +79,8 @@ pub struct Place {
 impl Place {
     /// Returns the destination of ssh.
     pub fn destination(&self) -> String {
-        let said = self.ssh.as_ref().or(self.name.as_ref());
-        said.cloned().unwrap_or_else(|| self.address.to_string())
+        let name = self.ssh.as_ref().or(self.name.as_ref());
+        name.cloned().unwrap_or_else(|| self.address.to_string())
     }
 }
 

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_asks_for_slurm_and_nothing_else_does() {
+    fn only_the_exact_word_requests_slurm() {
         assert_eq!(Slurm::asked("slurm"), Some(SLURM));
         let port = Some(81);
         assert_eq!(Slurm::asked("slurm:81"), Some(Slurm { port, ..SLURM }));

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_how_the_network_is_spanned() {
+    fn names_show_how_the_network_is_spanned() {
         let mut args = args(None, Some("mesh:4x4"));
         let name = |args: &TreeArgs| args.topology(SpanningArg::Broadcast).unwrap().name;
         assert_eq!(name(&args), "mesh:4x4 root 0 broadcast");

@@ -1,4 +1,4 @@
-//! Signals that ask a command to end, and the stop of a terminal's job (Ctrl-Z).
+//! Signals that request the end of a command, and the stop of a terminal's job (Ctrl-Z).
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// Exit statuses of commands that a signal ended are above it, as shells have them.
 const SIGNALLED: u8 = 128;
 
-/// A signal that asked a command to end.
+/// A signal that requested the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interruption(SignalKind);
 
@@ -28,11 +28,11 @@ impl Interruption {
     }
 }
 
-/// The signals that ask a command to end: SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT. SIGHUP
+/// The signals that request the end of a command: SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT. SIGHUP
 /// and SIGQUIT stay ignored in a process that was started to ignore them, by `nohup` for example.
 ///
 /// Once this is made, the first such signal waits until [`Interrupts::next`] takes it. A second
-/// signal that comes while the first one waits ends the process at once: a command cannot become
+/// signal that arrives while the first one waits ends the process at once: a command cannot become
 /// deaf to signals. A command makes this once.
 #[derive(Debug)]
 pub struct Interrupts {
@@ -74,7 +74,7 @@ impl Interrupts {
         }
     }
 
-    /// Returns a signal that came before.
+    /// Returns a signal that arrived before.
     pub fn earlier(&mut self) -> Option<Interruption> {
         self.waiting.try_recv().ok()
     }
@@ -101,7 +101,7 @@ fn listen(kind: SignalKind) -> anyhow::Result<Signal> {
     signal(kind).context("cannot listen to signals")
 }
 
-/// Passes a signal on each time it comes; ends the process if another one still waits.
+/// Passes a signal on each time it arrives; ends the process if another one still waits.
 async fn pass_on(kind: SignalKind, mut signal: Signal, waiting: mpsc::Sender<Interruption>) {
     let interruption = Interruption(kind);
     while signal.recv().await.is_some() {
@@ -116,7 +116,7 @@ async fn pass_on(kind: SignalKind, mut signal: Signal, waiting: mpsc::Sender<Int
 /// terminal does not stop.
 async fn stop_with_job(mut stop: Signal) {
     while stop.recv().await.is_some() {
-        // A signal that came before does not count.
+        // A signal that arrived before does not count.
         let Ok(mut continued) = signal(SignalKind::from_raw(SIGCONT)) else {
             continue;
         };

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_line_is_understood() {
+    fn the_kernels_line_is_parsed() {
         assert_eq!(running("1.12 0.64 0.26 3/241 5011\n"), Some(2));
         assert_eq!(running("1.12 0.64 0.26 0/241 5011\n"), Some(0));
         for nonsense in ["", "1 2 3 4", "1 2 3 x/4 5"] {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_lines_of_waits_are_understood() {
+    fn the_kernels_lines_of_waits_are_parsed() {
         let full = "full avg10=0.00 avg60=0.00 avg300=0.14 total=2322644\n";
         let some = "some avg10=0.36 avg60=0.09 avg300=0.14 total=2615132\n";
         assert_eq!(some_us(&format!("{some}{full}")), Some(2_615_132));
@@ -163,7 +163,7 @@ mod tests {
     fn there_is_at_most_one_for_each_core() {
         assert_eq!(BusyThreads(None).number(), 0);
         assert_eq!(BusyThreads(Some(0)).number(), 0);
-        let cores = cores().expect("Linux tells");
+        let cores = cores().expect("Linux reports them");
         assert_eq!(BusyThreads(Some(900)).number(), cores);
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_told_row_by_row() {
+    fn pairs_are_listed_row_by_row() {
         let [alone, other] = [3, 5].map(|row| DeliveryName {
             row: PeId(row),
             source: None,

@@ -120,10 +120,10 @@ mod tests {
         ] {
             assert_eq!(insert_names(same, &names, of_message), same);
         }
-        let gone = "P1 is gone";
-        assert_eq!(insert_names(gone, &[], of_message), gone);
+        let message = "P1 is gone";
+        assert_eq!(insert_names(message, &[], of_message), message);
         let numbers = ["p0", "p1"].map(str::to_owned);
-        assert_eq!(insert_names(gone, &numbers, of_message), gone);
+        assert_eq!(insert_names(message, &numbers, of_message), message);
     }
 
     #[test]

@@ -32,11 +32,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_told_nothing_but_text() {
-        let said = "no `\x1b[2J\u{9b}31m\x07é\t`\nin two lines";
+    fn control_characters_are_escaped() {
+        let text = "no `\x1b[2J\u{9b}31m\x07é\t`\nin two lines";
         let shown = "no `\\u{1b}[2J\\u{9b}31m\\u{7}é\\t`\nin two lines";
-        assert_eq!(printable(said), shown);
-        assert_eq!(in_one_line(said), shown.replace('\n', "\\n"));
-        assert_eq!(indented(said), shown.replace('\n', "\n    "));
+        assert_eq!(printable(text), shown);
+        assert_eq!(in_one_line(text), shown.replace('\n', "\\n"));
+        assert_eq!(indented(text), shown.replace('\n', "\n    "));
     }
 }

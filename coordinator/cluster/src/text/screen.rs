@@ -1,4 +1,4 @@
-//! The appearance of output: how much a report says, colours, and the width of the terminal.
+//! The appearance of output: how much a report contains, colours, and the width of the terminal.
 //!
 //! The command line chooses it once for the whole process.
 

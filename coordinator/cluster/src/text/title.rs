@@ -31,9 +31,9 @@ fn in_words(name: &str) -> String {
         "0" | "P0" => String::new(),
         root => format!("from {root}"),
     };
-    let words = [network, &over, &from, changes];
-    let words = words.into_iter().filter(|words| !words.is_empty());
-    words.collect::<Vec<_>>().join(" ")
+    let parts = [network, &over, &from, changes];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -113,18 +113,18 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
         "" => "another tree",
         name => name,
     };
-    let asked = parents(tree);
-    if measured.len() != asked.len() {
-        let (measured, asked) = (measured.len() + 1, asked.len() + 1);
+    let requested = parents(tree);
+    if measured.len() != requested.len() {
+        let (measured, requested) = (measured.len() + 1, requested.len() + 1);
         return Some(format!(
-            "it was measured on {name}, with {measured} PEs, and this tree has {asked}: \
+            "it was measured on {name}, with {measured} PEs, and this tree has {requested}: \
              calibrate on this one"
         ));
     }
-    let both = (1..).zip(measured.iter().zip(&asked));
-    let mut differing = both.filter(|(_, (measured, asked))| measured != asked);
-    let (pe, (&measured, &asked)) = differing.next()?;
-    let [pe, measured, asked] = [pe, measured, asked].map(PeId);
+    let both = (1..).zip(measured.iter().zip(&requested));
+    let mut differing = both.filter(|(_, (measured, requested))| measured != requested);
+    let (pe, (&measured, &requested)) = differing.next()?;
+    let [pe, measured, requested] = [pe, measured, requested].map(PeId);
     let others = match differing.count() {
         0 => String::new(),
         1 => ", and one more differs".to_owned(),
@@ -132,7 +132,7 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
     };
     Some(format!(
         "it was measured on {name}, another tree: there {pe}'s parent is {measured}, \
-         here it is {asked}{others}; calibrate on this one"
+         here it is {requested}{others}; calibrate on this one"
     ))
 }
 

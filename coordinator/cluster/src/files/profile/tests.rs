@@ -71,20 +71,20 @@ fn profile() -> Profile {
 
 /// Returns the errors in `text`, each with its line.
 #[track_caller]
-fn told(text: &str) -> Vec<(Option<usize>, String)> {
+fn errors(text: &str) -> Vec<(Option<usize>, String)> {
     let faults = Profile::parse(text, None).unwrap_err();
-    let told = |fault: PositionedError| (fault.spot.map(|spot| spot.line), fault.fault);
-    faults.into_iter().map(told).collect()
+    let with_line = |fault: PositionedError| (fault.spot.map(|spot| spot.line), fault.fault);
+    faults.into_iter().map(with_line).collect()
 }
 
 /// Checks that `text` is refused, with each of `causes` at its line.
 #[track_caller]
 fn refused(text: &str, causes: &[(Option<usize>, &str)]) {
-    let told = told(text);
-    assert_eq!(told.len(), causes.len(), "{told:#?}");
-    for ((line, said), (expected_line, cause)) in told.iter().zip(causes) {
-        assert_eq!(line, expected_line, "{said}");
-        assert!(said.contains(cause), "no `{cause}` in: {said}");
+    let errors = errors(text);
+    assert_eq!(errors.len(), causes.len(), "{errors:#?}");
+    for ((line, message), (expected_line, cause)) in errors.iter().zip(causes) {
+        assert_eq!(line, expected_line, "{message}");
+        assert!(message.contains(cause), "no `{cause}` in: {message}");
     }
 }
 
@@ -98,7 +98,7 @@ fn changed(from: &str, to: &str) -> (String, Option<usize>) {
 }
 
 #[test]
-fn edges_that_are_missing_twice_or_nobodys() {
+fn missing_and_repeated_and_unknown_edges_are_refused() {
     // Lines between the fault's position and the changed line: at its table, or the line itself.
     for (to, above, cause) in [
         ("child = 2", 1, "to P2 stands in line"),
@@ -155,9 +155,10 @@ fn numbers_that_make_no_sense() {
         let place = text.lines().position(|line| line.starts_with(key)).unwrap();
         let mut lines: Vec<&str> = text.lines().collect();
         lines[place] = wrong;
-        let told = told(&lines.join("\n"));
-        let is_told = |(line, said): &(_, String)| *line == Some(place + 1) && said.contains(cause);
-        assert!(told.iter().any(is_told), "{row}: {told:?}");
+        let errors = errors(&lines.join("\n"));
+        let is_reported =
+            |(line, message): &(_, String)| *line == Some(place + 1) && message.contains(cause);
+        assert!(errors.iter().any(is_reported), "{row}: {errors:?}");
     }
 }
 
@@ -174,8 +175,8 @@ fn unknown_and_missing_keys_everywhere() {
         let (text, line) = changed(after, &format!("{after}\nspeed = 3"));
         let line = line.map(|line| line + 1);
         refused(&text, &[(line, "unknown key `speed`; known here: ")]);
-        let told = told(&text);
-        assert!(told[0].1.contains(inside), "{told:?}");
+        let errors = errors(&text);
+        assert!(errors[0].1.contains(inside), "{errors:?}");
     }
     let (text, _) = changed("tree = \"kary:2:4\"", "");
     refused(&text, &[(None, "`tree` is missing")]);

@@ -21,7 +21,7 @@ pub struct Table<'a, 't> {
     values: &'a DeTable<'t>,
     name: String,
     spot: Option<SourcePosition>,
-    asked: RefCell<Vec<&'static str>>,
+    known_keys: RefCell<Vec<&'static str>>,
     /// The key that was refused for a special reason.
     refused: Cell<Option<&'static str>>,
 }
@@ -42,7 +42,7 @@ impl<'a, 't> Table<'a, 't> {
             values: document,
             name: String::new(),
             spot: None,
-            asked: RefCell::default(),
+            known_keys: RefCell::default(),
             refused: Cell::default(),
         }
     }
@@ -82,9 +82,9 @@ impl<'a, 't> Table<'a, 't> {
 
     /// Returns the value at a key, if there is one.
     pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't>> {
-        let mut asked = self.asked.borrow_mut();
-        if !asked.contains(&key) {
-            asked.push(key);
+        let mut known_keys = self.known_keys.borrow_mut();
+        if !known_keys.contains(&key) {
+            known_keys.push(key);
         }
         self.values.get(key).map(|value| Field {
             reader: self.reader,
@@ -174,7 +174,7 @@ impl<'a, 't> Table<'a, 't> {
 
     /// Reports each key that was not read, and returns whether there is none.
     pub fn refuse_others(&self) -> bool {
-        let known = self.asked.borrow();
+        let known = self.known_keys.borrow();
         let before = self.reader.fault_count();
         for key in self.values.keys() {
             let name = key.get_ref().as_ref();
@@ -256,8 +256,8 @@ impl<'a, 't> Field<'a, 't> {
     ) -> Option<T> {
         let key = &self.key;
         let read = parse(self.expect(expected, self.value().as_str())?);
-        let told = |fault| self.fault(format!("{key}: {fault}"));
-        read.map_err(|faults| faults.into_iter().for_each(told))
+        let report = |fault| self.fault(format!("{key}: {fault}"));
+        read.map_err(|faults| faults.into_iter().for_each(report))
             .ok()
     }
 
@@ -300,7 +300,7 @@ impl<'a, 't> Field<'a, 't> {
                 outer => format!("{} of {outer}", self.key),
             },
             spot: Some(self.spot()),
-            asked: RefCell::default(),
+            known_keys: RefCell::default(),
             refused: Cell::default(),
         })
     }

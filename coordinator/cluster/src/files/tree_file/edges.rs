@@ -59,16 +59,16 @@ pub fn links(reader: &Reader<'_>, field: &Field<'_, '_>, nodes: Option<&Nodes>) 
 
 fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
     let mut both = LinkSpec::default();
-    let mut says_more = read_link(table, &mut both);
+    let mut has_link = read_link(table, &mut both);
     let (down, up) = (table.optional("down"), table.optional("up"));
-    says_more |= down.is_some() || up.is_some();
+    has_link |= down.is_some() || up.is_some();
     table.refuse_others();
     let before = reader.fault_count();
     let edge = EdgeSpec {
         down: read_direction(both, down.as_ref()),
         up: read_direction(both, up.as_ref()),
     };
-    if !says_more {
+    if !has_link {
         table.fault("this [[edges]] says nothing of its link: give rate, latency, down or up");
     }
     // Only if nothing else is wrong, so that one mistake is one error.
@@ -101,7 +101,7 @@ fn read_direction(both: LinkSpec, field: Option<&Field<'_, '_>>) -> LinkSpec {
 /// Sets the `rate` and `latency` of a table, and returns whether it has any.
 fn read_link(table: &Table<'_, '_>, link: &mut LinkSpec) -> bool {
     let (rate, latency) = (table.optional("rate"), table.optional("latency"));
-    let says_any = rate.is_some() || latency.is_some();
+    let is_given = rate.is_some() || latency.is_some();
     let rate = rate.and_then(|field| field.parse_as("a text like \"200mbit\"", link_spec::rate));
     if let Some(rate) = rate {
         link.rate = rate;
@@ -109,5 +109,5 @@ fn read_link(table: &Table<'_, '_>, link: &mut LinkSpec) -> bool {
     let latency =
         latency.and_then(|field| field.parse_as("a text like \"1ms\"", link_spec::latency));
     link.latency = latency.or(link.latency);
-    says_any
+    is_given
 }

@@ -102,8 +102,8 @@ fn a_gap_in_the_ids_is_one_fault() {
         "t:5:6: several roots: P2 has no parent, and only P0 may have none",
     ];
     refused(text, &expected);
-    let told = printed(parse(&"[[pe]]\nid = 9\n".repeat(9)).unwrap_err());
-    assert!(told[0].ends_with("no [[pe]] is given for P0, P1, P2, P3 ..."));
+    let errors = printed(parse(&"[[pe]]\nid = 9\n".repeat(9)).unwrap_err());
+    assert!(errors[0].ends_with("no [[pe]] is given for P0, P1, P2, P3 ..."));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_root_is_p0_without_a_parent() {
 }
 
 #[test]
-fn files_that_say_no_pes_or_say_them_twice() {
+fn pes_that_are_missing_or_given_twice_are_refused() {
     let no_pes = "no PEs: give a [[pe]] table for each, or parents = [...]";
     refused("", &[&format!("t: {no_pes}")]);
     refused("\npe = []", &[&format!("t:2:6: {no_pes}")]);
@@ -145,9 +145,9 @@ fn files_that_say_no_pes_or_say_them_twice() {
 
 #[test]
 fn all_that_is_not_toml_is_listed_too() {
-    let told = printed(parse("root = = 0\n[[pe]]\nid 0\n").unwrap_err());
-    assert!(told[0].starts_with("t:1:8: "), "{told:?}");
-    assert!(told[2].starts_with("t:3:"), "{told:?}");
+    let errors = printed(parse("root = = 0\n[[pe]]\nid 0\n").unwrap_err());
+    assert!(errors[0].starts_with("t:1:8: "), "{errors:?}");
+    assert!(errors[2].starts_with("t:3:"), "{errors:?}");
     refused("[[pe]]\nid = 0\nid = 1\n", &["t:3:1: duplicate key"]);
     // Deep nesting is refused, not recursed into.
     assert!(parse(&format!("parents = {}", "[".repeat(200_000))).is_err());
@@ -170,7 +170,7 @@ fn links_are_read_with_the_tree() {
 }
 
 #[test]
-fn all_faults_of_links_are_told_by_line() {
+fn all_faults_of_links_are_reported_by_line() {
     let text = "\
 parents = [0, 0]
 [[edges]]

@@ -62,7 +62,7 @@ fn to_the_end(ns_per_byte: f64, bytes: u64) -> PlannedRound {
 }
 
 #[test]
-fn a_short_message_over_many_slow_hops_goes_in_short_flits() {
+fn short_messages_over_many_slow_hops_have_short_flits() {
     for rate in [GBIT, MBIT_100] {
         let found = to_the_end(rate, 64 << 10);
         let why = found.decisions.flit_size.expect("64 KiB is one flit");
@@ -72,7 +72,7 @@ fn a_short_message_over_many_slow_hops_goes_in_short_flits() {
 }
 
 #[test]
-fn what_is_chosen_is_what_was_predicted() {
+fn the_chosen_size_is_the_predicted_one() {
     let found = to_the_end(MBIT_100, 64 << 10);
     let why = found.decisions.flit_size.expect("64 KiB is one flit");
     assert_eq!(found.prediction.round_ns(), why.predicted_ns);
@@ -81,8 +81,14 @@ fn what_is_chosen_is_what_was_predicted() {
     assert!(schedules.all(|schedule| schedule.flit_bytes == why.bytes));
     let tree = tree("path:8");
     let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
-    let (asked, model) = (Some(USUAL_FLIT_BYTES), model(&tree, MBIT_100));
-    let usual = foreseen(&tree, Algorithm::FARTHEST_FIRST, asked, &bytes, &model);
+    let (requested_bytes, model) = (Some(USUAL_FLIT_BYTES), model(&tree, MBIT_100));
+    let usual = foreseen(
+        &tree,
+        Algorithm::FARTHEST_FIRST,
+        requested_bytes,
+        &bytes,
+        &model,
+    );
     assert_eq!(
         (usual.decisions.flit_bytes, usual.decisions.flit_size),
         (USUAL_FLIT_BYTES, None)
@@ -91,7 +97,7 @@ fn what_is_chosen_is_what_was_predicted() {
 }
 
 #[test]
-fn what_gains_little_stays_as_usual() {
+fn small_gains_keep_the_default_size() {
     // Filling the pipe takes a thousandth of the time.
     assert_eq!(to_the_end(MBIT_100, 256 << 20).decisions.flit_size, None);
     // One hop: there is no pipe to fill.
@@ -107,7 +113,7 @@ fn what_gains_little_stays_as_usual() {
 
 /// For a broadcast's stream any gain is enough to choose another size.
 #[test]
-fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
+fn long_broadcasts_down_long_paths_have_shorter_flits() {
     let path = |pes: usize, bytes: u64| {
         let operation = Algorithm::BROADCAST_ROUNDS;
         let lengths = vec![bytes; pes - 1];
@@ -125,12 +131,12 @@ fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
 }
 
 #[test]
-fn where_software_takes_the_time_the_size_stays_as_usual() {
+fn slow_software_keeps_the_default_size() {
     assert_eq!(to_the_end(0.4, 64 << 10).decisions.flit_size, None);
 }
 
 #[test]
-fn long_messages_go_in_long_flits_where_they_are_quick_and_there_is_memory() {
+fn long_messages_have_long_flits_if_these_are_quick_and_fit_in_memory() {
     let usual = |spec: &str, operation, ns_per_byte, bytes| {
         let tree = tree(spec);
         usual_flit(&tree, operation, &model(&tree, ns_per_byte), &[0, bytes])

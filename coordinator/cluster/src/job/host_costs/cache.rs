@@ -42,8 +42,8 @@ impl Key {
     pub fn of_pe(register: &Register, encrypted: bool) -> Option<Key> {
         let boot = register.clock.split(' ').next();
         let boot = boot.filter(|boot| !boot.is_empty())?.to_owned();
-        let tells = register.cores > 0 && !register.processor.is_empty();
-        let processor = tells.then(|| register.processor.clone())?;
+        let is_complete = register.cores > 0 && !register.processor.is_empty();
+        let processor = is_complete.then(|| register.processor.clone())?;
         Key::of(boot, processor, register.cores, encrypted)
     }
 
@@ -70,8 +70,8 @@ impl Key {
     }
 
     fn file_name(&self) -> String {
-        let told = format!("{self:?}");
-        let hash = XxHash3_64::oneshot(told.as_bytes());
+        let text = format!("{self:?}");
+        let hash = XxHash3_64::oneshot(text.as_bytes());
         format!("host-{hash:016x}.json")
     }
 }
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_again() {
+    fn stored_hosts_are_found_again() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("not/there/yet");
         assert_eq!(CachedHost::load(&folder, &key()), None);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_true_is_refused() {
+    fn impossible_values_are_refused() {
         let kept = CachedHost::new(key(), &learned());
         for (from, to) in [("15000", "-15000"), ("1.06", "0"), ("{", "[")] {
             let text = kept.text();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_nobody_wrote_for_long_go_and_those_of_others_stay() {
+    fn old_files_are_removed_but_not_those_of_others() {
         let dir = tempfile::tempdir().unwrap();
         let [mut old, mut recent] = [key(), key()];
         old.boot = "long ago".to_owned();
@@ -407,7 +407,7 @@ mod tests {
 
     /// A command that ran under a profiler takes ten times as long, and so may hundreds of them.
     #[test]
-    fn costs_that_hold_no_longer_are_forgotten_after_two_commands() {
+    fn outdated_costs_are_forgotten_after_two_commands() {
         let usual = prior(false).costs;
         let times = |costs: &[f64; COSTS]| vec![costs[..3].iter().sum(), costs[1..4].iter().sum()];
         let predict = |points: &[[f64; COSTS]], _: usize| {

@@ -176,8 +176,8 @@ const PRIOR: Prior<FACTORS> = Prior {
 };
 
 fn name(file_system: &FileSystem) -> String {
-    let told = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
-    let hash = XxHash3_64::oneshot(told.as_bytes());
+    let text = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
+    let hash = XxHash3_64::oneshot(text.as_bytes());
     format!("files-{hash:016x}.json")
 }
 
@@ -313,7 +313,7 @@ mod tests {
                 ..Factors::from_array(&PRIOR.costs)
             };
             let lesson = Observation {
-                times_ns: toy(&truth).expect("it tells always"),
+                times_ns: toy(&truth).expect("toy always returns Some"),
                 deviation: 0.3,
                 rounds: 1,
             };
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_take_twice_as_long_are_believed_in_the_end() {
+    fn factors_follow_rounds_that_take_twice_as_long() {
         let kept = taught(kept(), &[2.0; 10]);
         let found = kept.costs();
         let off = found.sync_ns / assumed().sync_ns / 2.0 - 1.0;
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_longer_is_soon_forgotten() {
+    fn outdated_costs_are_soon_forgotten() {
         let slow = taught(kept(), &[8.0; 10]);
         let quick = taught(slow, &[1.0; 8]);
         let off = quick.costs().sync_ns / assumed().sync_ns - 1.0;
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learned_beside_others_is_not_used_without_them() {
+    fn costs_on_a_busy_machine_are_not_used_on_an_idle_one() {
         let busy = |share, threads| FileLoad {
             disk_share: share,
             core_threads: threads,
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_rounds_there_is_a_bound() {
+    fn learned_factors_are_bounded() {
         let all = taught(kept(), &[1e6; 200]);
         let moved = all.costs().sync_ns / assumed().sync_ns;
         assert!(moved < 30.01, "{moved}");

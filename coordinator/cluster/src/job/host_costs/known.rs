@@ -101,8 +101,8 @@ pub fn known(key: &Key) -> Option<(CostEstimate<COSTS>, CostSource)> {
 }
 
 /// Takes the output of `flitcast calibrate --host` on a machine, and stores it for later commands.
-pub fn take_measured(key: &Key, said: &str) {
-    let learned = CachedHost::parse(said).and_then(|kept| kept.learned());
+pub fn take_measured(key: &Key, output: &str) {
+    let learned = CachedHost::parse(output).and_then(|kept| kept.learned());
     let Some(learned) = learned else {
         tracing::info!("a host could not be measured");
         return;

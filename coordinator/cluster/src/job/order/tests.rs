@@ -129,7 +129,7 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
 /// Two relays have links half as fast as the root's: with farthest first the root serves one relay
 /// completely before the other.
 #[test]
-fn slow_relays_get_theirs_by_turns() {
+fn slow_relays_get_their_messages_by_turns() {
     let tree = tree("kary:2:7");
     let mut model = random_model(&mut SplitMix64::new(1), tree.len());
     model.ports = Ports::Single;
@@ -150,7 +150,7 @@ fn slow_relays_get_theirs_by_turns() {
 }
 
 /// A full flit and half a flit, over a slow link and then a fast one: the full flit has crossed the
-/// fast link before the other comes, which takes half as long there.
+/// fast link before the other arrives, which takes half as long there.
 #[test]
 fn a_short_last_flit_is_not_taken_for_a_full_one() {
     let tree = tree("path:3");

@@ -1,4 +1,4 @@
-//! The messages that a command line asks for, and their lengths on a tree.
+//! The messages that a command line requests, and their lengths on a tree.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::site::topology::of_option;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The requested messages, independent of the tree.
-pub enum AskedMessages {
+pub enum RequestedMessages {
     /// Files.
     Files {
         /// Path of the input.
@@ -69,13 +69,13 @@ pub struct FilesAt<'a> {
     pub apart: bool,
 }
 
-impl AskedMessages {
+impl RequestedMessages {
     /// Returns the requested messages, or all errors in the options.
     pub fn of(
         args: &RoundArgs,
         layout: Layout,
         spread: Option<&'static str>,
-    ) -> Result<AskedMessages, Vec<RequestError>> {
+    ) -> Result<RequestedMessages, Vec<RequestError>> {
         let mut faults = Vec::new();
         let kinds = [
             ("--input", args.input.is_some()),
@@ -130,36 +130,36 @@ impl AskedMessages {
             }
         }
         let transfer = &args.transfer;
-        let asked = match (&args.input, &args.output, &transfer.size, &transfer.lengths) {
-            (Some(input), Some(output), ..) => Ok(AskedMessages::Files {
+        let messages = match (&args.input, &args.output, &transfer.size, &transfer.lengths) {
+            (Some(input), Some(output), ..) => Ok(RequestedMessages::Files {
                 input: input.clone(),
                 output: output.clone(),
             }),
-            (.., Some(size), _) => AskedMessages::of_size(size).map_err(RequestError::from),
+            (.., Some(size), _) => RequestedMessages::of_size(size).map_err(RequestError::from),
             (.., Some(lengths)) => {
-                AskedMessages::of_lengths(lengths, layout).map_err(RequestError::from)
+                RequestedMessages::of_lengths(lengths, layout).map_err(RequestError::from)
             }
             (None, ..) => Err(RequestError::NoPayload),
             // The output is missing.
             (Some(_), ..) => return Err(faults),
         };
-        match asked {
-            Ok(asked) if faults.is_empty() => Ok(asked),
-            asked => {
-                faults.extend(asked.err());
+        match messages {
+            Ok(messages) if faults.is_empty() => Ok(messages),
+            messages => {
+                faults.extend(messages.err());
                 Err(faults)
             }
         }
     }
 
-    fn of_size(size: &str) -> anyhow::Result<AskedMessages> {
+    fn of_size(size: &str) -> anyhow::Result<RequestedMessages> {
         let option = "--size";
         let bytes = parse_bytes(size).map_err(of_option(option))?;
         let lengths = Lengths::of_size(bytes);
-        Ok(AskedMessages::Synthetic { option, lengths })
+        Ok(RequestedMessages::Synthetic { option, lengths })
     }
 
-    fn of_lengths(text: &str, layout: Layout) -> anyhow::Result<AskedMessages> {
+    fn of_lengths(text: &str, layout: Layout) -> anyhow::Result<RequestedMessages> {
         let option = "--lengths";
         match text.parse::<Lengths>() {
             Ok(Lengths::List(list)) if layout == Layout::Pieces && list.len() > 1 => bail!(
@@ -167,25 +167,25 @@ impl AskedMessages {
                  with a row for each sender, or write equal:MEAN"
             ),
             Err(_) if layout == Layout::Pieces && !text.contains(':') => {
-                Ok(AskedMessages::Matrix(text.into()))
+                Ok(RequestedMessages::Matrix(text.into()))
             }
             lengths => {
                 let lengths = lengths.map_err(of_option(option))?;
-                Ok(AskedMessages::Synthetic { option, lengths })
+                Ok(RequestedMessages::Synthetic { option, lengths })
             }
         }
     }
 
     /// Makes all paths absolute.
-    pub fn absolute(self) -> AskedMessages {
+    pub fn absolute(self) -> RequestedMessages {
         // An empty path was refused before.
         let from_root = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         match self {
-            AskedMessages::Files { input, output } => AskedMessages::Files {
+            RequestedMessages::Files { input, output } => RequestedMessages::Files {
                 input: from_root(input),
                 output: from_root(output),
             },
-            AskedMessages::Matrix(path) => AskedMessages::Matrix(from_root(path)),
+            RequestedMessages::Matrix(path) => RequestedMessages::Matrix(from_root(path)),
             synthetic => synthetic,
         }
     }
@@ -205,7 +205,7 @@ impl AskedMessages {
             ));
         }
         let lengths = match self {
-            AskedMessages::Files { input, output } => {
+            RequestedMessages::Files { input, output } => {
                 let output_names = files.names.to_vec();
                 let entries = tree
                     .ids()
@@ -244,8 +244,8 @@ impl AskedMessages {
                 };
                 return Ok((Payload::Files(payload), bytes));
             }
-            AskedMessages::Matrix(path) => read_matrix(&path, pes),
-            AskedMessages::Synthetic { option, lengths } => {
+            RequestedMessages::Matrix(path) => read_matrix(&path, pes),
+            RequestedMessages::Synthetic { option, lengths } => {
                 deal(option, &lengths, pes, operation.collective().layout())
             }
         };
@@ -314,29 +314,29 @@ mod tests {
     const GOSSIP: Algorithm = Algorithm::GOSSIP_FLOOD;
     const EXCHANGE: Algorithm = Algorithm::EXCHANGE_TREE;
 
-    fn synthetic(lengths: &str) -> AskedMessages {
-        AskedMessages::Synthetic {
+    fn synthetic(lengths: &str) -> RequestedMessages {
+        RequestedMessages::Synthetic {
             option: "--lengths",
             lengths: lengths.parse().unwrap(),
         }
     }
 
-    fn owed(asked: AskedMessages, operation: Algorithm) -> Result<Vec<u64>, String> {
-        let owed = asked.for_tree(&tree("star:3"), operation, FilesAt::default());
-        let owed = owed.map(|(_, bytes)| bytes);
-        owed.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    fn lengths(messages: RequestedMessages, operation: Algorithm) -> Result<Vec<u64>, String> {
+        let lengths = messages.for_tree(&tree("star:3"), operation, FilesAt::default());
+        let lengths = lengths.map(|(_, bytes)| bytes);
+        lengths.map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn lengths_are_those_of_each_pe_or_of_each_pair() {
-        let gossip = owed(synthetic("1,0,3"), GOSSIP);
+        let gossip = lengths(synthetic("1,0,3"), GOSSIP);
         assert_eq!(gossip, Ok(vec![0, 1, 1, 0, 0, 0, 3, 3, 0]));
-        let ramp = owed(synthetic("ramp:40"), GOSSIP);
+        let ramp = lengths(synthetic("ramp:40"), GOSSIP);
         assert_eq!(ramp, Ok(vec![0, 20, 20, 40, 0, 40, 60, 60, 0]));
         let exchange = Ok(vec![0, 5, 5, 5, 0, 5, 5, 5, 0]);
-        assert_eq!(owed(synthetic("5"), EXCHANGE), exchange);
-        assert_eq!(owed(synthetic("equal:5"), EXCHANGE), exchange);
-        let short = owed(synthetic("1,2"), GOSSIP).unwrap_err();
+        assert_eq!(lengths(synthetic("5"), EXCHANGE), exchange);
+        assert_eq!(lengths(synthetic("equal:5"), EXCHANGE), exchange);
+        let short = lengths(synthetic("1,2"), GOSSIP).unwrap_err();
         assert!(short.contains("one for each PE from P0 to P2"), "{short}");
         let many = synthetic("5").for_tree(&tree("star:1025"), EXCHANGE, FilesAt::default());
         let many = many.unwrap_err()[0].to_string();
@@ -344,12 +344,12 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_says_the_lengths_of_all_pairs() {
+    fn a_matrix_gives_the_lengths_of_all_pairs() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bytes.csv");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            owed(AskedMessages::Matrix(path.clone()), EXCHANGE)
+            lengths(RequestedMessages::Matrix(path.clone()), EXCHANGE)
         };
         let bytes = Ok(vec![0, 1, 2, 3, 0, 4, 5, 6, 0]);
         assert_eq!(read("0,1,2\n3,0,4\n5,6,0\n"), bytes);

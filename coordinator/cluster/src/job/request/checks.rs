@@ -10,7 +10,7 @@ use flitcast_proto::Tree;
 use flitcast_proto::wire::control::Payload;
 
 use super::asked::RequestSpec;
-use super::asked_messages::{AskedMessages, FilesAt};
+use super::asked_messages::{FilesAt, RequestedMessages};
 use super::checked::Request;
 use super::choose::choose_open;
 use super::crossings::check_any;
@@ -47,14 +47,14 @@ use crate::site::topology::{Topology, of_option};
 ///
 /// Returns all errors in the command line.
 pub fn check(
-    mut asked: RequestSpec,
+    mut spec: RequestSpec,
     operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>,
 ) -> Result<Request, Vec<RequestError>> {
-    asked.count_by_input();
-    let ways = asked.ways.take();
-    let order = std::mem::replace(&mut asked.order, Ok(None));
+    spec.count_by_input();
+    let ways = spec.ways.take();
+    let order = std::mem::replace(&mut spec.order, Ok(None));
     let mut checks = Checks {
-        asked: &asked,
+        spec: &spec,
         faults: Vec::new(),
         ways: None,
         offered: None,
@@ -67,13 +67,13 @@ pub fn check(
     let flits = checks.flits();
     checks.cover();
     let link = checks.link();
-    let limit = rate_limit(&asked.round, link.flatten(), checks.topology.as_ref());
+    let limit = rate_limit(&spec.round, link.flatten(), checks.topology.as_ref());
     let limit = checks.keep_all(limit).flatten();
     let timeouts = checks.timeouts();
     let messages = checks.messages();
     checks.paths();
     let retries = checks.retries();
-    checks.keep_all(asked.round.pictures.check());
+    checks.keep_all(spec.round.pictures.check());
     let payload = checks.payload(messages);
     let bytes = payload.as_ref().map(|(_, bytes)| &bytes[..]);
     checks.longest_packet(flits.1, bytes);
@@ -87,7 +87,7 @@ pub fn check(
     let guard = checks.guard(profile.as_ref());
     // Last of all, as the first thing that is written.
     if checks.faults.is_empty() && !checks.is_elsewhere() {
-        checks.faults.extend(create_output(&asked.round));
+        checks.faults.extend(create_output(&spec.round));
     }
     if !checks.faults.is_empty() {
         return Err(checks.faults);
@@ -100,7 +100,7 @@ pub fn check(
     else {
         return Err(checks.faults);
     };
-    let args = &asked.round;
+    let args = &spec.round;
     let request = Request {
         site,
         way,
@@ -117,14 +117,14 @@ pub fn check(
         pictures: args.pictures.clone(),
     };
     match checks.ways.zip(checks.offered) {
-        Some((ways, offered)) => choose_open(request, &asked, ways, offered, link.flatten()),
+        Some((ways, offered)) => choose_open(request, &spec, ways, offered, link.flatten()),
         None => Ok(request),
     }
 }
 
 /// The checks of a command line: all errors so far, and the results that later checks need.
 struct Checks<'a> {
-    asked: &'a RequestSpec,
+    spec: &'a RequestSpec,
     faults: Vec<RequestError>,
     /// The alternatives that are left open.
     ways: Option<OpenChoices>,
@@ -154,20 +154,20 @@ impl Checks<'_> {
 
     /// Returns the operation, or one with the same kind of messages if there is none.
     fn operation_or_like(&self) -> Algorithm {
-        self.operation.unwrap_or(self.asked.like)
+        self.operation.unwrap_or(self.spec.like)
     }
 
     /// Names the operation and its algorithm.
     fn name(&self) -> String {
         let operation = self.operation_or_like();
-        let algorithm = self.asked.baseline.map(Baseline::name);
+        let algorithm = self.spec.baseline.map(Baseline::name);
         let algorithm = algorithm.unwrap_or(operation.name());
         format!("{} by {algorithm}", operation.collective().name())
     }
 
     /// Returns whether messages cannot be cut differently, nor sent in parts.
     fn has_no_parts(&self) -> bool {
-        self.asked.baseline.is_some() || self.operation.is_some_and(|it| !has_parts(it))
+        self.spec.baseline.is_some() || self.operation.is_some_and(|it| !has_parts(it))
     }
 
     /// Returns whether the PEs run on other hosts, which have their files.
@@ -182,11 +182,11 @@ impl Checks<'_> {
 
     /// Checks the trees and the root. Returns the tree as it is described.
     fn trees(&mut self, ways: Option<OpenChoices>) -> Option<Tree> {
-        let asked = self.asked;
-        let described = self.keep_all(described(&asked.round, asked.spanning, ways));
+        let spec = self.spec;
+        let described = self.keep_all(described(&spec.round, spec.spanning, ways));
         let (described, ways) = described.unzip();
         self.ways = ways.flatten();
-        if let (Some((option, _)), Some(baseline)) = (&asked.root, asked.baseline) {
+        if let (Some((option, _)), Some(baseline)) = (&spec.root, spec.baseline) {
             self.add(anyhow!(
                 "{option} is not for --algorithm {}: what is there to measure against has P0 as its \
                  root",
@@ -194,13 +194,13 @@ impl Checks<'_> {
             ));
         }
         let tree = described.as_ref().map(|offered| offered[0].tree.clone());
-        let lays = asked.lays.map(|one| match &self.ways {
+        let lays = spec.lays.map(|one| match &self.ways {
             Some(ways) if ways.open == Open::Unnamed => BroadcastAlgorithm::Auto,
             _ => one,
         });
         let offered = described.map(|offered| match lays {
-            Some(algorithm) => laid(algorithm, asked.root.as_ref(), offered),
-            None => seen_from(asked.root.as_ref(), offered),
+            Some(algorithm) => laid(algorithm, spec.root.as_ref(), offered),
+            None => seen_from(spec.root.as_ref(), offered),
         });
         self.offered = offered.and_then(|offered| self.keep(offered));
         let offered = self.offered.as_ref();
@@ -215,7 +215,7 @@ impl Checks<'_> {
             return;
         };
         let operation = operation(topology);
-        let baseline = self.asked.baseline.filter(|_| self.asked.root.is_none());
+        let baseline = self.spec.baseline.filter(|_| self.spec.root.is_none());
         let fits = baseline.map_or(Ok(()), |it| it.check(topology).map_err(unfit(it.name())));
         self.operation = self.keep(operation);
         self.keep(fits);
@@ -223,15 +223,15 @@ impl Checks<'_> {
 
     /// Checks the requested size of flits and the packets.
     fn flits(&mut self) -> (Option<u32>, Option<Packets>) {
-        let args = &self.asked.round;
-        let asked_size = args.transfer.flit_size.as_deref();
-        let flit_bytes = self.keep(asked_size.map(flit_size).transpose());
-        let asked_packets = args.packets.as_deref();
-        let packets = asked_packets.map(str::parse::<Packets>).transpose();
+        let args = &self.spec.round;
+        let requested_size = args.transfer.flit_size.as_deref();
+        let flit_bytes = self.keep(requested_size.map(flit_size).transpose());
+        let requested_packets = args.packets.as_deref();
+        let packets = requested_packets.map(str::parse::<Packets>).transpose();
         let packets = self.keep(packets.map_err(|fault| anyhow!("--packets {fault}")));
-        if asked_packets.is_some() {
+        if requested_packets.is_some() {
             let whole = self.has_no_parts().then(|| self.name());
-            let faults = packets_faults(whole, asked_size.is_some(), self.ways.is_some());
+            let faults = packets_faults(whole, requested_size.is_some(), self.ways.is_some());
             self.faults.extend(faults);
         }
         flit_bytes.zip(packets).unwrap_or_default()
@@ -239,7 +239,7 @@ impl Checks<'_> {
 
     /// Checks that messages can be sent over several trees, if that is requested.
     fn cover(&mut self) {
-        if !self.asked.round.cover {
+        if !self.spec.round.cover {
             return;
         }
         if self.has_no_parts() {
@@ -260,8 +260,8 @@ impl Checks<'_> {
 
     /// Checks the requested shape of links.
     fn link(&mut self) -> Option<Option<LinkSpec>> {
-        let asked = self.asked.round.transfer.link.as_deref();
-        let link = self.keep_all(of_all("--link", asked.map(LinkSpec::parse).transpose()))?;
+        let shape = self.spec.round.transfer.link.as_deref();
+        let link = self.keep_all(of_all("--link", shape.map(LinkSpec::parse).transpose()))?;
         match &self.topology {
             Some(topology) => {
                 let link = link_over(topology, link);
@@ -273,7 +273,7 @@ impl Checks<'_> {
 
     fn timeouts(&mut self) -> Option<Timeouts> {
         let settings = self.settings();
-        let timeouts = match self.asked.round.transfer.timeouts.as_deref() {
+        let timeouts = match self.spec.round.transfer.timeouts.as_deref() {
             Some(text) => timeouts::over(settings.timeouts, text),
             None => Ok(settings.timeouts),
         };
@@ -281,15 +281,15 @@ impl Checks<'_> {
     }
 
     /// Checks the options that define the messages.
-    fn messages(&mut self) -> Option<AskedMessages> {
+    fn messages(&mut self) -> Option<RequestedMessages> {
         let layout = self.operation_or_like().collective().layout();
-        let asked = AskedMessages::of(&self.asked.round, layout, self.asked.dealt_by());
-        self.keep_all(asked)
+        let messages = RequestedMessages::of(&self.spec.round, layout, self.spec.dealt_by());
+        self.keep_all(messages)
     }
 
     /// Checks the paths of the input and the output, as far as they are on this host.
     fn paths(&mut self) {
-        let args = &self.asked.round;
+        let args = &self.spec.round;
         let is_elsewhere = self.is_elsewhere();
         if is_elsewhere {
             self.faults.extend(relative("--input", args.input.as_ref()));
@@ -314,14 +314,14 @@ impl Checks<'_> {
     }
 
     fn retries(&mut self) -> Option<u32> {
-        let args = &self.asked.round;
+        let args = &self.spec.round;
         self.keep(retries::of(args.retry.as_deref(), args.rounds))
     }
 
     /// Returns the messages on the tree, and their lengths by delivery.
-    fn payload(&mut self, messages: Option<AskedMessages>) -> Option<(Payload, Vec<u64>)> {
-        let rules = self.keep(selection::rules(&self.asked.round.selection))?;
-        let durability = self.keep(sync::durability(self.asked.round.sync))?;
+    fn payload(&mut self, messages: Option<RequestedMessages>) -> Option<(Payload, Vec<u64>)> {
+        let rules = self.keep(selection::rules(&self.spec.round.selection))?;
+        let durability = self.keep(sync::durability(self.spec.round.sync))?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
         // A PE under a daemon has another working folder.
@@ -333,22 +333,22 @@ impl Checks<'_> {
         let operation = self.operation_or_like();
         let files = FilesAt {
             names: &placement.map(Placement::names).unwrap_or_default(),
-            spread: self.asked.spread,
-            shards: &self.asked.shards,
-            division: self.asked.division,
+            spread: self.spec.spread,
+            shards: &self.spec.shards,
+            division: self.spec.division,
             rules: &rules,
             durability,
-            replace: self.asked.round.replacing.replaces(),
-            update: self.asked.round.replacing.comparison(),
-            compress: self.asked.round.transmission.compress,
-            archive: self.asked.round.selection.archive,
+            replace: self.spec.round.replacing.replaces(),
+            update: self.spec.round.replacing.comparison(),
+            compress: self.spec.round.transmission.compress,
+            archive: self.spec.round.selection.archive,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)
                 && operation.collective().layout().can_be_apart(),
         };
         let mut payload = messages.for_tree(&topology.tree, operation, files);
         if let Err(faults) = &mut payload {
-            faults.extend(self.asked.count_fault(topology).map(RequestError::from));
+            faults.extend(self.spec.count_fault(topology).map(RequestError::from));
         }
         self.keep_all(payload)
     }
@@ -371,7 +371,7 @@ impl Checks<'_> {
         let (Some(order), Some(topology)) = (order, &self.topology) else {
             return MessageOrder::default();
         };
-        let are_known = !(self.is_elsewhere() && self.asked.round.input.is_some());
+        let are_known = !(self.is_elsewhere() && self.spec.round.input.is_some());
         let names = topology.places().names();
         let pes = (&topology.tree, &names[..]);
         let lengths = bytes.filter(|_| are_known);
@@ -384,7 +384,7 @@ impl Checks<'_> {
         let is_fdf = self
             .operation
             .is_none_or(|it| it == Algorithm::FARTHEST_FIRST);
-        let is_alone = is_fdf && self.asked.baseline.is_none() && !self.asked.round.cover;
+        let is_alone = is_fdf && self.spec.baseline.is_none() && !self.spec.round.cover;
         if packets == Some(Packets::Mixed) && !(is_alone && *order == MessageOrder::Tail) {
             self.add(anyhow!(
                 "--packets mixed is for a scatter by fdf over one tree, in an order of its own: leave \
@@ -395,7 +395,7 @@ impl Checks<'_> {
 
     /// Replaces the tree by that of the baseline, which depends on the messages' lengths.
     fn tree_of_baseline(&mut self, bytes: Option<&[u64]>) {
-        if let (Some(bytes), Some(baseline)) = (bytes, self.asked.baseline) {
+        if let (Some(bytes), Some(baseline)) = (bytes, self.spec.baseline) {
             let topology = self.topology.take();
             self.topology = topology.map(|topology| baseline.lay(topology, bytes));
         }
@@ -403,7 +403,7 @@ impl Checks<'_> {
 
     /// Checks that the profile, if there is one, was measured on these PEs and links.
     fn profile(&mut self, tree: Option<&Tree>, link: Option<Option<LinkSpec>>) -> Option<Profile> {
-        let path = self.asked.round.transfer.profile.as_deref()?;
+        let path = self.spec.round.transfer.profile.as_deref()?;
         // A tree that is to be chosen is not the measured one.
         let any_tree = self.ways.as_ref().is_some_and(|ways| ways.any_tree);
         let measured = tree.filter(|_| !any_tree);
@@ -416,18 +416,18 @@ impl Checks<'_> {
         };
         let pes = profile.edges.len();
         if let Some(tree) = tree.filter(|tree| any_tree && tree.len() != pes) {
-            let asked = tree.len();
+            let requested = tree.len();
             self.add(anyhow!(
-                "--profile: it was measured on {pes} PEs, not on {asked}"
+                "--profile: it was measured on {pes} PEs, not on {requested}"
             ));
         }
         if let (Some(topology), Some(link)) = (&self.topology, link) {
-            let asked = links_name(&links(topology, link));
-            if asked != profile.links {
-                let [measured, asked] = [&profile.links, &asked]
+            let requested = links_name(&links(topology, link));
+            if requested != profile.links {
+                let [measured, requested] = [&profile.links, &requested]
                     .map(|links| links.as_deref().unwrap_or("links as they are"));
                 self.add(anyhow!(
-                    "--profile: it was measured on {measured}, not on {asked}"
+                    "--profile: it was measured on {measured}, not on {requested}"
                 ));
             }
         }
@@ -436,7 +436,7 @@ impl Checks<'_> {
 
     /// Checks the protection of connections, which the profile must have had as well.
     fn guard(&mut self, profile: Option<&Profile>) -> Option<Guard> {
-        let transfer = &self.asked.round.transfer;
+        let transfer = &self.spec.round.transfer;
         let settings = self.settings();
         let placement = self.placement.as_ref()?;
         let guard = Guard::choose(&transfer.guard.or(&settings), placement);
@@ -444,7 +444,7 @@ impl Checks<'_> {
             let fault = guard_fault(&transfer.guard, &transfer.tree, &settings, fault);
             self.faults.push(fault);
         }
-        if self.asked.round.input.is_some()
+        if self.spec.round.input.is_some()
             && let Err(fault) = guard.check_files(placement)
         {
             self.faults.push(fault.into());
@@ -476,18 +476,18 @@ impl Checks<'_> {
         };
         Some(Method {
             operation,
-            baseline: self.asked.baseline,
+            baseline: self.spec.baseline,
             pacing: None,
             flit_bytes,
             packets,
             order,
-            covers: self.asked.round.cover,
+            covers: self.spec.round.cover,
         })
     }
 
     /// Returns the PEs, their tree and their links.
     fn site(&mut self, link: Option<Option<LinkSpec>>, guard: Option<Guard>) -> Option<Site> {
-        let (args, ports) = (&self.asked.round, self.asked.ports);
+        let (args, ports) = (&self.spec.round, self.spec.ports);
         let site = Site::of(self.topology.take()?, link?, guard?);
         let has_own_links = site.own_links || emulates_own_links(args);
         Some(Site {

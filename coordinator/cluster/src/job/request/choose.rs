@@ -54,14 +54,14 @@ struct Offer<'a> {
 /// Returns the request with the quickest of the algorithms and trees that the command line leaves open.
 pub fn choose_open(
     request: Request,
-    asked: &RequestSpec,
+    spec: &RequestSpec,
     mut ways: OpenChoices,
     topologies: Vec<Topology>,
     link: Option<LinkSpec>,
 ) -> Result<Request, Vec<RequestError>> {
     let bytes = request.messages.bytes.clone();
     let order = request.way.order.clone();
-    if asked.like.collective() == Collective::Gossip {
+    if spec.like.collective() == Collective::Gossip {
         let pes = topologies[0].tree.len();
         let longest = |row: &[u64]| row.iter().copied().max().unwrap_or(0);
         let lengths: Vec<u64> = bytes.chunks(pes).map(longest).collect();
@@ -77,7 +77,7 @@ pub fn choose_open(
         any_baseline: ways.any_baseline,
         link,
         bytes: &bytes,
-        is_complete: asked.round.compares,
+        is_complete: spec.round.compares,
     };
     let chosen = choose(request, offer).or_else(|fault| one(RequestError::Choice(fault)))?;
     let way = Method {

@@ -18,10 +18,10 @@ pub fn expected_model(request: &Request) -> Model {
     match &request.profile {
         Some(profile) => model_by(profile, &request.site),
         None => {
-            let asked = request.site.links.iter();
+            let links = request.site.links.iter();
             let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
             let hosts = host_costs::expected(&request.site);
-            model_of(asked.map(edge).collect(), hosts, &request.site)
+            model_of(links.map(edge).collect(), hosts, &request.site)
         }
     }
 }

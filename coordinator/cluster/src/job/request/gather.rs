@@ -44,7 +44,7 @@ pub fn gather_operation(
         None => operation_by(GATHER.collective().name(), algorithm).unwrap_or(GATHER),
     };
     match Baseline::named(algorithm) {
-        // It is asked itself, whether it works.
+        // The baseline checks itself whether it supports the tree.
         Some(_) => Ok(operation),
         None => fitting(operation, tree, name),
     }

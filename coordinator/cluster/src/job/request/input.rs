@@ -57,16 +57,16 @@ pub fn measure_input(
     };
     let contents = contents.and_then(|contents| payload::select(files, contents));
     let mut contents = contents.map_err(all)?;
-    let owed = |it: &DeliveryId| {
+    let is_expected = |it: &DeliveryId| {
         operation.collective().can_deliver(tree, *it) && (spread || !left_out(*it))
     };
-    let owed = |message: Address| -> Vec<DeliveryId> {
+    let expected = |message: Address| -> Vec<DeliveryId> {
         let ends = message.ends(tree);
         let deliveries = ends.map(|at| operation.collective().delivery(tree, message.id, at));
-        deliveries.filter(owed).collect()
+        deliveries.filter(is_expected).collect()
     };
     for message in operation.collective().messages(tree) {
-        contents[message.id.index()].take_if(|_| owed(message).is_empty());
+        contents[message.id.index()].take_if(|_| expected(message).is_empty());
     }
     let measured = payload::measure_all(&contents, files.archive).map_err(all)?;
     let total = measured
@@ -79,7 +79,7 @@ pub fn measure_input(
     }
     let mut bytes = vec![0; operation.collective().deliveries(tree)];
     for message in operation.collective().messages(tree) {
-        for delivery in owed(message) {
+        for delivery in expected(message) {
             bytes[delivery.index()] = measured[message.id.index()].bytes;
         }
     }
@@ -121,7 +121,7 @@ pub fn count_by_input(tree: &mut TreeArgs, input: Option<&Path>, layout: Layout)
 }
 
 /// Returns the reason why the entries of an input do not give the number of PEs; `None` if they are not
-/// asked.
+/// used.
 pub fn uncounted(input: &Path, layout: Layout) -> Option<String> {
     if layout == Layout::Whole {
         return None;

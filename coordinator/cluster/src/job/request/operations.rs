@@ -48,14 +48,14 @@ impl Request {
         let name = Algorithm::FARTHEST_FIRST.collective().name();
         let algorithm = args.algorithm.as_deref();
         let baseline = algorithm.and_then(Baseline::named);
-        let asked = algorithm.and_then(|it| operation_by(name, it));
-        let asked = asked.unwrap_or(Algorithm::FARTHEST_FIRST);
+        let requested = algorithm.and_then(|it| operation_by(name, it));
+        let requested = requested.unwrap_or(Algorithm::FARTHEST_FIRST);
         let ports = args.ports;
         let operation = |topology: &Topology| {
-            let is_ours = baseline.is_none() && asked.has_all_ports();
+            let is_ours = baseline.is_none() && requested.has_all_ports();
             match ports == Some(Ports::Multi) && !is_ours {
-                true => Err(one_port(baseline.map_or(asked.name(), Baseline::name))),
-                false => fitting(asked, &topology.tree, &topology.name),
+                true => Err(one_port(baseline.map_or(requested.name(), Baseline::name))),
+                false => fitting(requested, &topology.tree, &topology.name),
             }
         };
         let fdf = Algorithm::FARTHEST_FIRST.name();
@@ -67,7 +67,7 @@ impl Request {
         let auto = algorithm == Some(AUTO);
         let ways = OpenChoices::of(&args.round, unnamed, auto, name);
         let ways = ways.map(|ways| ways.keep(algorithm, None, None));
-        let asked = RequestSpec {
+        let spec = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             spread: args.spread || division.is_some(),
             shards: args.shards,
@@ -78,7 +78,7 @@ impl Request {
             order,
             ..RequestSpec::new(args.round, SpanningArg::Bfs, Algorithm::FARTHEST_FIRST)
         };
-        check(asked, operation)
+        check(spec, operation)
     }
 
     /// Checks the command line of `flitcast gather`.
@@ -116,7 +116,7 @@ impl Request {
             other,
             "a gather by shoulder-tap or certification on a given tree",
         );
-        let asked = RequestSpec {
+        let spec = RequestSpec {
             root: args.to.map(|pe| ("--to", pe)),
             ports,
             baseline,
@@ -124,7 +124,7 @@ impl Request {
             order,
             ..RequestSpec::new(round, spanning, Algorithm::COMBINING_GATHER)
         };
-        let mut request = check(asked, |topology| match (baseline, pacing) {
+        let mut request = check(spec, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => {
                 bail!("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")
             }
@@ -155,13 +155,13 @@ impl Request {
         }
         let has_hosts = args.round.transfer.tree.has_hosts();
         let is_open = ways.as_ref().is_some_and(|it| it.open == Open::Unnamed);
-        let asked = RequestSpec {
+        let spec = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             lays: Some(algorithm),
             ways,
             ..RequestSpec::new(args.round, SpanningArg::Broadcast, operation)
         };
-        let mut request = check(asked, |_| Ok(operation))?;
+        let mut request = check(spec, |_| Ok(operation))?;
         if is_open {
             request.others = other_broadcasts(&request, has_hosts);
         }
@@ -231,12 +231,12 @@ fn across(
 ) -> Result<Request, Vec<RequestError>> {
     let [among_all, over_tree] = usual;
     let auto = ways.as_ref().is_some_and(|it| it.open == Open::Auto);
-    let asked = RequestSpec {
+    let spec = RequestSpec {
         ports,
         ways,
         ..RequestSpec::new(round, SpanningArg::Broadcast, over_tree)
     };
-    let mut request = check(asked, |topology| {
+    let mut request = check(spec, |topology| {
         if pacing == Some(Pacing::Scheduled) {
             let operation = over_tree.collective().name();
             bail!("--pacing scheduled: of {operation} only turns and eager are known");

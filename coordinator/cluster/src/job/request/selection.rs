@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_comes_first() {
+    fn included_files_precede_excluded_ones() {
         let of = |include, exclude| rules(&of(include, exclude)).unwrap();
         assert_eq!(
             of(&["*.rs"], &["target/", "!x"]),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_rules_comes_before_the_others() {
+    fn rules_of_a_file_precede_the_others() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, "# build\n\n*.o\n!keep.o\n").unwrap();
         let args = SelectionArgs {

@@ -33,11 +33,11 @@ pub async fn converse(
     reader: ChannelReader,
     writer: ChannelWriter,
     queue: mpsc::Receiver<ToPe>,
-    heard: mpsc::Sender<(PeId, PeEvent)>,
+    event_sender: mpsc::Sender<(PeId, PeEvent)>,
     heartbeat: Duration,
     look: Arc<AtomicBool>,
 ) {
-    let mut reading = std::pin::pin!(read(pe, reader, &heard));
+    let mut reading = std::pin::pin!(read(pe, reader, &event_sender));
     let end = tokio::select! {
         end = &mut reading => end,
         written = write(writer, queue, heartbeat, &look) => match written {
@@ -46,13 +46,13 @@ pub async fn converse(
             Ok(()) => reading.await,
         },
     };
-    let _ = heard.send((pe, PeEvent::ChannelEnded(end))).await;
+    let _ = event_sender.send((pe, PeEvent::ChannelEnded(end))).await;
 }
 
 /// Escapes the texts of a PE for people, which are repeated in errors and logs: no text of a peer
 /// can begin a line there.
-fn without_lines(mut word: FromPe) -> FromPe {
-    match &mut word {
+fn without_lines(mut reply: FromPe) -> FromPe {
+    match &mut reply {
         FromPe::Fault { reason, .. } => *reason = indented(&*reason),
         FromPe::Ran(ran) => {
             if let End::Failed(why) = &mut ran.end {
@@ -71,19 +71,19 @@ fn without_lines(mut word: FromPe) -> FromPe {
         FromPe::Cleared { left } => *left = in_one_line(&*left),
         _ => {}
     }
-    word
+    reply
 }
 
 async fn read(
     pe: PeId,
     mut reader: ChannelReader,
-    heard: &mpsc::Sender<(PeId, PeEvent)>,
+    event_sender: &mpsc::Sender<(PeId, PeEvent)>,
 ) -> Option<ChannelError> {
     loop {
         match reader.next().await? {
-            Ok(word) => {
-                let word = PeEvent::Reply(without_lines(word));
-                heard.send((pe, word)).await.ok()?;
+            Ok(reply) => {
+                let event = PeEvent::Reply(without_lines(reply));
+                event_sender.send((pe, event)).await.ok()?;
             }
             Err(error) => return Some(error),
         }
@@ -99,14 +99,14 @@ async fn write(
     let mut beat = interval(heartbeat);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let word = tokio::select! {
+        let command = tokio::select! {
             biased;
-            word = queue.recv() => match word {
-                Some(word) => word,
+            command = queue.recv() => match command {
+                Some(command) => command,
                 None => return Ok(()),
             },
             _ = beat.tick() => ToPe::Ping { look: look.load(Relaxed) },
         };
-        writer.send(word).await?;
+        writer.send(command).await?;
     }
 }

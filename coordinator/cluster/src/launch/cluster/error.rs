@@ -17,11 +17,11 @@ pub struct LaunchError {
 
 /// A process that ended before it registered.
 #[derive(Debug, Error)]
-#[error("{pe} {exit}{}{}", too_soon(.exit), words::last_words(": ", .last_words))]
+#[error("{pe} {exit}{}{}", too_soon(.exit), words::last_words(": ", .last_lines))]
 pub struct Death {
     pub pe: PeId,
     pub exit: Exit,
-    pub last_words: Vec<String>,
+    pub last_lines: Vec<String>,
 }
 
 /// An error that is not of a PE: excluding one would not help.

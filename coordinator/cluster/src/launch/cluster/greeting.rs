@@ -64,15 +64,15 @@ impl HandshakeServer {
         let stream = self.security.answer(stream, &lease).await;
         let mut stream = stream.map_err(|e| e.to_string())?;
         let shown = stream.shown();
-        let mut word = next(&mut stream).await?;
+        let mut reply = next(&mut stream).await?;
         let mut join = None;
-        if let FromPe::Join(asked) = word {
-            let answer = match self.welcome(asked, &shown) {
+        if let FromPe::Join(request) = reply {
+            let answer = match self.welcome(request, &shown) {
                 Ok(welcome) => ToPe::Welcome(welcome),
                 Err(reason) => {
                     let refusal = reason.clone();
                     let _ = send(&mut stream, &ToPe::Refusal { reason: refusal }).await;
-                    return Err(format!("{} may not join: {reason}", asked.pe));
+                    return Err(format!("{} may not join: {reason}", request.pe));
                 }
             };
             let sent = send(&mut stream, &answer).await;
@@ -80,10 +80,10 @@ impl HandshakeServer {
             if matches!(self.security, Security::Plain) {
                 lease.renew(ROUND_TRIP);
             }
-            join = Some(asked);
-            word = next(&mut stream).await?;
+            join = Some(request);
+            reply = next(&mut stream).await?;
         }
-        let FromPe::Register(register) = word else {
+        let FromPe::Register(register) = reply else {
             return Err("it did not register".to_owned());
         };
         if register.cluster != self.cluster {
@@ -151,9 +151,9 @@ async fn next(stream: &mut Transport) -> Result<FromPe, String> {
     FromPe::parse(&body).map_err(|e| e.to_string())
 }
 
-async fn send(stream: &mut Transport, word: &ToPe) -> io::Result<()> {
+async fn send(stream: &mut Transport, command: &ToPe) -> io::Result<()> {
     let mut frame = Vec::new();
-    word.put(&mut frame);
+    command.put(&mut frame);
     stream.write_all(&frame).await?;
     stream.flush().await
 }

@@ -27,7 +27,7 @@ impl Cluster {
         joining: Joining,
         listener: &TcpListener,
         guarded: &Guarded,
-        heard: &mpsc::Sender<(PeId, PeEvent)>,
+        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
         console: &Console,
     ) -> Result<(), LaunchError> {
         let joining = Arc::new(joining);
@@ -39,7 +39,7 @@ impl Cluster {
         let mut door = HandshakeLimiter::new(listener, places, limit);
         let began = Instant::now();
         let deadline = began + joining.wait;
-        let mut said = false;
+        let mut noted = false;
         loop {
             let missing = self.missing();
             if missing.is_empty() {
@@ -48,11 +48,11 @@ impl Cluster {
             let at = joining.at;
             tokio::select! {
                 newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
-                    self.join_one(newcomer, heard);
+                    self.join_one(newcomer, event_sender);
                 }
-                Some((pe, heard)) = self.events.recv() => self.leave_early(pe, heard),
-                () = sleep_until(began + JOIN_NOTICE), if !said && joining.require_all => {
-                    said = true;
+                Some((pe, event)) = self.events.recv() => self.leave_early(pe, event),
+                () = sleep_until(began + JOIN_NOTICE), if !noted && joining.require_all => {
+                    noted = true;
                     let (who, seconds) = (names(&missing), joining.wait.as_secs_f64());
                     let line = format!("waiting up to {seconds} s for {who} to join at {at}");
                     console.note(&line);
@@ -68,16 +68,20 @@ impl Cluster {
     }
 
     /// Registers a new process, or refuses it if another process already has its PE.
-    fn join_one(&mut self, newcomer: HandshakeResult, heard: &mpsc::Sender<(PeId, PeEvent)>) {
+    fn join_one(
+        &mut self,
+        newcomer: HandshakeResult,
+        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
+    ) {
         // A process that has just left makes room for the next.
-        while let Ok((pe, heard)) = self.events.try_recv() {
-            self.leave_early(pe, heard);
+        while let Ok((pe, event)) = self.events.try_recv() {
+            self.leave_early(pe, event);
         }
         let (pe, second) = (newcomer.register.pe, newcomer.address);
         let member = self.members.get(&pe);
         let Some((_, first)) = member.and_then(|member| member.register.as_ref()) else {
             tracing::info!(%pe, address = %second, "joined");
-            return self.let_in(newcomer, heard);
+            return self.let_in(newcomer, event_sender);
         };
         let reason =
             format!("{pe}: registered twice: the process at {first} stays, the one at {second}");
@@ -88,8 +92,8 @@ impl Cluster {
     }
 
     /// Handles a process that leaves before all have joined: another may take its place.
-    fn leave_early(&mut self, pe: PeId, heard: PeEvent) {
-        if let PeEvent::ChannelEnded(why) = heard
+    fn leave_early(&mut self, pe: PeId, event: PeEvent) {
+        if let PeEvent::ChannelEnded(why) = event
             && let Some(member) = self.members.get_mut(&pe)
             && let Some((_, address)) = &member.register
         {

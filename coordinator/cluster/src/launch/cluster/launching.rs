@@ -83,7 +83,7 @@ impl Cluster {
             ..plan
         };
         let guarded = Guarded::new(plan.guard)?;
-        let (heard, events) = mpsc::channel(QUEUED_EVENTS);
+        let (event_sender, events) = mpsc::channel(QUEUED_EVENTS);
         let mut cluster = Cluster {
             id: guarded.cluster,
             members: BTreeMap::new(),
@@ -110,7 +110,9 @@ impl Cluster {
                     return pending().await;
                 };
             }
-            cluster.bring_up(&plan, &guarded, &heard, console).await
+            cluster
+                .bring_up(&plan, &guarded, &event_sender, console)
+                .await
         };
         // The listener is closed here, so a process that connects later is refused.
         let launched = tokio::select! {
@@ -138,16 +140,16 @@ impl Cluster {
         &mut self,
         plan: &LaunchPlan<'_>,
         guarded: &Guarded,
-        heard: &mpsc::Sender<(PeId, PeEvent)>,
+        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
         console: &Console,
     ) -> Result<(), LaunchError> {
         let placement = plan.placement;
         let address = placement.coordinator;
-        let (port, listening) = match placement.launch {
+        let (port, listen_at) = match placement.launch {
             Launch::Local | Launch::Ssh(_) => (0, address.to_string()),
             Launch::Join { port, .. } => (port, SocketAddr::new(address, port).to_string()),
         };
-        let io = |error: io::Error| anyhow!("cannot listen on {listening} for the PEs: {error}");
+        let io = |error: io::Error| anyhow!("cannot listen on {listen_at} for the PEs: {error}");
         let listener = listen((address, port).into()).map_err(io)?;
         let address = listener.local_addr().map_err(io)?;
         if let Some(kept) = &placement.kept {
@@ -156,23 +158,23 @@ impl Cluster {
         if let Launch::Join { wait, .. } = placement.launch {
             let joining = Joining::new(plan, address, wait);
             return self
-                .join_all(joining, &listener, guarded, heard, console)
+                .join_all(joining, &listener, guarded, event_sender, console)
                 .await;
         }
         let hosts = Hosts::of(placement, plan.tree, plan.pes, plan.program);
         let hosts = hosts.map_err(|error| anyhow!("cannot read {error}"))?;
         for &pe in plan.pes {
             let admission = guarded.admission(pe)?.written();
-            let telling = LogForwarder {
+            let forwarder = LogForwarder {
                 pe,
                 console: console.clone(),
-                heard: heard.clone(),
-                last_words: Vec::new(),
+                event_sender: event_sender.clone(),
+                last_lines: Vec::new(),
             };
-            self.start(plan, hosts.as_ref(), (address, admission), telling)?;
+            self.start(plan, hosts.as_ref(), (address, admission), forwarder)?;
         }
         {
-            let registering = self.register_all(&listener, guarded, heard, hosts.as_deref());
+            let registering = self.register_all(&listener, guarded, event_sender, hosts.as_deref());
             let mut registering = std::pin::pin!(registering);
             loop {
                 match timeout(LAUNCH, &mut registering).await {
@@ -196,22 +198,22 @@ impl Cluster {
         plan: &LaunchPlan<'_>,
         hosts: Option<&Arc<Hosts>>,
         (coordinator, admission): (SocketAddr, Vec<u8>),
-        telling: LogForwarder,
+        forwarder: LogForwarder,
     ) -> Result<(), LaunchError> {
-        let (pe, kill) = (telling.pe, self.kill.child_token());
+        let (pe, kill) = (forwarder.pe, self.kill.child_token());
         let place = &plan.placement.places[pe.index()];
         let arguments = arguments(plan, coordinator, pe);
         let (pid, keeper) = match hosts.filter(|_| !place.is_here) {
             None => {
                 let child = spawn(plan.program, place, plan.logs, arguments)?;
                 let pid = child.id();
-                let keeping = keep(child, admission, telling, kill.clone());
+                let keeping = keep(child, admission, forwarder, kill.clone());
                 (pid, tokio::spawn(keeping))
             }
             Some(hosts) => {
                 let task = RemoteCommand::new(place, plan.logs, arguments, admission, false);
                 let (hosts, destination) = (hosts.clone(), place.destination());
-                let keeping = remote::keep(hosts, destination, task, telling, kill.clone());
+                let keeping = remote::keep(hosts, destination, task, forwarder, kill.clone());
                 (None, tokio::spawn(keeping))
             }
         };
@@ -224,7 +226,7 @@ impl Cluster {
         &mut self,
         listener: &TcpListener,
         guarded: &Guarded,
-        heard: &mpsc::Sender<(PeId, PeEvent)>,
+        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
@@ -253,13 +255,13 @@ impl Cluster {
                         );
                         return Err(LaunchError::of(vec![pe], message));
                     }
-                    self.let_in(newcomer, heard);
+                    self.let_in(newcomer, event_sender);
                     missing -= 1;
                 }
                 Some((pe, event)) = self.events.recv() => {
-                    if let PeEvent::Exited(exit, last_words) = event {
+                    if let PeEvent::Exited(exit, last_lines) = event {
                         tracing::info!(%pe, "{exit}");
-                        deaths.push(Death { pe, exit, last_words });
+                        deaths.push(Death { pe, exit, last_lines });
                         enough.get_or_insert_with(|| Instant::now() + OTHER_HOSTS);
                     }
                 }
@@ -268,11 +270,11 @@ impl Cluster {
         }
         // Exits that were reported last.
         while let (Some(_), Ok((pe, event))) = (hosts, self.events.try_recv()) {
-            if let PeEvent::Exited(exit, last_words) = event {
+            if let PeEvent::Exited(exit, last_lines) = event {
                 let death = Death {
                     pe,
                     exit,
-                    last_words,
+                    last_lines,
                 };
                 deaths.push(death);
             }

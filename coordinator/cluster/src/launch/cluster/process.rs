@@ -79,14 +79,14 @@ pub async fn begin(
 /// Returns the arguments of `flitcast` for a PE of a coordinator that listens at this address.
 pub fn arguments(plan: &LaunchPlan<'_>, coordinator: SocketAddr, pe: PeId) -> Vec<OsString> {
     let listen = SocketAddr::new(plan.placement.places[pe.index()].listen, 0);
-    let told = [
+    let options = [
         ("--pe", pe.0.to_string()),
         ("--coordinator", coordinator.to_string()),
         ("--listen", listen.to_string()),
         ("--timeouts", timeouts::written(plan.timeouts)),
     ];
     let mut arguments = vec![OsString::from("node")];
-    for (option, value) in told {
+    for (option, value) in options {
         arguments.extend([option.into(), value.into()]);
     }
     if let Some(folder) = plan.guard.folder() {
@@ -99,7 +99,7 @@ pub fn arguments(plan: &LaunchPlan<'_>, coordinator: SocketAddr, pe: PeId) -> Ve
 pub async fn keep(
     mut child: Child,
     admission: Vec<u8>,
-    mut telling: LogForwarder,
+    mut forwarder: LogForwarder,
     kill: CancellationToken,
 ) {
     if let Some(mut stdin) = child.stdin.take() {
@@ -110,7 +110,7 @@ pub async fn keep(
     let mut stderr = lines(child.stderr.take());
     let status = loop {
         tokio::select! {
-            Some(line) = stderr.recv() => telling.pass_on(line),
+            Some(line) = stderr.recv() => forwarder.pass_on(line),
             status = child.wait() => break status,
             () = kill.cancelled() => {
                 // The process may have ended by itself.
@@ -119,9 +119,9 @@ pub async fn keep(
             }
         }
     };
-    telling.pass_on_rest(stderr).await;
+    forwarder.pass_on_rest(stderr).await;
     if let Ok(status) = status {
-        telling.tell_end(Exit::Here(status)).await;
+        forwarder.tell_end(Exit::Here(status)).await;
     }
 }
 
@@ -129,9 +129,9 @@ pub async fn keep(
 pub struct LogForwarder {
     pub pe: PeId,
     pub console: Console,
-    /// Receiver of the end of the process.
-    pub heard: mpsc::Sender<(PeId, PeEvent)>,
-    pub last_words: Vec<String>,
+    /// Channel to which the end of the process is sent.
+    pub event_sender: mpsc::Sender<(PeId, PeEvent)>,
+    pub last_lines: Vec<String>,
 }
 
 impl LogForwarder {
@@ -148,11 +148,11 @@ impl LogForwarder {
     /// Passes on a line and keeps it as one of the last lines.
     pub fn pass_on(&mut self, line: String) {
         self.console.line_of(self.pe, &line);
-        keep_last(&mut self.last_words, stderr::text_of(line));
+        keep_last(&mut self.last_lines, stderr::text_of(line));
     }
 
     pub async fn tell_end(self, exit: Exit) {
-        let end = PeEvent::Exited(exit, self.last_words);
-        let _ = self.heard.send((self.pe, end)).await;
+        let end = PeEvent::Exited(exit, self.last_lines);
+        let _ = self.event_sender.send((self.pe, end)).await;
     }
 }

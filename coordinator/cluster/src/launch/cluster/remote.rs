@@ -24,7 +24,7 @@ pub fn keep(
     hosts: Arc<Hosts>,
     destination: String,
     task: RemoteCommand,
-    mut telling: LogForwarder,
+    mut forwarder: LogForwarder,
     kill: CancellationToken,
 ) -> impl Future<Output = ()> {
     let beginning = hosts.beginning();
@@ -39,11 +39,11 @@ pub fn keep(
             Err(fault) => Some(Exit::NotBegun(fault)),
             Ok(begun) => {
                 drop(beginning);
-                ended(destination, begun, &mut telling, kill).await
+                ended(destination, begun, &mut forwarder, kill).await
             }
         };
         if let Some(exit) = exit {
-            telling.tell_end(exit).await;
+            forwarder.tell_end(exit).await;
         }
     }
 }
@@ -52,7 +52,7 @@ pub fn keep(
 async fn ended(
     destination: String,
     begun: Begun,
-    telling: &mut LogForwarder,
+    forwarder: &mut LogForwarder,
     kill: CancellationToken,
 ) -> Option<Exit> {
     let Begun {
@@ -65,21 +65,21 @@ async fn ended(
             biased;
             () = kill.cancelled() => {
                 // The end of the channel is expected here and not reported.
-                let unheard = async {
+                let draining = async {
                     while stderr.recv().await.is_some() {}
                     child.wait().await
                 };
-                if let Ok(status) = timeout(CHANNEL_ENDS, unheard).await {
+                if let Ok(status) = timeout(CHANNEL_ENDS, draining).await {
                     break status;
                 }
                 let _ = child.start_kill();
                 break child.wait().await;
             }
-            Some(line) = stderr.recv() => telling.pass_on(line),
+            Some(line) = stderr.recv() => forwarder.pass_on(line),
             status = child.wait() => break status,
         }
     };
-    telling.pass_on_rest(stderr).await;
+    forwarder.pass_on_rest(stderr).await;
     let status = status.ok()?;
     Some(Exit::of_ssh(destination, status))
 }

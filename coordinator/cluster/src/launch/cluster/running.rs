@@ -23,7 +23,7 @@ use super::plan::Joining;
 use crate::launch::starter::Started;
 use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
 use crate::site::guard::Guarded;
-use crate::tuning::{QUEUED_WORDS, STOP};
+use crate::tuning::{QUEUED_COMMANDS, STOP};
 
 /// The registered processes of a cluster.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Cluster {
     pub(super) fn let_in(
         &mut self,
         newcomer: HandshakeResult,
-        heard: &mpsc::Sender<(PeId, PeEvent)>,
+        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
     ) {
         let pe = newcomer.register.pe;
         // A cluster whose tree was repaired lacks PEs, and ids stay what they are.
@@ -106,13 +106,13 @@ impl Cluster {
         member.register = Some((newcomer.register, newcomer.address));
         member.stays = newcomer.stays;
         member.commands = newcomer.commands;
-        let (queue, queued) = mpsc::channel(QUEUED_WORDS);
+        let (queue, queued) = mpsc::channel(QUEUED_COMMANDS);
         member.queue = Some(queue);
-        let (heard, look) = (heard.clone(), self.look.clone());
+        let (event_sender, look) = (event_sender.clone(), self.look.clone());
         let beat = self.timeouts.heartbeat;
         let (mut reader, writer) = (newcomer.reader, newcomer.writer);
         reader.limit_to_cluster(pes);
-        let conversation = converse(pe, reader, writer, queued, heard, beat, look);
+        let conversation = converse(pe, reader, writer, queued, event_sender, beat, look);
         member.conversation = Some(tokio::spawn(conversation).abort_handle());
     }
 
@@ -150,35 +150,35 @@ impl Cluster {
     }
 
     /// Queues a message to a PE. If the PE is gone, an event reports that soon.
-    pub async fn send(&mut self, pe: PeId, word: ToPe) {
+    pub async fn send(&mut self, pe: PeId, command: ToPe) {
         if let Some(queue) = &self.members[&pe].queue
-            && queue.send(word).await.is_err()
+            && queue.send(command).await.is_err()
         {
             tracing::debug!(%pe, "cannot be told");
         }
     }
 
     /// Queues the same message to all PEs.
-    pub async fn say_to_all(&mut self, word: &ToPe) {
+    pub async fn send_to_all(&mut self, command: &ToPe) {
         for pe in self.pes() {
-            self.send(pe, word.clone()).await;
+            self.send(pe, command.clone()).await;
         }
     }
 
     /// Waits for the next event of any PE; returns `None` at the deadline, or if no PE is left.
     pub async fn next_event(&mut self, deadline: Instant) -> Option<(PeId, PeEvent)> {
-        let heard = timeout_at(deadline, self.events.recv()).await.ok()?;
-        if let Some((pe, heard)) = &heard
+        let event = timeout_at(deadline, self.events.recv()).await.ok()?;
+        if let Some((pe, event)) = &event
             && let Some(member) = self.members.get_mut(pe)
         {
-            member.exited |= match heard {
+            member.exited |= match event {
                 PeEvent::Exited(..) => true,
                 // A process that has joined causes no further events.
                 PeEvent::ChannelEnded(_) => member.process.is_none(),
                 PeEvent::Reply(_) => false,
             };
         }
-        heard
+        event
     }
 
     /// Returns whether the PE's process still runs, as far as is known, and its events are
@@ -205,13 +205,13 @@ impl Cluster {
         self.look.store(is_wanted, Relaxed);
     }
 
-    /// Asks every process to stop, and kills those that still run after some seconds or once
+    /// Sends a stop request to every process, and kills those that still run after some seconds or once
     /// `enough` is done. `over` reports that the job is over, so that its receipts can be removed.
     /// When this returns, no process is left except those that joined, whose channels are closed.
     pub async fn stop(mut self, over: bool, enough: impl Future<Output = ()>) {
         let deadline = Instant::now() + STOP;
         let leaving = async {
-            self.say_to_all(&ToPe::Stop { over }).await;
+            self.send_to_all(&ToPe::Stop { over }).await;
             while self.members.values().any(Member::is_waited_for) {
                 if self.next_event(deadline).await.is_none() {
                     break;

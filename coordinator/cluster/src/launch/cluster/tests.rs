@@ -38,16 +38,16 @@ async fn launch(script: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_registers_is_named() {
+async fn error_names_pes_that_never_register() {
     let expected = "P0, P1, P2: did not register within 30 s";
     assert_eq!(launch("exec sleep 1000").await, expected);
 }
 
 #[tokio::test]
-async fn who_dies_before_it_registers_is_named_with_its_last_words() {
+async fn error_names_a_pe_that_ends_early_with_its_last_lines() {
     let message = launch("echo no such thing >&2; exit 127").await;
-    let (pe, told) = message.split_at(2);
+    let (pe, rest) = message.split_at(2);
     assert!(["P0", "P1", "P2"].contains(&pe), "{message}");
     let expected = " ended with exit status 127 before it registered: no such thing";
-    assert_eq!(told, expected);
+    assert_eq!(rest, expected);
 }

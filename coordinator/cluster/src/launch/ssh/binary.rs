@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_test_is_for_this_machine() {
+    fn own_binary_is_for_this_machine() {
         let own = Binary::read(Path::new(PROGRAM)).unwrap();
         let system = format!("Linux {}", std::env::consts::ARCH);
         assert_eq!(own.system, Some(system));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_no_program_nothing_is_said() {
+    fn files_that_are_no_programs_have_no_machine() {
         for content in [
             &b""[..],
             b"\x7fELF",

@@ -22,7 +22,7 @@ const CONNECT_S: u32 = 10;
 const LONGEST_LINE: u64 = 16 * 1024;
 const LINES: usize = 64;
 /// Time for ssh to end after its last output.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
 /// A running ssh whose result is not known yet.
 pub struct Call {
@@ -34,10 +34,10 @@ pub struct Call {
     pub stdin: Option<ChildStdin>,
     stdout: Option<mpsc::Receiver<String>>,
     pub stderr: mpsc::Receiver<String>,
-    last_words: Vec<String>,
+    last_lines: Vec<String>,
 }
 
-pub enum Word {
+pub enum ScriptMessage {
     /// The output that follows is the program's.
     Begins,
     /// The program is missing; contains the name of the host's system.
@@ -64,33 +64,33 @@ impl Call {
             stdin: child.stdin.take(),
             stdout: Some(lines(child.stdout.take())),
             stderr: lines(child.stderr.take()),
-            last_words: Vec::new(),
+            last_lines: Vec::new(),
             child,
         })
     }
 
     /// Writes `input` and waits for a message of the script; returns `None` if ssh ends without
-    /// one. `goes_on` keeps standard input open.
-    pub async fn answer(&mut self, input: &[u8], goes_on: bool) -> Option<Word> {
+    /// one. `keep_open` keeps standard input open.
+    pub async fn answer(&mut self, input: &[u8], keep_open: bool) -> Option<ScriptMessage> {
         let mut stdin = self.stdin.take()?;
         let mut stdout = self.stdout.take()?;
         // The pipe holds all of the input, even if it is not read.
         let _ = stdin.write_all(input).await;
-        self.stdin = goes_on.then_some(stdin);
+        self.stdin = keep_open.then_some(stdin);
         loop {
             tokio::select! {
                 Some(line) = stdout.recv() => {
                     if let Some(system) = line.strip_prefix(MISSING) {
-                        return Some(Word::Missing(system.to_owned()));
+                        return Some(ScriptMessage::Missing(system.to_owned()));
                     }
                     let port = line.strip_prefix(SERVES).and_then(|port| port.parse().ok());
                     if let Some(port) = port {
-                        return Some(Word::Serves(port));
+                        return Some(ScriptMessage::Serves(port));
                     }
                 }
                 Some(line) = self.stderr.recv() => match line == BEGINS {
-                    true => return Some(Word::Begins),
-                    false => keep(&mut self.last_words, line),
+                    true => return Some(ScriptMessage::Begins),
+                    false => keep(&mut self.last_lines, line),
                 },
                 else => return None,
             }
@@ -116,7 +116,7 @@ impl Call {
         let Some(mut stdin) = self.stdin.take() else {
             return false;
         };
-        let saying = async {
+        let writing = async {
             // If writing fails, the exit status contains the reason.
             if stdin.write_all(script).await.is_ok() {
                 let _ = stdin.write_all(content).await;
@@ -125,9 +125,9 @@ impl Call {
         };
         // A login shell may print text, which is ignored.
         let mut stdout = self.stdout.take();
-        let hearing = async {
+        let collecting = async {
             while let Some(line) = self.stderr.recv().await {
-                keep(&mut self.last_words, line);
+                keep(&mut self.last_lines, line);
             }
         };
         let ignoring = async {
@@ -135,7 +135,7 @@ impl Call {
                 while stdout.recv().await.is_some() {}
             }
         };
-        let (_, (), (), status) = tokio::join!(saying, hearing, ignoring, self.child.wait());
+        let (_, (), (), status) = tokio::join!(writing, collecting, ignoring, self.child.wait());
         status.is_ok_and(|status| status.success())
     }
 
@@ -144,22 +144,22 @@ impl Call {
         let rest = async {
             let status = self.child.wait().await;
             while let Some(line) = self.stderr.recv().await {
-                keep(&mut self.last_words, line);
+                keep(&mut self.last_lines, line);
             }
             status
         };
-        match timeout(LAST_WORDS, rest).await {
+        match timeout(LAST_OUTPUT, rest).await {
             Ok(Ok(status)) => {
                 let step = self.step;
-                step.failed(&self.destination, status, &self.last_words)
+                step.failed(&self.destination, status, &self.last_lines)
             }
-            _ => self.late(LAST_WORDS),
+            _ => self.late(LAST_OUTPUT),
         }
     }
 
     /// Returns the error for a call that exceeds its time limit.
     pub fn late(self, limit: Duration) -> anyhow::Error {
-        self.step.late(&self.destination, limit, &self.last_words)
+        self.step.late(&self.destination, limit, &self.last_lines)
     }
 }
 
@@ -210,7 +210,7 @@ pub fn attach(command: &mut Command) {
 
 /// Returns the lines of a stream, if there is one, as they arrive; invalid UTF-8 is replaced.
 pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::Receiver<String> {
-    let (say, said) = mpsc::channel(LINES);
+    let (sender, receiver) = mpsc::channel(LINES);
     tokio::spawn(async move {
         let Some(stream) = stream else { return };
         let mut stream = BufReader::new(stream);
@@ -222,19 +222,19 @@ pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::R
                 return;
             }
             let text = String::from_utf8_lossy(&line);
-            if say.send(text.trim_end().to_owned()).await.is_err() {
+            if sender.send(text.trim_end().to_owned()).await.is_err() {
                 return;
             }
         }
     });
-    said
+    receiver
 }
 
-fn keep(last_words: &mut Vec<String>, line: String) {
+fn keep(last_lines: &mut Vec<String>, line: String) {
     // The message already names ssh.
     let line = line.strip_prefix("ssh: ").unwrap_or(&line).to_owned();
     if !line.is_empty() {
-        keep_last(last_words, line);
+        keep_last(last_lines, line);
     }
 }
 
@@ -265,14 +265,14 @@ impl SshStep {
 
     /// Returns the error for ssh, or the script on the host, that failed with these last lines.
     pub fn failed(self, destination: &str, status: ExitStatus, lines: &[String]) -> anyhow::Error {
-        let told = match (lines.is_empty(), status.code()) {
+        let reason = match (lines.is_empty(), status.code()) {
             (false, _) => lines.join(" / ").trim_end_matches('.').to_owned(),
             (true, Some(SSH_FAILED)) => "it failed without a word".to_owned(),
             (true, Some(code)) => format!("ended with exit status {code}"),
             (true, None) => "was killed".to_owned(),
         };
         let advice = advice(destination, status, lines);
-        anyhow!("ssh {destination}, {}: {told}{advice}", self.name())
+        anyhow!("ssh {destination}, {}: {reason}{advice}", self.name())
     }
 
     /// Returns the error for a step that exceeded its time limit, with the last lines on stderr.
@@ -284,25 +284,25 @@ impl SshStep {
 }
 
 /// Returns advice for a known message of ssh.
-fn advice(destination: &str, status: ExitStatus, last_words: &[String]) -> String {
+fn advice(destination: &str, status: ExitStatus, last_lines: &[String]) -> String {
     if status.code() != Some(SSH_FAILED) {
         return String::new();
     }
-    let is_said = |what: &str| last_words.iter().any(|line| line.contains(what));
+    let mentions = |what: &str| last_lines.iter().any(|line| line.contains(what));
     let login = format!("`ssh {destination}` must log in by itself, without a question");
-    let helps = if is_said("Permission denied") {
+    let hint = if mentions("Permission denied") {
         format!("{login}: by a key that is in its authorized_keys")
-    } else if is_said("Host key verification failed") {
+    } else if mentions("Host key verification failed") {
         format!("{login}: call it once by hand, and compare its key")
-    } else if is_said("Could not resolve") {
+    } else if mentions("Could not resolve") {
         "say how ssh finds it: ssh = \"USER@HOST\" in its [[pe]], or a Host in ~/.ssh/config"
             .to_owned()
-    } else if is_said("Connection refused") {
+    } else if mentions("Connection refused") {
         "no ssh server is there, or it has another port".to_owned()
-    } else if is_said("timed out") || is_said("No route to host") || is_said("unreachable") {
+    } else if mentions("timed out") || mentions("No route to host") || mentions("unreachable") {
         "nothing answers there".to_owned()
     } else {
         login
     };
-    format!("; {helps}")
+    format!("; {hint}")
 }

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex as Turn, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::binary::Binary;
-use super::call::{Call, SshStep, Word};
+use super::call::{Call, ScriptMessage, SshStep};
 use super::copy_plan::{CopyPlan, CopySource};
 use super::script::{self, RemoteCommand, TAKING_S};
 use crate::site::placement::{Launch, Placement};
@@ -192,13 +192,13 @@ impl Hosts {
         let input = [&script[..], &task.input].concat();
         let answer = timeout(CALL, call.answer(&input, task.leashed)).await;
         match answer {
-            Ok(Some(Word::Begins)) => Ok(Ok(Begun {
+            Ok(Some(ScriptMessage::Begins)) => Ok(Ok(Begun {
                 child: call.child,
                 stdin: call.stdin,
                 stderr: call.stderr,
             })),
-            Ok(Some(Word::Missing(system))) => Ok(Err(system)),
-            Ok(Some(Word::Serves(_)) | None) => Err(call.failed().await),
+            Ok(Some(ScriptMessage::Missing(system))) => Ok(Err(system)),
+            Ok(Some(ScriptMessage::Serves(_)) | None) => Err(call.failed().await),
             Err(_) => Err(call.late(CALL)),
         }
     }
@@ -282,7 +282,7 @@ impl Hosts {
         let mut call = Call::new(&self.ssh, destination, SshStep::Serving, script.len())?;
         // Its standard input stays open: the end of standard input ends the program.
         match timeout(CALL, call.answer(&script, true)).await {
-            Ok(Some(Word::Serves(port))) => Ok(Serving { port, _call: call }),
+            Ok(Some(ScriptMessage::Serves(port))) => Ok(Serving { port, _call: call }),
             Ok(_) => Err(call.failed().await),
             Err(_) => Err(call.late(CALL)),
         }

@@ -78,7 +78,7 @@ mod tests {
 
     /// The idle clients are on the same host and twice as many as there are places.
     #[tokio::test]
-    async fn everybody_gets_all_of_it_and_who_takes_nothing_keeps_no_other_waiting() {
+    async fn idle_clients_do_not_block_other_clients() {
         let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
         // More than the socket buffers hold.
@@ -97,7 +97,7 @@ mod tests {
             }
         };
         tokio::select! {
-            gone = giving => panic!("it goes on: {gone:?}"),
+            ended = giving => panic!("serving ended: {ended:?}"),
             () = taking => {}
         }
     }

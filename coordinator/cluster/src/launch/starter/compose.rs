@@ -38,11 +38,11 @@ impl Compose {
             name.unwrap_or_else(|| format!("p{}", pe.0))
         });
         let services: Vec<String> = services.collect();
-        let mut words = vec!["up", "--detach"];
-        words.extend(services.iter().map(String::as_str));
-        let up = self.command(program, &orders, &words);
+        let mut arguments = vec!["up", "--detach"];
+        arguments.extend(services.iter().map(String::as_str));
+        let up = self.command(program, &orders, &arguments);
         let up = tokio::select! {
-            up = done("compose up", up, UP, tell) => up,
+            up = done("compose up", up, UP, log_line) => up,
             // Services that have started are taken down with the rest.
             () = end.cancelled() => Ok(()),
         };
@@ -52,18 +52,18 @@ impl Compose {
         }
         if !is_up {
             let down = self.command(program, &orders, &["down"]);
-            if let Err(error) = done("compose down", down, DOWN, tell).await {
+            if let Err(error) = done("compose down", down, DOWN, log_line).await {
                 tracing::warn!("{error}");
             }
         }
         up
     }
 
-    fn command(&self, program: &[&str], orders: &StarterConfig, words: &[&str]) -> Command {
+    fn command(&self, program: &[&str], orders: &StarterConfig, arguments: &[&str]) -> Command {
         let mut command = Command::new(program[0]);
         command.args(&program[1..]);
         command.arg("--file").arg(&self.file);
-        command.args(&self.options).args(words);
+        command.args(&self.options).args(arguments);
         command.env(COORDINATOR, orders.coordinator.to_string());
         command
     }
@@ -74,7 +74,7 @@ fn is_container(line: &str) -> bool {
     line.len() >= 12 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn tell(line: &str) {
+fn log_line(line: &str) {
     tracing::info!(target: "compose", "{line}");
 }
 
@@ -100,10 +100,10 @@ async fn done(
     what: &str,
     mut command: Command,
     limit: Duration,
-    hear: impl FnMut(&str),
+    on_line: impl FnMut(&str),
 ) -> anyhow::Result<()> {
     let mut running = ExternalCommand::run(what, &mut command)?;
-    match timeout(limit, running.ended(hear)).await {
+    match timeout(limit, running.ended(on_line)).await {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(ended) => Err(running.failed(ended)),
         Err(_) => Err(running.late(limit)),

@@ -13,13 +13,13 @@ use crate::launch::ssh::{attach, lines};
 use crate::text::words::{keep_last, last_words};
 
 /// Time to read the remaining output after the command has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 pub struct ExternalCommand {
     what: String,
     child: Child,
-    said: mpsc::Receiver<String>,
-    last_words: Vec<String>,
+    output: mpsc::Receiver<String>,
+    last_lines: Vec<String>,
 }
 
 impl ExternalCommand {
@@ -29,12 +29,12 @@ impl ExternalCommand {
         attach(command);
         let spawned = command.stdin(Stdio::null()).spawn();
         let mut child = spawned.map_err(|error| anyhow!("{what} cannot be run: {error}"))?;
-        let (say, said) = mpsc::channel(1);
+        let (sender, output) = mpsc::channel(1);
         for mut stream in [lines(child.stdout.take()), lines(child.stderr.take())] {
-            let say = say.clone();
+            let sender = sender.clone();
             tokio::spawn(async move {
                 while let Some(line) = stream.recv().await {
-                    if say.send(line).await.is_err() {
+                    if sender.send(line).await.is_err() {
                         return;
                     }
                 }
@@ -43,8 +43,8 @@ impl ExternalCommand {
         Ok(ExternalCommand {
             what: what.to_owned(),
             child,
-            said,
-            last_words: Vec::new(),
+            output,
+            last_lines: Vec::new(),
         })
     }
 
@@ -53,28 +53,28 @@ impl ExternalCommand {
         self.child.id()
     }
 
-    /// Waits for the end and calls `hear` for each line until then.
-    pub async fn ended(&mut self, mut hear: impl FnMut(&str)) -> io::Result<ExitStatus> {
+    /// Waits for the end and calls `on_line` for each line until then.
+    pub async fn ended(&mut self, mut on_line: impl FnMut(&str)) -> io::Result<ExitStatus> {
         let status = loop {
             tokio::select! {
-                Some(line) = self.said.recv() => self.keep(line, &mut hear),
+                Some(line) = self.output.recv() => self.keep(line, &mut on_line),
                 status = self.child.wait() => break status?,
             }
         };
         let rest = async {
-            while let Some(line) = self.said.recv().await {
-                self.keep(line, &mut hear);
+            while let Some(line) = self.output.recv().await {
+                self.keep(line, &mut on_line);
             }
         };
         // A child process that is left may keep the pipes open.
-        let _ = timeout(LAST_WORDS, rest).await;
+        let _ = timeout(LAST_OUTPUT, rest).await;
         Ok(status)
     }
 
-    fn keep(&mut self, line: String, hear: &mut impl FnMut(&str)) {
-        hear(&line);
+    fn keep(&mut self, line: String, on_line: &mut impl FnMut(&str)) {
+        on_line(&line);
         if !line.is_empty() {
-            keep_last(&mut self.last_words, line);
+            keep_last(&mut self.last_lines, line);
         }
     }
 
@@ -92,6 +92,6 @@ impl ExternalCommand {
     }
 
     fn error(&self, why: &str) -> anyhow::Error {
-        anyhow!("{} {why}{}", self.what, last_words(": ", &self.last_words))
+        anyhow!("{} {why}{}", self.what, last_words(": ", &self.last_lines))
     }
 }

@@ -35,25 +35,25 @@ impl SlurmStep {
         let mut step = ExternalCommand::run(SRUN, &mut self.command(&orders, hosts.as_ref()))?;
         // The PEs connect repeatedly until they are answered.
         let _ = begun.send(());
-        let tell = |line: &str| match line_of_task(&orders, line) {
+        let forward = |line: &str| match line_of_task(&orders, line) {
             Some((pe, text)) => orders.console.line_of(pe, text),
             None => orders.console.note(line),
         };
         let ended = tokio::select! {
-            ended = step.ended(tell) => Some(ended),
+            ended = step.ended(forward) => Some(ended),
             () = end.cancelled() => None,
         };
         if let Some(ended) = ended {
             return Err(step.failed(ended));
         }
-        if timeout(LEAVE, step.ended(tell)).await.is_ok() {
+        if timeout(LEAVE, step.ended(forward)).await.is_ok() {
             return Ok(());
         }
         tracing::warn!("srun has not ended with its tasks, and is told to");
         if let Some(process) = step.pid().and_then(Process::numbered) {
             process.signal(Signal::TERM);
         }
-        match timeout(LEAVE, step.ended(tell)).await {
+        match timeout(LEAVE, step.ended(forward)).await {
             Ok(_) => Ok(()),
             Err(_) => Err(step.late(2 * LEAVE)),
         }

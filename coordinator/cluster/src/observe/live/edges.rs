@@ -17,7 +17,7 @@ pub struct EdgeRates(VecDeque<(Instant, Vec<EdgeCounts>)>);
 
 impl EdgeRates {
     /// Adds the counters of a report.
-    pub fn told(&mut self, edges: &[EdgeCounts], at: Instant) {
+    pub fn add(&mut self, edges: &[EdgeCounts], at: Instant) {
         // The second entry is old enough to be the start of the interval.
         while let Some((second, _)) = self.0.get(1)
             && at.saturating_duration_since(*second) >= OVER
@@ -74,11 +74,11 @@ mod tests {
         let at = |ms| begin + Duration::from_millis(ms);
         let mut rates = EdgeRates::default();
         assert_eq!(rates.edge(PeId(3)), None);
-        rates.told(&edge(100, 7), at(0));
+        rates.add(&edge(100, 7), at(0));
         let first = rates.edge(PeId(3)).unwrap();
         assert_eq!((first.down_bytes, first.down_bytes_per_s), (100, None));
         for (ms, bytes) in [(500, 1100), (1000, 2100), (1500, 2600), (2000, 2600)] {
-            rates.told(&edge(bytes, 7), at(ms));
+            rates.add(&edge(bytes, 7), at(ms));
         }
         let last = rates.edge(PeId(3)).unwrap();
         assert_eq!((last.down_bytes, last.up_bytes), (2600, 7));
@@ -92,7 +92,7 @@ mod tests {
         let begin = Instant::now();
         let mut rates = EdgeRates::default();
         for round in 0..10_000 {
-            rates.told(&edge(1000 * round, 0), begin + Duration::from_millis(round));
+            rates.add(&edge(1000 * round, 0), begin + Duration::from_millis(round));
         }
         assert!(rates.0.len() < 10, "{}", rates.0.len());
         let rate = rates.edge(PeId(3)).unwrap().down_bytes_per_s.unwrap();

@@ -78,7 +78,7 @@ struct RunningRound {
 struct PeStatus {
     place: Place,
     pid: Option<u32>,
-    heard: Option<Instant>,
+    last_report_at: Option<Instant>,
     doing: Doing,
     counts: Counts,
     rates: EdgeRates,
@@ -114,7 +114,7 @@ impl Live {
                 });
             }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
-            Event::Pong(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            Event::Pong(pe, pong) => self.update_pe(pe, pong.doing, &pong.counts),
             Event::Map(ref event) => {
                 let state = &mut *self.lock();
                 if let Some(map) = state.map.as_mut().or(state.cluster.as_mut()) {
@@ -122,7 +122,7 @@ impl Live {
                 }
             }
             Event::RunEnds => self.run_ends(),
-            Event::Reported(pe, counts) => self.told(pe, Doing::Idle, counts),
+            Event::Reported(pe, counts) => self.update_pe(pe, Doing::Idle, counts),
             Event::Failed { kind, .. } => {
                 self.round_over(RoundEnd::Failed);
                 *self.lock().totals.errors.entry(kind).or_default() += 1;
@@ -152,7 +152,7 @@ impl Live {
         let seen = |pe: PeId| PeStatus {
             place: request.site.placement.places[pe.index()].clone(),
             pid: None,
-            heard: None,
+            last_report_at: None,
             doing: Doing::Idle,
             counts: Counts::default(),
             rates: EdgeRates::default(),
@@ -206,8 +206,8 @@ impl Live {
     }
 
     /// Records the activity and the counters that a PE has reported.
-    fn told(&self, pe: PeId, doing: Doing, counts: &Counts) {
-        self.with(|now| now.told(pe, doing, counts));
+    fn update_pe(&self, pe: PeId, doing: Doing, counts: &Counts) {
+        self.with(|now| now.update_pe(pe, doing, counts));
     }
 
     /// Returns the totals, including the counters of the present cluster.
@@ -243,7 +243,7 @@ impl LiveCluster {
     fn observe(&mut self, event: &MapEvent<'_>) {
         match *event {
             MapEvent::Shards(shards) => self.shards = Some(shards),
-            MapEvent::Pong(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            MapEvent::Pong(pe, pong) => self.update_pe(pe, pong.doing, &pong.counts),
             MapEvent::Begins(pe, shard) => {
                 let seen = self.pes.get_mut(&pe);
                 seen.map(|seen| seen.shards.insert(shard.to_owned()));
@@ -255,18 +255,21 @@ impl LiveCluster {
         }
     }
 
-    fn told(&mut self, pe: PeId, doing: Doing, counts: &Counts) {
+    fn update_pe(&mut self, pe: PeId, doing: Doing, counts: &Counts) {
         let at = Instant::now();
         if let Some(seen) = self.pes.get_mut(&pe) {
-            (seen.doing, seen.heard) = (doing, Some(at));
-            seen.rates.told(&counts.edges, at);
+            (seen.doing, seen.last_report_at) = (doing, Some(at));
+            seen.rates.add(&counts.edges, at);
             seen.counts.clone_from(counts);
         }
     }
 
     fn counts(&self) -> impl Iterator<Item = (PeId, &Counts)> {
-        let heard = self.pes.iter().filter(|(_, seen)| seen.heard.is_some());
-        heard.map(|(pe, seen)| (*pe, &seen.counts))
+        let reporting = self
+            .pes
+            .iter()
+            .filter(|(_, seen)| seen.last_report_at.is_some());
+        reporting.map(|(pe, seen)| (*pe, &seen.counts))
     }
 
     fn picture(&self) -> Snapshot {
@@ -314,17 +317,19 @@ impl LiveCluster {
     /// Returns the snapshot of a PE that has to move `bytes` bytes in a round.
     fn pe(&self, pe: PeId, seen: &PeStatus, bytes: u64) -> PePicture {
         let counts = &seen.counts;
-        let heard = seen.heard.map(|heard| heard.elapsed());
+        let silence = seen.last_report_at.map(|at| at.elapsed());
         // A PE's report about its latest round may concern the previous round.
         let is_of_round = self.round.0 > 0 && counts.rounds_begun == self.round.0;
         let is_done = is_of_round && counts.rounds_done == self.round.0;
-        let state = match heard {
+        let state = match silence {
             None if self.shards.is_some() && seen.pid.is_none() => "no shard".to_owned(),
             None => "not heard yet".to_owned(),
-            Some(heard) if heard >= SILENT => format!("silent for {:.1} s", heard.as_secs_f64()),
+            Some(silence) if silence >= SILENT => {
+                format!("silent for {:.1} s", silence.as_secs_f64())
+            }
             Some(_) if !seen.shards.is_empty() => format!("running {}", some(&seen.shards)),
             Some(_) if is_done => "done".to_owned(),
-            Some(_) => words(seen.doing),
+            Some(_) => describe(seen.doing),
         };
         let parent = self.tree.parent(pe);
         PePicture {
@@ -335,7 +340,7 @@ impl LiveCluster {
             pid: seen.pid,
             state,
             is_done,
-            heard_ms: heard.map(|heard| heard.as_millis() as u64),
+            heard_ms: silence.map(|silence| silence.as_millis() as u64),
             bytes,
             moved_bytes: if is_of_round { counts.moved_bytes } else { 0 },
             edge: parent.and_then(|parent| seen.rates.edge(parent)),
@@ -358,7 +363,7 @@ fn some(names: &BTreeSet<String>) -> String {
     }
 }
 
-fn words(doing: Doing) -> String {
+fn describe(doing: Doing) -> String {
     match doing {
         Doing::Idle => "idle".to_owned(),
         Doing::Working => "working".to_owned(),

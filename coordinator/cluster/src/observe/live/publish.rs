@@ -26,14 +26,14 @@ const REMOVED: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Published {
     /// Channel to the writer; dropping it stops the writer.
-    going_on: Option<Sender<()>>,
+    keep_alive: Option<Sender<()>>,
     /// Channel that is closed when the writer has ended.
     writing: Receiver<()>,
 }
 
 /// Starts to publish the state of this process.
 pub fn publish() -> Published {
-    let (going_on, until) = mpsc::channel();
+    let (keep_alive, until) = mpsc::channel();
     let (writes, writing) = mpsc::channel();
     let write = move || {
         let _writes: Sender<()> = writes;
@@ -48,14 +48,14 @@ pub fn publish() -> Published {
         tracing::debug!(%error, "nobody can watch this");
     }
     Published {
-        going_on: Some(going_on),
+        keep_alive: Some(keep_alive),
         writing,
     }
 }
 
 impl Drop for Published {
     fn drop(&mut self) {
-        self.going_on = None;
+        self.keep_alive = None;
         if self.writing.recv_timeout(REMOVED) == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("$XDG_RUNTIME_DIR hangs: the file for `flitcast watch` may stay there");
         }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_goes_with_its_writer() {
+    fn the_file_is_removed_with_its_writer() {
         let place = tempfile::tempdir().unwrap();
         let file = File::new(place.path().to_owned());
         for text in ["{}", "[]"] {

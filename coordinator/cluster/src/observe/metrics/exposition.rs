@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_may_say_anything() {
+    fn labels_may_contain_any_text() {
         let mut page = Exposition::default();
         let mut family = page.family("a_total", "counter", "Two\nlines, one \\.");
         family.sample(&[], 1);

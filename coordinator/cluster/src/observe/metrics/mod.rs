@@ -18,7 +18,7 @@ use crate::text::stderr;
 use families::{coordinator, node};
 use server::serve;
 
-pub use server::understood;
+pub use server::check_request;
 
 /// A listener at which metrics will be served.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ impl Metrics {
     /// Starts to serve the metrics of this process, until the runtime ends. Must be called within a
     /// runtime.
     pub fn tell_conducted(self) {
-        self.tell(|| coordinator(&live::NOW.totals()));
+        self.serve_page(|| coordinator(&live::NOW.totals()));
     }
 
     /// Starts to serve the counters of a PE.
     pub fn tell_of_pe(self, pe: PeId, tally: Tally) {
-        self.tell(move || node(pe, &tally));
+        self.serve_page(move || node(pe, &tally));
     }
 
-    fn tell(self, page: impl Fn() -> String + Send + Sync + 'static) {
+    fn serve_page(self, page: impl Fn() -> String + Send + Sync + 'static) {
         match tokio::net::TcpListener::from_std(self.0) {
             Ok(listener) => drop(tokio::spawn(serve(listener, page))),
             Err(error) => tracing::warn!(%error, "no metrics"),

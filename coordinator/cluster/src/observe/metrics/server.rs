@@ -73,7 +73,7 @@ async fn answer(mut stream: TcpStream, page: &(dyn Fn() -> String + Sync)) -> io
             "408 Request Timeout",
             "the request did not come\n".to_owned(),
         ),
-        Ok(line) => match understood(&line?) {
+        Ok(line) => match check_request(&line?) {
             Ok(()) => ("200 OK", page()),
             Err((status, why)) => (status, format!("{why}\n")),
         },
@@ -87,12 +87,12 @@ async fn answer(mut stream: TcpStream, page: &(dyn Fn() -> String + Sync)) -> io
          Content-Length: {}\r\n{allow}Connection: close\r\n\r\n",
         body.len()
     );
-    let said = async {
+    let writing = async {
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
         stream.shutdown().await
     };
-    timeout(ANSWER, said).await?
+    timeout(ANSWER, writing).await?
 }
 
 /// Reads a request up to the end of its headers. The result is shorter if the connection ended
@@ -109,8 +109,8 @@ async fn request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(request)
 }
 
-/// Checks that a request asks for metrics; otherwise returns the status and the text of the answer.
-pub fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
+/// Checks that a request is one for metrics; otherwise returns the status and the text of the answer.
+pub fn check_request(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
     if !request.windows(4).any(|end| end == b"\r\n\r\n") {
         return Err(match request.len() {
             LONGEST_REQUEST.. => ("431 Request Header Fields Too Large", "too long"),
@@ -119,9 +119,9 @@ pub fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
     }
     let line = request.split(|&byte| byte == b'\r').next().unwrap_or(&[]);
     let line = str::from_utf8(line).unwrap_or_default();
-    let mut words = line.split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
+    let mut parts = line.split(' ');
+    let (method, target, version) = (parts.next(), parts.next(), parts.next());
+    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || parts.next().is_some() {
         return Err(("400 Bad Request", "no request of HTTP/1"));
     }
     let path = target.map(|target| target.split('?').next().unwrap_or_default());
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn only_metrics_can_be_got() {
         let status =
-            |request: &str| understood(request.as_bytes()).map_err(|(status, _)| &status[..3]);
+            |request: &str| check_request(request.as_bytes()).map_err(|(status, _)| &status[..3]);
         for good in ["/metrics", "/metrics?a=b"] {
             let request = format!("GET {good} HTTP/1.1\r\nHost: x\r\n\r\n");
             assert_eq!(status(&request), Ok(()));

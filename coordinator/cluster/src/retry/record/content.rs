@@ -144,8 +144,8 @@ pub fn version_text(version: &Version) -> String {
 
 /// Parses what [`version_text`] has made, and nothing else.
 pub fn parse_version(text: &str) -> Option<Version> {
-    let words: Vec<&str> = text.split(' ').collect();
-    let (message, bytes, state, digest) = match words[..] {
+    let fields: Vec<&str> = text.split(' ').collect();
+    let (message, bytes, state, digest) = match fields[..] {
         [message, bytes, state] => (message, bytes, state, None),
         [message, bytes, state, digest] => {
             let digest = u128::from_str_radix(digest, 16).ok()?;

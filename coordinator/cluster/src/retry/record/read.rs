@@ -402,13 +402,13 @@ fn by_pe<T>(
 
 /// Reads the links of the PEs to their parents, by PE index.
 fn read_links(top: &Table<'_, '_>, others: Others) -> Vec<Option<EdgeSpec>> {
-    let said = by_pe(top, "link", others, |table| {
+    let links = by_pe(top, "link", others, |table| {
         let link = |key| table.get(key, |link| link.parse_parts("a text", LinkSpec::parse));
         EdgeSpec {
             down: link("down"),
             up: link("up"),
         }
     });
-    let link = |pe| said.get(&PeId(pe as u32)).copied();
+    let link = |pe| links.get(&PeId(pe as u32)).copied();
     (0..others.pes).map(link).collect()
 }

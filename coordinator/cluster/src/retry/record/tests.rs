@@ -21,7 +21,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_records_are_read_back() {
     let record = record();
     assert_eq!(record.files.input, Path::new("/in put/\u{7f}\n\""));
     assert_eq!(record.job_id, 0xab);
@@ -51,11 +51,11 @@ fn a_gather_by_all_ports_is_read_as_one() {
 fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
     let of = |operation: &str, bytes: &str, delivered: &str| {
         let text = record().text();
-        let from = text.find("operation = ").expect("it says so");
-        let to = text.find("tree = ").expect("it says so");
+        let from = text.find("operation = ").expect("the record has it");
+        let to = text.find("tree = ").expect("the record has it");
         let text = format!("{}{operation}\n{}", &text[..from], &text[to..]);
-        let from = 1 + text.find("\nbytes = ").expect("it says so");
-        let to = text.find("\n[[link]]").expect("it says so");
+        let from = 1 + text.find("\nbytes = ").expect("the record has it");
+        let to = text.find("\n[[link]]").expect("the record has it");
         let lists = format!("bytes = {bytes}\ndelivered = {delivered}\nversions = []\n");
         format!("{}{lists}{}", &text[..from], &text[to..])
     };
@@ -83,12 +83,15 @@ fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
         ("[\"p1\"]", "`p1` is no message"),
         ("[\"p0/p3\", \"p0/p3\"]", "P3's at P0 is named twice"),
     ] {
-        let told = refused(&of(exchange, rows, delivered));
-        assert_eq!(told.len(), 1, "{told:#?}");
-        assert!(told[0].contains(expected), "no `{expected}` in {told:?}");
+        let errors = refused(&of(exchange, rows, delivered));
+        assert_eq!(errors.len(), 1, "{errors:#?}");
+        assert!(
+            errors[0].contains(expected),
+            "no `{expected}` in {errors:?}"
+        );
     }
-    let told = refused(&of(exchange, "[1, 2, 3]", delivered));
-    assert!(told[0].contains("bytes has 3 entries"), "{told:?}");
+    let errors = refused(&of(exchange, "[1, 2, 3]", delivered));
+    assert!(errors[0].contains("bytes has 3 entries"), "{errors:?}");
 }
 
 #[test]
@@ -120,16 +123,16 @@ fn the_longest_record_fits_its_bound() {
 #[track_caller]
 fn refused(text: &str) -> Vec<String> {
     let faults = parse(text).expect_err(text);
-    let said = |fault: &user_file::PositionedError| match fault.spot {
+    let describe = |fault: &user_file::PositionedError| match fault.spot {
         Some(spot) => format!("{}: {}", spot.line, fault.fault),
         None => fault.fault.to_string(),
     };
-    faults.iter().map(said).collect()
+    faults.iter().map(describe).collect()
 }
 
 #[test]
-fn all_that_is_wrong_is_told_with_its_line() {
-    let told = refused(
+fn all_faults_are_reported_with_their_lines() {
+    let errors = refused(
         "version = 4\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
          tree = \"x\"\nparents = [0, 7, 3]\nnodes = [1]\nflit_bytes = 1\n\
          timeouts = \"patience=1s\"\ninput = \"here\"\noutput = 5\nspread = \"yes\"\n\
@@ -152,8 +155,8 @@ fn all_that_is_wrong_is_told_with_its_line() {
         "17: dead: there is no P9",
         "19: `pe` is missing",
     ] {
-        let is_told = told.iter().any(|told| told.starts_with(expected));
-        assert!(is_told, "no `{expected}` in {told:#?}");
+        let is_reported = errors.iter().any(|error| error.starts_with(expected));
+        assert!(is_reported, "no `{expected}` in {errors:#?}");
     }
 }
 
@@ -179,7 +182,7 @@ algorithm = "certification"\nsync = "pipelined" | algorithm = "linear" | algorit
 "#;
 
 #[test]
-fn what_does_not_go_together_is_told() {
+fn inconsistent_values_are_reported() {
     let whole = record().text();
     for row in REPLACED.trim().lines() {
         let row = row.replace("\\n", "\n");
@@ -187,8 +190,11 @@ fn what_does_not_go_together_is_told() {
             panic!("{row}")
         };
         assert!(whole.contains(from), "{from}: {whole}");
-        let told = refused(&whole.replace(from, to));
-        assert_eq!(told.len(), 1, "{told:#?}");
-        assert!(told[0].contains(expected), "no `{expected}` in {told:?}");
+        let errors = refused(&whole.replace(from, to));
+        assert_eq!(errors.len(), 1, "{errors:#?}");
+        assert!(
+            errors[0].contains(expected),
+            "no `{expected}` in {errors:?}"
+        );
     }
 }

@@ -60,8 +60,8 @@ impl Answer {
         )
     }
 
-    fn is(self, word: &FromPe) -> bool {
-        match (self, word) {
+    fn is(self, reply: &FromPe) -> bool {
+        match (self, reply) {
             (Answer::Probe { child, .. }, FromPe::ProbeResult { child: of, .. }) => child == *of,
             (Answer::Ready(_), FromPe::Ready(_))
             | (Answer::FilesMeasured, FromPe::FilesMeasured(_))
@@ -80,7 +80,7 @@ impl Answer {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct PendingAnswer {
     pe: PeId,
     answer: Answer,
     deadline: Time,
@@ -88,7 +88,7 @@ struct Asked {
 
 #[derive(Debug)]
 pub struct Awaited {
-    asked: Vec<Asked>,
+    pending: Vec<PendingAnswer>,
     /// When any PE last finished work on a file.
     worked_at: Time,
 }
@@ -96,19 +96,19 @@ pub struct Awaited {
 impl Awaited {
     pub fn new(now: Time) -> Awaited {
         Awaited {
-            asked: Vec::new(),
+            pending: Vec::new(),
             worked_at: now,
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.asked.is_empty()
+        self.pending.is_empty()
     }
 
     /// Adds an expected answer.
-    pub fn ask(&mut self, now: Time, pe: PeId, answer: Answer) {
+    pub fn add(&mut self, now: Time, pe: PeId, answer: Answer) {
         let deadline = after(now, answer.patience());
-        self.asked.push(Asked {
+        self.pending.push(PendingAnswer {
             pe,
             answer,
             deadline,
@@ -125,34 +125,37 @@ impl Awaited {
     /// # Errors
     ///
     /// Returns an error if no such answer is expected.
-    pub fn take(&mut self, pe: PeId, word: &FromPe) -> Result<(), FailureCause> {
-        let is_it = |asked: &Asked| asked.pe == pe && asked.answer.is(word);
-        let Some(place) = self.asked.iter().position(is_it) else {
-            return Err(out_of_turn(pe, word));
+    pub fn take(&mut self, pe: PeId, reply: &FromPe) -> Result<(), FailureCause> {
+        let is_it = |pending: &PendingAnswer| pending.pe == pe && pending.answer.is(reply);
+        let Some(place) = self.pending.iter().position(is_it) else {
+            return Err(out_of_turn(pe, reply));
         };
-        self.asked.swap_remove(place);
+        self.pending.swap_remove(place);
         Ok(())
     }
 
-    fn deadline_of(&self, asked: &Asked) -> Time {
-        let of_files = after(self.worked_at, asked.answer.limit().0);
-        match asked.answer.waits_for_files() {
-            true => asked.deadline.max(of_files),
-            false => asked.deadline,
+    fn deadline_of(&self, pending: &PendingAnswer) -> Time {
+        let of_files = after(self.worked_at, pending.answer.limit().0);
+        match pending.answer.waits_for_files() {
+            true => pending.deadline.max(of_files),
+            false => pending.deadline,
         }
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        self.asked.iter().map(|asked| self.deadline_of(asked)).min()
+        self.pending
+            .iter()
+            .map(|pending| self.deadline_of(pending))
+            .min()
     }
 
     /// Returns an error with the PEs whose answers are late, if there are any.
     pub fn late(&self, now: Time) -> Option<FailureCause> {
-        let is_late = |asked: &&Asked| self.deadline_of(asked) <= now;
-        let mut late: Vec<&Asked> = self.asked.iter().filter(is_late).collect();
-        late.sort_by_key(|asked| asked.pe);
+        let is_late = |pending: &&PendingAnswer| self.deadline_of(pending) <= now;
+        let mut late: Vec<&PendingAnswer> = self.pending.iter().filter(is_late).collect();
+        late.sort_by_key(|pending| pending.pe);
         let (limit, doing) = late.first()?.answer.limit();
-        let late = late.iter().map(|asked| asked.pe).collect();
+        let late = late.iter().map(|pending| pending.pe).collect();
         Some(FailureCause::silent(late, limit, doing))
     }
 }

@@ -13,7 +13,7 @@ use crate::tuning::BEGIN_MARGIN;
 /// The answers to requests for the time.
 #[derive(Debug)]
 pub struct Readings {
-    asked_at: Time,
+    requested_at: Time,
     /// The longest time until an answer.
     longest: Duration,
     /// P0's reading, and when its answer arrived.
@@ -24,14 +24,14 @@ impl Readings {
     /// Creates an empty set of answers to requests that are sent now.
     pub fn new(now: Time) -> Readings {
         Readings {
-            asked_at: now,
+            requested_at: now,
             longest: Duration::ZERO,
             root: None,
         }
     }
 
     pub fn add(&mut self, now: Time, is_root: bool, at_ns: u64) {
-        self.longest = self.longest.max(between(self.asked_at, now));
+        self.longest = self.longest.max(between(self.requested_at, now));
         if is_root {
             self.root = Some((at_ns, now));
         }
@@ -40,9 +40,9 @@ impl Readings {
     /// Returns the begin on the clock of each PE; `clocks` are offsets from P0's. The error of P0's
     /// reading shifts all of them alike.
     pub fn begins(&self, now: Time, clocks: &[ClockOffset]) -> Vec<u64> {
-        let (reading, came) = self.root.unwrap_or((0, now));
+        let (reading, arrived_at) = self.root.unwrap_or((0, now));
         let lead = 2 * self.longest + BEGIN_MARGIN;
-        let lead_ns = between(came, now).saturating_add(lead).as_nanos() as u64;
+        let lead_ns = between(arrived_at, now).saturating_add(lead).as_nanos() as u64;
         let at_root = i128::from(reading.saturating_add(lead_ns));
         let of_clock = |clock: &ClockOffset| {
             let at = at_root + i128::from(clock.offset_ns);

@@ -5,7 +5,7 @@
 use flitcast_proto::{PeId, Time};
 
 use super::clock::after;
-use super::failure_cause::{FailureCause, PeLoss, gone};
+use super::failure_cause::{FailureCause, PeLoss, cause_of_loss};
 use super::state::{RoundController, State};
 use crate::tuning::DEATH_NOTICE;
 
@@ -16,7 +16,7 @@ impl RoundController {
             PeLoss::Lifeless(lifeless) => {
                 return self.fail(now, FailureCause::Lifeless(pe, lifeless));
             }
-            lost if self.is_last(pe, &lost) => return self.fail(now, gone(pe, lost)),
+            lost if self.is_last(pe, &lost) => return self.fail(now, cause_of_loss(pe, lost)),
             PeLoss::Broken(why) => format!("cannot be understood any more: {why}"),
             _ => "closed its channel without a word".to_owned(),
         };
@@ -47,35 +47,36 @@ impl RoundController {
     /// the end of a joined PE's channel.
     pub(super) fn seek_in_loss(&mut self, now: Time, pe: PeId, lost: PeLoss) {
         if self.is_last(pe, &lost) {
-            self.fail(now, gone(pe, lost));
+            self.fail(now, cause_of_loss(pe, lost));
         }
     }
 
     pub(super) fn cease_seeking(&mut self, now: Time) {
-        if let State::Seeking(seen, _) = std::mem::replace(&mut self.state, State::Asking) {
+        if let State::Seeking(seen, _) = std::mem::replace(&mut self.state, State::AwaitingAnswers)
+        {
             self.fail(now, seen);
         }
     }
 }
 
 /// Returns whether a later error replaces the first one as its explanation: the PE that ended a
-/// connection reports the reason, unless it says that the other PE had ended the connection before.
+/// connection reports the reason, unless it reports that the other PE had ended the connection before.
 fn explains(first: &FailureCause, later: &FailureCause) -> bool {
     match (first, later) {
         (
             FailureCause::Fault {
-                witness: noticed,
+                witness: first_witness,
                 blamed: Some(blamed),
                 hung_up: true,
                 ..
             },
             FailureCause::Fault {
                 witness,
-                blamed: whom,
+                blamed: accused,
                 hung_up,
                 ..
             },
-        ) => witness == blamed && !(*hung_up && *whom == Some(*noticed)),
+        ) => witness == blamed && !(*hung_up && *accused == Some(*first_witness)),
         _ => false,
     }
 }

@@ -20,16 +20,16 @@ impl RoundController {
     /// Creates the controller of a cluster that was just launched.
     pub fn new(now: Time, setting: ClusterInfo) -> RoundController {
         RoundController {
-            state: State::Asking,
+            state: State::AwaitingAnswers,
             awaited: Awaited::new(now),
             plan: None,
             readings: None,
             round: RoundId(0),
             last_reports: vec![None; setting.tree.len()],
             phase: Phase::Connect,
-            gone: BTreeSet::new(),
+            ended_pes: BTreeSet::new(),
             wants_look: false,
-            words: VecDeque::new(),
+            commands: VecDeque::new(),
             updates: VecDeque::new(),
             gave_up: None,
             setting,
@@ -45,7 +45,7 @@ impl RoundController {
     /// Sends a PE its assignment; the answer is [`FromPe::Ready`].
     pub fn assign(&mut self, now: Time, pe: PeId, assignment: Assignment) {
         let limit = self.setting.timeouts.disk;
-        self.ask(now, pe, ToPe::Assignment(assignment), Answer::Ready(limit));
+        self.request(now, pe, ToPe::Assignment(assignment), Answer::Ready(limit));
     }
 
     /// Requests a measurement of the edge between a PE and its parent, for about `budget`; the
@@ -53,34 +53,34 @@ impl RoundController {
     pub fn probe(&mut self, now: Time, child: PeId, budget: Duration) {
         if let Some(parent) = self.setting.tree.parent(child) {
             let budget_ns = budget.as_nanos() as u64;
-            let word = ToPe::ProbeEdge { child, budget_ns };
-            self.ask(now, parent, word, Answer::Probe { child, budget });
+            let command = ToPe::ProbeEdge { child, budget_ns };
+            self.request(now, parent, command, Answer::Probe { child, budget });
         }
     }
 
     /// Requests a measurement of the costs of files; the answer is [`FromPe::FilesMeasured`].
     pub fn measure_files(&mut self, now: Time, pe: PeId) {
-        self.ask(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
+        self.request(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
     }
 
     /// Requests a measurement of the costs of processes with encrypted or unencrypted connections;
     /// the answer is [`FromPe::HostMeasured`].
     pub fn measure_host(&mut self, now: Time, pe: PeId, encrypted: bool) {
-        let word = ToPe::MeasureHost { encrypted };
-        self.ask(now, pe, word, Answer::HostMeasured);
+        let command = ToPe::MeasureHost { encrypted };
+        self.request(now, pe, command, Answer::HostMeasured);
     }
 
     /// Requests the digests of prefixes from a PE; the answer is [`FromPe::PrefixesChecked`].
     pub fn check_prefixes(&mut self, now: Time, pe: PeId, prefixes: Vec<Prefix>) {
         let answer = Answer::PrefixesChecked(prefixes.len(), self.setting.timeouts.disk);
-        self.ask(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
+        self.request(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
     }
 
     /// Reports files of messages to their source that all destinations have; the answer is
     /// [`FromPe::FilesSkipped`].
     pub fn skip_files(&mut self, now: Time, pe: PeId, present: Vec<MessageFiles>) {
         let answer = Answer::FilesSkipped(present.len(), self.setting.timeouts.disk);
-        self.ask(now, pe, ToPe::SkipFiles { present }, answer);
+        self.request(now, pe, ToPe::SkipFiles { present }, answer);
     }
 
     /// Prepares all PEs for rounds, and triggers each round as soon as the last one is reported;
@@ -88,41 +88,41 @@ impl RoundController {
     pub fn run_rounds(&mut self, now: Time, plan: Plan) {
         self.enter(Phase::Prepare);
         for (pe, prepare) in plan.prepares(&self.setting) {
-            self.ask(now, pe, ToPe::Prepare(prepare), Answer::Prepared);
+            self.request(now, pe, ToPe::Prepare(prepare), Answer::Prepared);
         }
         self.plan = Some(plan);
     }
 
-    pub(super) fn ask(&mut self, now: Time, pe: PeId, word: ToPe, answer: Answer) {
-        if !matches!(self.state, State::Asking) {
+    pub(super) fn request(&mut self, now: Time, pe: PeId, command: ToPe, answer: Answer) {
+        if !matches!(self.state, State::AwaitingAnswers) {
             return;
         }
-        if let Err(WireError::TooLong { length, limit }) = word.check_length() {
+        if let Err(WireError::TooLong { length, limit }) = command.check_length() {
             let text = format!(
                 "the {} message for {pe} would have {length} bytes, the limit is {limit}: the schedule \
                  has too many crossings there. Use fewer PEs, a tree in which {pe} has fewer neighbours, \
                  or another --algorithm",
-                word.kind()
+                command.kind()
             );
             return self.fail(now, FailureCause::Other("schedule", None, text));
         }
-        self.send(pe, word);
-        self.awaited.ask(now, pe, answer);
+        self.send(pe, command);
+        self.awaited.add(now, pe, answer);
     }
 
-    pub(super) fn send(&mut self, pe: PeId, word: ToPe) {
-        self.words.push_back((pe, word));
+    pub(super) fn send(&mut self, pe: PeId, command: ToPe) {
+        self.commands.push_back((pe, command));
     }
 
     /// Handles a message from a PE.
-    pub fn handle_reply(&mut self, now: Time, pe: PeId, word: FromPe) {
+    pub fn handle_reply(&mut self, now: Time, pe: PeId, reply: FromPe) {
         if !self.setting.tree.contains(pe) {
             return;
         }
-        if let FromPe::Report(report) = &word {
+        if let FromPe::Report(report) = &reply {
             self.note(pe, report);
         }
-        match (&self.state, word) {
+        match (&self.state, reply) {
             (State::Over, _) => {}
             (State::GivingUp(..), _) => self.end_if_all_notified(),
             (
@@ -150,21 +150,21 @@ impl RoundController {
             }
             (State::Seeking(..), _) => {}
             (_, FromPe::Pong(pong)) => self.handle_pong(now, pe, pong),
-            (State::Asking, word) => match self.awaited.take(pe, &word) {
+            (State::AwaitingAnswers, reply) => match self.awaited.take(pe, &reply) {
                 Ok(()) => {
                     if let (FromPe::ClockRead { at_ns }, Some(readings)) =
-                        (&word, &mut self.readings)
+                        (&reply, &mut self.readings)
                     {
                         let is_root = pe == self.setting.tree.root();
                         readings.add(now, is_root, *at_ns);
                     }
-                    self.updates.push_back(ControllerEvent::Answered(pe, word));
-                    self.go_on(now);
+                    self.updates.push_back(ControllerEvent::Answered(pe, reply));
+                    self.advance(now);
                 }
                 Err(trouble) => self.fail(now, trouble),
             },
-            (State::Round(_), word) => self.handle_in_round(now, pe, word),
-            (State::Reporting(_), word) => self.handle_in_reporting(now, pe, word),
+            (State::Round(_), reply) => self.handle_in_round(now, pe, reply),
+            (State::Reporting(_), reply) => self.handle_in_reporting(now, pe, reply),
         }
     }
 
@@ -172,7 +172,7 @@ impl RoundController {
         let files_quiet = Duration::from_millis(pong.files_quiet_ms);
         self.awaited.works(before(now, files_quiet));
         if let State::Round(under_way) = &mut self.state {
-            under_way.watch.heard(pe, &pong, now);
+            under_way.watch.observe(pe, &pong, now);
         }
         self.updates.push_back(ControllerEvent::Pong(pe, pong));
         self.look_after_round(now);
@@ -184,12 +184,12 @@ impl RoundController {
             return;
         }
         if self.is_last(pe, &lost) {
-            self.gone.insert(pe);
+            self.ended_pes.insert(pe);
         }
         match self.state {
             State::Seeking(..) => self.seek_in_loss(now, pe, lost),
             State::GivingUp(..) => {
-                // No report can come over a broken channel.
+                // No report can arrive over a broken channel.
                 if matches!(lost, PeLoss::Lifeless(_) | PeLoss::Broken(_)) {
                     self.give_up_on(pe);
                 }
@@ -203,7 +203,7 @@ impl RoundController {
     /// Handles the expiry of the deadline that [`RoundController::poll_timeout`] returned.
     pub fn handle_timeout(&mut self, now: Time) {
         match &self.state {
-            State::Asking => {
+            State::AwaitingAnswers => {
                 if let Some(silent) = self.awaited.late(now) {
                     self.fail(now, silent);
                 }
@@ -220,7 +220,7 @@ impl RoundController {
     /// `None` if nothing is awaited.
     pub fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
-            State::Asking => self.awaited.deadline(),
+            State::AwaitingAnswers => self.awaited.deadline(),
             State::Round(under_way) => Some(under_way.next_look),
             State::Reporting(deadline)
             | State::Seeking(_, deadline)
@@ -231,7 +231,7 @@ impl RoundController {
 
     /// Returns the next message to a PE.
     pub fn poll_command(&mut self) -> Option<(PeId, ToPe)> {
-        self.words.pop_front()
+        self.commands.pop_front()
     }
 
     /// Returns the next event.
@@ -239,7 +239,7 @@ impl RoundController {
         self.updates.pop_front()
     }
 
-    /// Returns whether pings are to ask the PEs for unreachable neighbours, because nothing has
+    /// Returns whether pings should request the PEs' unreachable neighbours, because nothing has
     /// moved for a while.
     pub fn wants_look(&self) -> bool {
         self.wants_look
@@ -258,7 +258,7 @@ impl RoundController {
 
     /// Returns whether a PE's process is assumed to run and to be reachable.
     pub(super) fn is_alive(&self, pe: PeId) -> bool {
-        !self.gone.contains(&pe)
+        !self.ended_pes.contains(&pe)
     }
 
     /// Stores a report on the current round.

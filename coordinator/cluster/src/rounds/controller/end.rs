@@ -41,7 +41,7 @@ impl RoundController {
     }
 
     pub(super) fn give_up_on(&mut self, pe: PeId) {
-        self.gone.insert(pe);
+        self.ended_pes.insert(pe);
         self.updates.push_back(ControllerEvent::GivesUpOn(pe));
     }
 

@@ -55,8 +55,8 @@ pub enum FailureCause {
     /// The round has stalled; the PE at fault may be known.
     #[error("{1}")]
     Stalled(Option<PeId>, String),
-    /// Any other error of certain PEs, without which the round could have continued. The word is
-    /// its kind for counters.
+    /// Any other error of certain PEs, without which the round could have continued. The first
+    /// text is its kind for counters.
     #[error("{2}")]
     OfPes(&'static str, Vec<PeId>, String),
     /// Any other error, which the exclusion of a PE would not avoid.
@@ -148,7 +148,7 @@ impl FailureCause {
 
     /// Returns whether the PE at fault still runs, because it reported an error itself, such as a
     /// full disk.
-    pub fn culprit_lives(&self) -> bool {
+    pub fn is_faulty_pe_alive(&self) -> bool {
         let is_own = matches!(self, FailureCause::Fault { blamed: None, .. });
         is_own && !self.failed_pes().is_empty()
     }
@@ -194,11 +194,11 @@ pub const LEFT: &str =
 
 /// Creates the error for the end of a process, with its last lines on stderr, or for the end of the
 /// channel of a PE that has joined, the only sign of its death.
-pub fn gone(pe: PeId, lost: PeLoss) -> FailureCause {
+pub fn cause_of_loss(pe: PeId, lost: PeLoss) -> FailureCause {
     let why = match lost {
         PeLoss::Exited { how, last_words } => {
-            let said = words::last_words("; it last printed: ", &last_words);
-            return FailureCause::of_pe("died", pe, format!("{pe} {how}{said}"));
+            let output = words::last_words("; it last printed: ", &last_words);
+            return FailureCause::of_pe("died", pe, format!("{pe} {how}{output}"));
         }
         PeLoss::Lifeless(lifeless) => format!("its channel broke: {lifeless}"),
         PeLoss::Broken(why) => format!("its channel broke: {why}"),
@@ -208,6 +208,6 @@ pub fn gone(pe: PeId, lost: PeLoss) -> FailureCause {
 }
 
 /// Creates the error for a message that is not expected now.
-pub fn out_of_turn(pe: PeId, word: &FromPe) -> FailureCause {
-    FailureCause::protocol(pe, format!("{pe}: unexpected message: {}", word.kind()))
+pub fn out_of_turn(pe: PeId, reply: &FromPe) -> FailureCause {
+    FailureCause::protocol(pe, format!("{pe}: unexpected message: {}", reply.kind()))
 }

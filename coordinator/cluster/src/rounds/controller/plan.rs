@@ -79,11 +79,11 @@ impl Plan {
     /// Returns the message that prepares each PE.
     pub(super) fn prepares(&self, setting: &ClusterInfo) -> Vec<(PeId, Prepare)> {
         let prepare = |(pe, whole): (PeId, &PeSchedule)| {
-            let mut told = self.lanes.iter().map(|lane| lane[pe.index()].clone());
+            let mut lanes = self.lanes.iter().map(|lane| lane[pe.index()].clone());
             let prepare = Prepare {
-                schedule: told.next().unwrap_or_else(|| whole.clone()),
+                schedule: lanes.next().unwrap_or_else(|| whole.clone()),
                 rounds: self.rounds,
-                lanes: told.collect(),
+                lanes: lanes.collect(),
                 prefixes: self.prefixes_for(pe, setting),
             };
             (pe, prepare)

@@ -17,7 +17,7 @@ use crate::tuning::ANSWER;
 
 impl RoundController {
     /// Begins the next round if all requests are answered and a round is left.
-    pub(super) fn go_on(&mut self, now: Time) {
+    pub(super) fn advance(&mut self, now: Time) {
         let rounds = self.plan.as_ref().map_or(0, |plan| plan.rounds);
         if !self.awaited.is_empty() {
             return;
@@ -45,7 +45,7 @@ impl RoundController {
     fn read_clocks(&mut self, now: Time) {
         self.readings = Some(Readings::new(now));
         for pe in self.setting.tree.clone().pes() {
-            self.ask(now, pe, ToPe::ReadClock, Answer::ClockRead);
+            self.request(now, pe, ToPe::ReadClock, Answer::ClockRead);
         }
     }
 
@@ -76,12 +76,12 @@ impl RoundController {
     }
 
     /// Handles a message while P0 runs a round.
-    pub(super) fn handle_in_round(&mut self, now: Time, pe: PeId, word: FromPe) {
+    pub(super) fn handle_in_round(&mut self, now: Time, pe: PeId, reply: FromPe) {
         let State::Round(under_way) = &self.state else {
             return;
         };
         let root = self.setting.tree.root();
-        match word {
+        match reply {
             FromPe::Progress { bytes, .. } if pe == root => {
                 let elapsed = between(under_way.began, now);
                 let of = self.bytes_of_round();
@@ -110,8 +110,8 @@ impl RoundController {
     }
 
     /// Handles a message while reports are collected.
-    pub(super) fn handle_in_reporting(&mut self, now: Time, pe: PeId, word: FromPe) {
-        match word {
+    pub(super) fn handle_in_reporting(&mut self, now: Time, pe: PeId, reply: FromPe) {
+        match reply {
             // Reports with spans are long.
             FromPe::Report(_) => self.wait_for_reports(now),
             FromPe::Progress { .. } => {}
@@ -136,8 +136,8 @@ impl RoundController {
         let reports = reports.map(|report| report.unwrap_or_else(nothing));
         self.updates
             .push_back(ControllerEvent::RoundReported(reports.collect()));
-        self.state = State::Asking;
-        self.go_on(now);
+        self.state = State::AwaitingAnswers;
+        self.advance(now);
     }
 
     /// Handles the expiry of the deadline for reports.
@@ -168,13 +168,13 @@ impl RoundController {
         self.wants_look = watch.wants_look(now);
         if let Some(stall) = watch.check(now) {
             let seconds = watch.quiet(now).as_secs_f64();
-            let what = self.told_of(stall);
+            let what = self.describe(stall);
             let text = format!("{what}; nothing has moved for {seconds:.1} s");
             self.fail(now, FailureCause::Stalled(stall.pe(), text));
         }
     }
 
-    fn told_of(&self, stall: Stall) -> String {
+    fn describe(&self, stall: Stall) -> String {
         let at = |pe: PeId| match self.setting.addresses.get(pe.index()) {
             Some(Some(address)) => format!("{pe} at {address}"),
             _ => pe.to_string(),

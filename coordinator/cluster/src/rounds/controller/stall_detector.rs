@@ -97,7 +97,7 @@ impl StallDetector {
     }
 
     /// Handles a PE's answer to a ping.
-    pub fn heard(&mut self, pe: PeId, pong: &Pong, now: Time) {
+    pub fn observe(&mut self, pe: PeId, pong: &Pong, now: Time) {
         let moved_at = before(now, Duration::from_millis(pong.quiet_ms));
         self.moved_at = self.moved_at.max(moved_at.unwrap_or(self.moved_at));
         self.active_at = self.active_at.max(self.moved_at);
@@ -122,7 +122,7 @@ impl StallDetector {
         between(self.moved_at, now)
     }
 
-    /// Returns whether pings are to ask the PEs for unreachable neighbours.
+    /// Returns whether pings should request the PEs' unreachable neighbours.
     pub fn wants_look(&self, now: Time) -> bool {
         self.quiet(now) >= self.timeouts.silence / 3
     }
@@ -137,7 +137,7 @@ impl StallDetector {
         }
         let idle = between(self.active_at, now);
         if idle >= self.timeouts.within(self.timeouts.write) {
-            return Some(self.culprit());
+            return Some(self.end_of_chain());
         }
         // A message may have a million files, each with its own time limit.
         let disk = self.timeouts.disk;
@@ -167,7 +167,7 @@ impl StallDetector {
 
     /// Returns the PE at the end of the chain of waits, when nothing moves and no PE works on
     /// files.
-    fn culprit(&self) -> Stall {
+    fn end_of_chain(&self) -> Stall {
         let waits = |seen: &Seen| matches!(seen.doing, Doing::Sending(_) | Doing::Receiving(_));
         let Some(mut pe) = self.first(waits) else {
             return Stall::StandsStill;
@@ -200,29 +200,36 @@ mod tests {
     const P3: PeId = PeId(3);
 
     /// A round of four PEs that began at second 100, with answers at times in seconds.
-    struct Told(StallDetector);
+    struct Observed(StallDetector);
 
-    impl Told {
-        fn new() -> Told {
+    impl Observed {
+        fn new() -> Observed {
             let begin = Time(100_000_000_000);
-            Told(StallDetector::new(Timeouts::default(), 4, begin))
+            Observed(StallDetector::new(Timeouts::default(), 4, begin))
         }
 
         fn at(&self, seconds: f64) -> Time {
             Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
         }
 
-        fn says(&mut self, at: f64, pe: PeId, quiet: f64, doing: Doing, unreached: &[PeId]) {
-            self.hears(at, pe, [quiet, quiet], doing, unreached);
+        fn answers(&mut self, at: f64, pe: PeId, quiet: f64, doing: Doing, unreached: &[PeId]) {
+            self.receives_pong(at, pe, [quiet, quiet], doing, unreached);
         }
 
         /// Adds an answer of a PE that works on files; `quiet` has the seconds since anything moved,
         /// and since a file was finished.
         fn works(&mut self, at: f64, pe: PeId, quiet: [f64; 2]) {
-            self.hears(at, pe, quiet, Working, &[]);
+            self.receives_pong(at, pe, quiet, Working, &[]);
         }
 
-        fn hears(&mut self, at: f64, pe: PeId, quiet: [f64; 2], doing: Doing, lost: &[PeId]) {
+        fn receives_pong(
+            &mut self,
+            at: f64,
+            pe: PeId,
+            quiet: [f64; 2],
+            doing: Doing,
+            lost: &[PeId],
+        ) {
             let [quiet_ms, files_quiet_ms] = quiet.map(|quiet| (quiet * 1000.0) as u64);
             let pong = Pong {
                 quiet_ms,
@@ -232,7 +239,7 @@ mod tests {
                 counts: Default::default(),
             };
             let at = self.at(at);
-            self.0.heard(pe, &pong, at);
+            self.0.observe(pe, &pong, at);
         }
 
         fn stall(&self, at: f64) -> Option<Stall> {
@@ -241,113 +248,116 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_blamed_while_anything_moves() {
-        let mut told = Told::new();
+    fn a_round_in_which_anything_moves_is_not_stalled() {
+        let mut observed = Observed::new();
         for second in 100..200 {
             let at = f64::from(second);
-            told.says(at, P0, 0.2, Receiving(P1), &[]);
-            told.says(at, P2, at, Sending(P0), &[]);
-            told.says(at, P3, at, Listening, &[]);
-            assert_eq!(told.stall(at + 0.9), None, "at {at}");
-            assert!(!told.0.wants_look(told.at(at + 0.7)));
+            observed.answers(at, P0, 0.2, Receiving(P1), &[]);
+            observed.answers(at, P2, at, Sending(P0), &[]);
+            observed.answers(at, P3, at, Listening, &[]);
+            assert_eq!(observed.stall(at + 0.9), None, "at {at}");
+            assert!(!observed.0.wants_look(observed.at(at + 0.7)));
         }
-        assert!(told.0.wants_look(told.at(200.0)));
+        assert!(observed.0.wants_look(observed.at(200.0)));
     }
 
     #[test]
-    fn nor_while_somebody_is_at_its_disk_unless_that_takes_minutes() {
-        let mut told = Told::new();
+    fn work_on_files_stalls_a_round_only_after_minutes() {
+        let mut observed = Observed::new();
         for second in 100..400 {
             let at = f64::from(second);
-            told.says(at, P0, 500.0, Receiving(P1), &[]);
-            told.says(at, P1, 500.0, Working, &[]);
-            assert_eq!(told.stall(at), None, "at {at}");
+            observed.answers(at, P0, 500.0, Receiving(P1), &[]);
+            observed.answers(at, P1, 500.0, Working, &[]);
+            assert_eq!(observed.stall(at), None, "at {at}");
         }
-        assert_eq!(told.stall(400.0), Some(Stall::Busy { pe: P1 }));
+        assert_eq!(observed.stall(400.0), Some(Stall::Busy { pe: P1 }));
     }
 
     #[test]
-    fn nor_while_one_file_after_the_other_gets_done() {
-        let mut told = Told::new();
+    fn finished_files_prevent_a_stall() {
+        let mut observed = Observed::new();
         for second in 100..1000 {
             let at = f64::from(second);
-            told.works(at, P1, [at - 100.0, f64::from(second % 290)]);
-            assert_eq!(told.stall(at), None, "at {at}");
+            observed.works(at, P1, [at - 100.0, f64::from(second % 290)]);
+            assert_eq!(observed.stall(at), None, "at {at}");
         }
         // Another PE's files do not count.
         for (pe, files) in [(P1, 3.0), (P2, 900.0)] {
-            told.works(1000.0, pe, [900.0, files]);
+            observed.works(1000.0, pe, [900.0, files]);
         }
-        assert_eq!(told.stall(1000.0), Some(Stall::Busy { pe: P2 }));
+        assert_eq!(observed.stall(1000.0), Some(Stall::Busy { pe: P2 }));
     }
 
     #[test]
-    fn who_was_at_its_disk_until_now_is_given_time() {
-        let mut told = Told::new();
-        told.says(150.0, P1, 50.0, Working, &[]);
-        told.says(150.4, P1, 50.4, Sending(P0), &[]);
-        assert_eq!(told.stall(158.9), None);
+    fn a_pe_has_time_after_work_on_files() {
+        let mut observed = Observed::new();
+        observed.answers(150.0, P1, 50.0, Working, &[]);
+        observed.answers(150.4, P1, 50.4, Sending(P0), &[]);
+        assert_eq!(observed.stall(158.9), None);
         let stalled = Stall::TakesNothing { pe: P0, from: P1 };
-        assert_eq!(told.stall(159.0), Some(stalled));
+        assert_eq!(observed.stall(159.0), Some(stalled));
     }
 
     #[test]
     fn the_end_of_the_chain_is_to_blame() {
         let takes_nothing = |pe, from| Stall::TakesNothing { pe, from };
-        let owes = Stall::SendsNothing { pe: P3, to: P2 };
+        let sends_nothing = Stall::SendsNothing { pe: P3, to: P2 };
         let stranger = PeId(77);
         for (doing, expected) in [
             (
                 [Receiving(P1), Sending(P2), Sending(P3), Idle],
                 takes_nothing(P3, P2),
             ),
-            ([Listening, Receiving(P2), Receiving(P3), Listening], owes),
+            (
+                [Listening, Receiving(P2), Receiving(P3), Listening],
+                sends_nothing,
+            ),
             ([Listening; 4], Stall::StandsStill),
             (
                 [Listening, Listening, Listening, Sending(stranger)],
                 takes_nothing(stranger, P3),
             ),
         ] {
-            let mut told = Told::new();
+            let mut observed = Observed::new();
             for (pe, doing) in (0..).map(PeId).zip(doing) {
-                told.says(101.0, pe, 0.5, doing, &[]);
+                observed.answers(101.0, pe, 0.5, doing, &[]);
             }
-            assert_eq!(told.stall(109.4), None);
-            assert_eq!(told.stall(109.6), Some(expected));
+            assert_eq!(observed.stall(109.4), None);
+            assert_eq!(observed.stall(109.6), Some(expected));
         }
     }
 
     #[test]
-    fn a_circle_has_somebody_to_blame() {
-        let mut told = Told::new();
-        told.says(101.0, P1, 1.0, Sending(P2), &[]);
-        told.says(101.0, P2, 1.0, Sending(P1), &[]);
-        let stall = told.stall(111.0);
+    fn one_pe_of_a_cycle_is_to_blame() {
+        let mut observed = Observed::new();
+        observed.answers(101.0, P1, 1.0, Sending(P2), &[]);
+        observed.answers(101.0, P2, 1.0, Sending(P1), &[]);
+        let stall = observed.stall(111.0);
         assert!(matches!(stall, Some(Stall::TakesNothing { .. })));
     }
 
     #[test]
     fn a_host_that_acknowledges_nothing_is_found_sooner() {
-        let mut told = Told::new();
-        told.says(101.0, P1, 0.5, Sending(P2), &[]);
-        told.says(101.6, P1, 1.1, Sending(P2), &[P2]);
-        told.says(102.6, P1, 2.1, Sending(P2), &[P2]);
-        told.says(103.1, P1, 2.6, Sending(P2), &[P2]);
-        assert_eq!(told.stall(103.4), None);
+        let mut observed = Observed::new();
+        observed.answers(101.0, P1, 0.5, Sending(P2), &[]);
+        observed.answers(101.6, P1, 1.1, Sending(P2), &[P2]);
+        observed.answers(102.6, P1, 2.1, Sending(P2), &[P2]);
+        observed.answers(103.1, P1, 2.6, Sending(P2), &[P2]);
+        assert_eq!(observed.stall(103.4), None);
         let lost = Stall::Unreached { pe: P2, from: P1 };
-        assert_eq!(told.stall(103.5), Some(lost));
+        assert_eq!(observed.stall(103.5), Some(lost));
     }
 
     /// A lost segment is retransmitted after a moment.
     #[test]
     fn a_host_that_acknowledges_late_is_not_lost() {
-        let mut told = Told::new();
-        told.says(103.0, P1, 3.0, Listening, &[P2]);
-        told.says(103.5, P1, 3.5, Listening, &[]);
-        told.says(104.0, P1, 4.0, Listening, &[P2]);
-        assert_eq!(told.stall(104.5), None);
-        told.says(104.5, P1, 4.5, Listening, &[P2]);
+        let mut observed = Observed::new();
+        observed.answers(103.0, P1, 3.0, Listening, &[P2]);
+        observed.answers(103.5, P1, 3.5, Listening, &[]);
+        observed.answers(104.0, P1, 4.0, Listening, &[P2]);
+        assert_eq!(observed.stall(104.5), None);
+        observed.answers(104.5, P1, 4.5, Listening, &[P2]);
         let lost = Stall::Unreached { pe: P2, from: P1 };
-        assert_eq!(told.stall(105.5), Some(lost));
+        assert_eq!(observed.stall(105.5), Some(lost));
     }
 }

@@ -16,7 +16,7 @@ use crate::observe::phase::Phase;
 #[derive(Debug)]
 pub enum State {
     /// For answers of PEs, if any were requested.
-    Asking,
+    AwaitingAnswers,
     /// For P0, which runs a round.
     Round(UnderWay),
     /// For the other PEs' reports on a round, until this time.
@@ -55,9 +55,9 @@ pub struct RoundController {
     pub(super) last_reports: Vec<Option<Report>>,
     pub(super) phase: Phase,
     /// PEs whose processes have ended, or from which no answer is expected any more.
-    pub(super) gone: BTreeSet<PeId>,
+    pub(super) ended_pes: BTreeSet<PeId>,
     pub(super) wants_look: bool,
-    pub(super) words: VecDeque<(PeId, ToPe)>,
+    pub(super) commands: VecDeque<(PeId, ToPe)>,
     pub(super) updates: VecDeque<ControllerEvent>,
     pub(super) gave_up: Option<GaveUp>,
 }

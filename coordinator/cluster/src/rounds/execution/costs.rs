@@ -107,13 +107,13 @@ impl Driver<'_> {
         let site = &self.request.site;
         let encrypted = site.guard.is_encrypted();
         let keys = self.keys(encrypted);
-        let mut asked: Vec<&Key> = Vec::new();
+        let mut requested: Vec<&Key> = Vec::new();
         for pe in site.tree.pes() {
             let Some(key) = &keys[pe.index()] else {
                 continue;
             };
-            if host_costs::known(key).is_none() && !asked.contains(&key) {
-                asked.push(key);
+            if host_costs::known(key).is_none() && !requested.contains(&key) {
+                requested.push(key);
                 self.controller.measure_host(self.now(), pe, encrypted);
             }
         }

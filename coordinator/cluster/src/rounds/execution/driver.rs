@@ -178,8 +178,8 @@ impl<'a> Driver<'a> {
     }
 
     pub async fn send_commands(&mut self) {
-        while let Some((pe, word)) = self.controller.poll_command() {
-            self.cluster.send(pe, word).await;
+        while let Some((pe, command)) = self.controller.poll_command() {
+            self.cluster.send(pe, command).await;
         }
     }
 
@@ -189,32 +189,32 @@ impl<'a> Driver<'a> {
         let timeout = self.controller.poll_timeout();
         let timeout = timeout.map(|time| (time, self.clock.at(time)));
         let until = timeout.map_or(deadline, |(_, at)| at.min(deadline));
-        let asked_to_end = async {
+        let end_requested = async {
             match self.ends {
                 Some(ends) => ends.cancelled().await,
                 None => std::future::pending().await,
             }
         };
-        let heard = tokio::select! {
+        let event = tokio::select! {
             biased;
-            () = asked_to_end => {
+            () = end_requested => {
                 self.ends = None;
                 self.controller.fail(self.clock.now(), FailureCause::Interrupted);
                 return;
             }
-            heard = self.cluster.next_event(until) => heard,
+            event = self.cluster.next_event(until) => event,
         };
         self.clock.look();
         let now = self.now();
-        match heard {
+        match event {
             None => match timeout {
                 Some((time, _)) if now >= time || Instant::now() < until => {
-                    // If no event can come any more, the deadline expires at once.
+                    // If no event can arrive any more, the deadline expires at once.
                     self.controller.handle_timeout(now.max(time));
                 }
                 _ => {}
             },
-            Some((pe, PeEvent::Reply(word))) => self.controller.handle_reply(now, pe, word),
+            Some((pe, PeEvent::Reply(reply))) => self.controller.handle_reply(now, pe, reply),
             Some((pe, PeEvent::ChannelEnded(end))) => {
                 self.controller.handle_lost(now, pe, why_ended(end));
             }
@@ -298,7 +298,7 @@ impl<'a> Driver<'a> {
     pub async fn failure(mut self, mut halt: StopReason) -> Failure {
         loop {
             match halt {
-                StopReason::GaveUp(gave_up) => return self.told(gave_up),
+                StopReason::GaveUp(gave_up) => return self.into_failure(gave_up),
                 StopReason::Trouble(trouble) => self.controller.fail(self.now(), trouble),
             }
             // Answers are not needed any more.
@@ -310,7 +310,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn told(self, gave_up: GaveUp) -> Failure {
+    fn into_failure(self, gave_up: GaveUp) -> Failure {
         let (cluster, request, mut known) = (self.cluster, self.request, self.known);
         let (operation, tree) = (request.way.operation, &request.site.tree);
         known.seen.digests.extend(gave_up.digests);
@@ -339,7 +339,7 @@ impl<'a> Driver<'a> {
             keeps_files: matches!(request.messages.payload, Payload::Files(_)),
             refused: matches!(gave_up.trouble, FailureCause::OutputStands(_)),
             failed_pes: gave_up.trouble.failed_pes(),
-            culprit_lives: gave_up.trouble.culprit_lives(),
+            is_faulty_pe_alive: gave_up.trouble.is_faulty_pe_alive(),
             changed: changed.map(whole).collect(),
             holds: match gave_up.trouble {
                 FailureCause::Holds(holds) => holds,

@@ -27,7 +27,7 @@ impl Driver<'_> {
         model: &mut Model,
         load: FileLoad,
     ) -> Result<Option<KnownFiles>, StopReason> {
-        let Payload::Files(asked) = &self.request.messages.payload else {
+        let Payload::Files(payload) = &self.request.messages.payload else {
             return Ok(None);
         };
         let tree = &self.request.site.tree;
@@ -58,7 +58,7 @@ impl Driver<'_> {
             },
             opened_ahead: OPENED_AHEAD,
             commits_under_way: COMMITS_UNDER_WAY,
-            durability: asked.durability,
+            durability: payload.durability,
         };
         model.files = Some(files.clone());
         let mut writers = tree.pes().filter(|pe| self.writes(*pe));

@@ -73,7 +73,7 @@ impl Inventory {
     }
 
     /// Returns the deliveries of a message that are not excluded.
-    fn owed(&self, message: Address) -> Vec<DeliveryId> {
+    fn expected(&self, message: Address) -> Vec<DeliveryId> {
         let delivery = |at| self.collective.delivery(&self.tree, message.id, at);
         let all = message.ends(&self.tree).map(delivery);
         all.filter(|delivery| !self.leaves_out(*delivery)).collect()
@@ -88,8 +88,8 @@ impl Inventory {
         let prefixes = ready.prefixes.iter().map(|(of, _)| of);
         let standing = ready.standing.iter().chain(prefixes);
         let present = ready.update.present.iter().map(|it| &it.delivery);
-        let mut told = ready.delivered.iter().chain(standing).chain(present);
-        if !told.all(|it| self.collective.delivered(&self.tree, *it).is_some()) {
+        let mut reported = ready.delivered.iter().chain(standing).chain(present);
+        if !reported.all(|it| self.collective.delivered(&self.tree, *it).is_some()) {
             return Err(Box::new(ready));
         }
         let lengths = &ready.message_bytes;
@@ -106,16 +106,18 @@ impl Inventory {
         {
             return Err(Box::new(ready));
         }
-        let owed: Vec<Vec<DeliveryId>> = sent.iter().map(|message| self.owed(*message)).collect();
-        let is_null = |(owed, bytes): (&Vec<DeliveryId>, &u64)| owed.is_empty() && *bytes > 0;
-        if owed.iter().zip(lengths).any(is_null) {
+        let deliveries: Vec<Vec<DeliveryId>> =
+            sent.iter().map(|message| self.expected(*message)).collect();
+        let is_null =
+            |(deliveries, bytes): (&Vec<DeliveryId>, &u64)| deliveries.is_empty() && *bytes > 0;
+        if deliveries.iter().zip(lengths).any(is_null) {
             return Err(Box::new(ready));
         }
         let found = &mut self.found;
         found.unsent.unkept += *ready.unkept;
         found.file_systems[pe.index()] = ready.file_system;
         for (i, bytes) in lengths.iter().enumerate() {
-            for delivery in &owed[i] {
+            for delivery in &deliveries[i] {
                 found.bytes[delivery.index()] = *bytes;
             }
             if let Some(&state) = states.get(i).filter(|_| *bytes > 0) {
@@ -191,12 +193,12 @@ mod tests {
         for pe in 0..4 {
             gossip.take(PeId(pe), ready(&[u64::from(pe) + 5])).unwrap();
         }
-        let told = Ready {
+        let report = Ready {
             delivered: vec![DeliveryId(2 * 4 + 3)],
             standing: vec![DeliveryId(2 * 4 + 3), DeliveryId(4 + 3)],
             ..ready(&[])
         };
-        gossip.take(PeId(3), told).unwrap();
+        gossip.take(PeId(3), report).unwrap();
         let found = gossip.found();
         let bytes = [0, 5, 5, 5, 6, 0, 6, 6, 7, 7, 0, 0, 8, 0, 8, 0];
         assert_eq!(found.bytes, bytes);
@@ -212,10 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_given_back() {
-        let cannot = |operation, left_out: &[u32], pe, told: Ready| {
+    fn invalid_reports_are_returned() {
+        let cannot = |operation, left_out: &[u32], pe, report: Ready| {
             let mut inventory = inventory(operation, left_out);
-            assert_eq!(inventory.take(PeId(pe), told.clone()), Err(Box::new(told)));
+            assert_eq!(
+                inventory.take(PeId(pe), report.clone()),
+                Err(Box::new(report))
+            );
             assert!(inventory.found().bytes.iter().all(|bytes| *bytes == 0));
         };
         let (scatter, gather) = (Algorithm::FARTHEST_FIRST, Algorithm::COMBINING_GATHER);
@@ -229,20 +234,20 @@ mod tests {
         cannot(gather, &[1, 2], 2, ready(&[6]));
         for none in [2 * 4 + 2, 16] {
             for operation in [Algorithm::GOSSIP_FLOOD, Algorithm::EXCHANGE_TREE] {
-                let mut told = ready(&[]);
-                told.standing = vec![DeliveryId(none)];
-                cannot(operation, &[], 2, told);
+                let mut report = ready(&[]);
+                report.standing = vec![DeliveryId(none)];
+                cannot(operation, &[], 2, report);
             }
         }
         for of in [0, 4] {
-            let mut told = ready(&[]);
-            told.delivered = vec![DeliveryId(of)];
-            cannot(scatter, &[], 1, told);
+            let mut report = ready(&[]);
+            report.delivered = vec![DeliveryId(of)];
+            cannot(scatter, &[], 1, report);
         }
     }
 
     #[test]
-    fn what_was_delivered_is_not_sent_and_stands_in_nobodys_way() {
+    fn delivered_messages_are_neither_sent_nor_in_the_way() {
         let mut scatter = inventory(Algorithm::FARTHEST_FIRST, &[]);
         let made_of = MadeOf {
             entries: 9,
@@ -256,12 +261,12 @@ mod tests {
         };
         scatter.take(PeId(0), root).unwrap();
         for pe in [2, 1] {
-            let told = Ready {
+            let report = Ready {
                 delivered: vec![DeliveryId(2)],
                 file_system: u64::from(pe),
                 ..ready(&[])
             };
-            scatter.take(PeId(pe), told).unwrap();
+            scatter.take(PeId(pe), report).unwrap();
         }
         let found = scatter.found();
         assert_eq!(found.bytes, [0, 5, 0, 7]);

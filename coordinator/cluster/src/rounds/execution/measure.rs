@@ -19,7 +19,7 @@ use crate::tuning::{MEASURED_APART, SHOWN_POINTS, SURE_RATE};
 /// The edges that are being measured, and those that were.
 #[derive(Default)]
 struct Survey {
-    asked: Vec<BusyEdge>,
+    active: Vec<BusyEdge>,
     /// Edges with complete measurements.
     known: Vec<PeId>,
 }
@@ -32,7 +32,7 @@ struct BusyEdge {
 
 impl Survey {
     fn is_busy(&self, ends: &[String]) -> bool {
-        let mut busy = self.asked.iter().flat_map(|asked| &asked.ends);
+        let mut busy = self.active.iter().flat_map(|edge| &edge.ends);
         busy.any(|end| ends.contains(end))
     }
 }
@@ -102,13 +102,13 @@ impl Driver<'_> {
                         other,
                         asked: false,
                     }) => measured.edges[pe.index()] = measured.edges[other.index()],
-                    Some(_) => self.ask(pe, Duration::ZERO, ends, &mut survey),
-                    None => self.ask(pe, budget, ends, &mut survey),
+                    Some(_) => self.request_probe(pe, Duration::ZERO, ends, &mut survey),
+                    None => self.request_probe(pe, budget, ends, &mut survey),
                 }
             }
             waiting = blocked;
             self.console
-                .measured(edges - waiting.len() - survey.asked.len(), edges);
+                .measured(edges - waiting.len() - survey.active.len(), edges);
             let Some((pe, answer)) = self.answer(&mut survey).await? else {
                 break;
             };
@@ -283,15 +283,21 @@ impl Driver<'_> {
     /// these are few, and suffice only for clocks and latencies.
     async fn probe(&mut self, edge: PeId, budget: Duration) -> Result<Vec<Exchange>, StopReason> {
         let mut survey = Survey::default();
-        self.ask(edge, budget, Vec::new(), &mut survey);
+        self.request_probe(edge, budget, Vec::new(), &mut survey);
         let answer = self.answer(&mut survey).await?;
         Ok(answer.map_or_else(Vec::new, |(_, exchanges)| exchanges))
     }
 
     /// Requests a measurement of the edge between a PE and its parent.
-    fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
+    fn request_probe(
+        &mut self,
+        pe: PeId,
+        budget: Duration,
+        ends: Vec<String>,
+        survey: &mut Survey,
+    ) {
         self.controller.probe(self.now(), pe, budget);
-        survey.asked.push(BusyEdge { pe, ends });
+        survey.active.push(BusyEdge { pe, ends });
     }
 
     /// Returns the next measured edge; `None` if none is requested.
@@ -301,7 +307,7 @@ impl Driver<'_> {
     ) -> Result<Option<(PeId, Vec<Exchange>)>, StopReason> {
         while let Some(answer) = self.next_answer().await? {
             if let ControllerEvent::Answered(_, FromPe::ProbeResult { child, exchanges }) = answer {
-                survey.asked.retain(|asked| asked.pe != child);
+                survey.active.retain(|edge| edge.pe != child);
                 return Ok(Some((child, exchanges)));
             }
         }

@@ -24,13 +24,13 @@ impl Driver<'_> {
         if self.request.is_dry_run() {
             return Ok(candidates.into_iter().map(|(prefix, _)| prefix).collect());
         }
-        let mut asked: BTreeMap<PeId, Vec<Prefix>> = BTreeMap::new();
+        let mut requested: BTreeMap<PeId, Vec<Prefix>> = BTreeMap::new();
         for (prefix, ends) in &candidates {
             for pe in ends {
-                asked.entry(*pe).or_default().push(*prefix);
+                requested.entry(*pe).or_default().push(*prefix);
             }
         }
-        for (pe, prefixes) in &asked {
+        for (pe, prefixes) in &requested {
             let now = self.now();
             self.controller.check_prefixes(now, *pe, prefixes.clone());
         }
@@ -39,7 +39,7 @@ impl Driver<'_> {
             if let ControllerEvent::Answered(pe, FromPe::PrefixesChecked { digests: checked }) =
                 answer
             {
-                for (prefix, digest) in asked[&pe].iter().zip(checked) {
+                for (prefix, digest) in requested[&pe].iter().zip(checked) {
                     digests.entry(prefix.message).or_default().insert(digest);
                 }
             }
@@ -59,8 +59,8 @@ impl Driver<'_> {
         let tree = &self.request.site.tree;
         let of = |message: Address| {
             let delivery = |at| collective.delivery(tree, message.id, at);
-            let owed = |at: &PeId| found.bytes[delivery(*at).index()] > 0;
-            let mut ends: Vec<PeId> = message.ends(tree).filter(owed).collect();
+            let is_expected = |at: &PeId| found.bytes[delivery(*at).index()] > 0;
+            let mut ends: Vec<PeId> = message.ends(tree).filter(is_expected).collect();
             let prefix = |at: &PeId| found.prefixes.get(&delivery(*at)).copied();
             let kept = ends.iter().map(prefix);
             let rest = found.bytes[delivery(*ends.first()?).index()] - 1;

@@ -23,22 +23,22 @@ impl Driver<'_> {
         if found.listings.is_empty() {
             return Ok(());
         }
-        let mut asked = BTreeMap::new();
+        let mut requested = BTreeMap::new();
         for message in collective.messages(&tree) {
             let ends = message.ends(&tree);
             let deliveries = ends.map(|at| collective.delivery(&tree, message.id, at));
-            let owed: Vec<DeliveryId> = deliveries.filter(|it| found.is_owed(*it)).collect();
-            let owed = found.without_equal(message, owed);
-            let files = found.common_files(&owed);
-            let (all, of) = asked.entry(message.source).or_insert((0, Vec::new()));
+            let missing: Vec<DeliveryId> = deliveries.filter(|it| found.is_missing(*it)).collect();
+            let missing = found.without_equal(message, missing);
+            let files = found.common_files(&missing);
+            let (all, of) = requested.entry(message.source).or_insert((0, Vec::new()));
             *all += files.len();
             if !files.is_empty() && *all <= MOST_FILES {
                 let id = message.id;
-                of.push((owed, MessageFiles { message: id, files }));
+                of.push((missing, MessageFiles { message: id, files }));
             }
         }
-        asked.retain(|_, (_, of)| !of.is_empty());
-        for (pe, (_, of)) in &asked {
+        requested.retain(|_, (_, of)| !of.is_empty());
+        for (pe, (_, of)) in &requested {
             let present = of.iter().map(|(_, files)| files.clone()).collect();
             self.controller.skip_files(self.now(), *pe, present);
         }
@@ -46,11 +46,11 @@ impl Driver<'_> {
             let ControllerEvent::Answered(pe, FromPe::FilesSkipped { skipped }) = answer else {
                 continue;
             };
-            for ((owed, _), files) in asked[&pe].1.iter().zip(&skipped) {
+            for ((missing, _), files) in requested[&pe].1.iter().zip(&skipped) {
                 if files.message_bytes == 0 {
                     return Err(out_of_turn(pe, &FromPe::FilesSkipped { skipped }).into());
                 }
-                found.skip(owed, files);
+                found.skip(missing, files);
             }
         }
         Ok(())
@@ -58,21 +58,21 @@ impl Driver<'_> {
 }
 
 impl Found {
-    fn is_owed(&self, delivery: DeliveryId) -> bool {
+    fn is_missing(&self, delivery: DeliveryId) -> bool {
         self.bytes[delivery.index()] > 0
     }
 
     /// Returns these deliveries of a message without those that equal what is at their destinations, which
     /// are complete.
-    fn without_equal(&mut self, message: Address, owed: Vec<DeliveryId>) -> Vec<DeliveryId> {
+    fn without_equal(&mut self, message: Address, missing: Vec<DeliveryId>) -> Vec<DeliveryId> {
         let Some(listing) = self.listings.get(&message.id) else {
-            return owed;
+            return missing;
         };
         let is_equal = |it: &DeliveryId| {
             let present = self.present.get(it);
             present.is_some_and(|present| present.digest == *listing)
         };
-        let (equal, rest): (Vec<DeliveryId>, _) = owed.into_iter().partition(is_equal);
+        let (equal, rest): (Vec<DeliveryId>, _) = missing.into_iter().partition(is_equal);
         for delivery in &equal {
             self.bytes[delivery.index()] = 0;
         }
@@ -83,8 +83,8 @@ impl Found {
     }
 
     /// Returns the hashes of the files that the destinations of all these deliveries have.
-    fn common_files(&mut self, owed: &[DeliveryId]) -> Vec<u64> {
-        let all: Option<Vec<Vec<u64>>> = owed
+    fn common_files(&mut self, deliveries: &[DeliveryId]) -> Vec<u64> {
+        let all: Option<Vec<Vec<u64>>> = deliveries
             .iter()
             .map(|it| Some(self.present.remove(it)?.files))
             .collect();
@@ -99,8 +99,8 @@ impl Found {
     }
 
     /// Stores the files that are left out of a message.
-    fn skip(&mut self, owed: &[DeliveryId], skipped: &SkippedFiles) {
-        for delivery in owed {
+    fn skip(&mut self, deliveries: &[DeliveryId], skipped: &SkippedFiles) {
+        for delivery in deliveries {
             self.bytes[delivery.index()] = skipped.message_bytes;
             self.unsent.files.files += skipped.files;
             self.unsent.files.file_bytes += skipped.file_bytes;

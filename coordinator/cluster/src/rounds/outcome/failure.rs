@@ -122,7 +122,7 @@ pub struct Failure {
     /// The PEs without which the run could continue.
     pub failed_pes: Vec<PeId>,
     /// Whether the PE at fault still ran.
-    pub culprit_lives: bool,
+    pub is_faulty_pe_alive: bool,
     /// The messages whose sources have another version than at the start of the run.
     pub changed: Vec<MessageId>,
     /// Deliveries that may be complete, each with the version at its destination: the run is
@@ -151,7 +151,7 @@ impl Failure {
             aftermath: DeliverySummary::default(),
             refused: false,
             failed_pes: error.pes().to_vec(),
-            culprit_lives: false,
+            is_faulty_pe_alive: false,
             changed: Vec::new(),
             holds: Vec::new(),
         }
@@ -305,8 +305,8 @@ impl fmt::Display for Failure {
         if let Some(at) = &self.at {
             write!(f, "{at}")?;
         }
-        if let (Guard::Insecure, Some(told)) = (&self.guard, self.guard.told()) {
-            write!(f, "\n  security: {told}")?;
+        if let (Guard::Insecure, Some(security)) = (&self.guard, self.guard.told()) {
+            write!(f, "\n  security: {security}")?;
         }
         let phase = self.phase;
         let operation = self.operation.collective().name();

@@ -68,21 +68,21 @@ async fn meeting(
         anyhow::Ok(transport)
     };
     let (call, answer) = tokio::join!(call, answer);
-    (told(call), told(answer))
+    (with_message(call), with_message(answer))
 }
 
-fn told<T>(end: Result<T, impl std::fmt::Display>) -> Result<T, String> {
+fn with_message<T>(end: Result<T, impl std::fmt::Display>) -> Result<T, String> {
     end.map_err(|error| error.to_string())
 }
 
 #[track_caller]
 fn refuses<T: std::fmt::Debug>(end: Result<T, String>, why: &str) {
-    let told = end.expect_err(why);
-    assert!(told.contains(why), "`{told}` does not say `{why}`");
+    let message = end.expect_err(why);
+    assert!(message.contains(why), "`{message}` does not say `{why}`");
 }
 
 #[tokio::test]
-async fn who_has_certificates_of_one_authority_meet_and_know_each_other() {
+async fn processes_of_one_authority_authenticate_each_other() {
     let authority = founded();
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, answering) = meeting(&p2, P1, &p1).await;
@@ -94,22 +94,25 @@ async fn who_has_certificates_of_one_authority_meet_and_know_each_other() {
 }
 
 #[tokio::test]
-async fn nothing_of_what_is_said_can_be_read_on_the_way() {
+async fn messages_are_encrypted_on_the_wire() {
     let authority = founded();
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, mut tap_above) = connection().await;
     let (mut tap_below, answering) = connection().await;
-    let said = b"what nobody else shall read, said often enough to be found".repeat(20);
-    let speak = async {
+    let plaintext = b"what nobody else shall read, said often enough to be found".repeat(20);
+    let sending = async {
         let mut transport = p2.call(calling, P1).await.expect("it may");
-        transport.write_all(&said).await.expect("it is open");
+        transport.write_all(&plaintext).await.expect("it is open");
         transport.shutdown().await.expect("it is open");
     };
-    let listen = async {
-        let mut heard = Vec::new();
+    let receiving = async {
+        let mut received = Vec::new();
         let mut transport = p1.answer(answering, &lease()).await.expect("it may");
-        transport.read_to_end(&mut heard).await.expect("it is open");
-        heard
+        transport
+            .read_to_end(&mut received)
+            .await
+            .expect("it is open");
+        received
     };
     let tap = async {
         let mut seen = Vec::new();
@@ -131,14 +134,14 @@ async fn nothing_of_what_is_said_can_be_read_on_the_way() {
         let _ = tokio::join!(up, down);
         seen
     };
-    let ((), heard, seen) = tokio::join!(speak, listen, tap);
-    assert_eq!(heard, said);
-    assert!(seen.len() > said.len());
-    assert!(!seen.windows(12).any(|window| window == &said[..12]));
+    let ((), received, seen) = tokio::join!(sending, receiving, tap);
+    assert_eq!(received, plaintext);
+    assert!(seen.len() > plaintext.len());
+    assert!(!seen.windows(12).any(|window| window == &plaintext[..12]));
 }
 
 #[tokio::test]
-async fn another_authority_is_not_believed() {
+async fn another_authority_is_refused() {
     let (ours, theirs) = (founded(), founded());
     let (p1, stranger) = (guarded(&ours, P1), guarded(&theirs, P2));
     let (calling, _) = meeting(&stranger, P1, &p1).await;
@@ -168,12 +171,12 @@ async fn another_authority_is_not_believed() {
         let lease = lease();
         let answering = p1.answer(answering, &lease);
         let (_, answered) = tokio::join!(connector.connect(name, calling), answering);
-        refuses(told(answered), why);
+        refuses(with_message(answered), why);
     }
 }
 
 #[tokio::test]
-async fn who_was_called_must_be_who_answers() {
+async fn the_answering_process_must_be_the_called_one() {
     let authority = founded();
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, answering) = meeting(&p2, Name::Coordinator, &p1).await;
@@ -186,7 +189,7 @@ async fn who_was_called_must_be_who_answers() {
 }
 
 #[tokio::test]
-async fn who_does_without_is_not_let_in() {
+async fn processes_without_certificates_are_refused() {
     let authority = founded();
     let p1 = guarded(&authority, P1);
     let (_, answering) = meeting(&Security::Plain, P1, &p1).await;
@@ -203,7 +206,7 @@ fn the_key_of_another_certificate_is_refused() {
         key: other.key,
         ..one
     };
-    let refused = told(Identity::issued(&crossed, P1));
+    let refused = with_message(Identity::issued(&crossed, P1));
     refuses(refused, "its private key belongs to another certificate");
 }
 
@@ -216,7 +219,7 @@ fn nothing_is_issued_for_longer_than_the_authority_lasts() {
 }
 
 #[tokio::test]
-async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
+async fn an_expired_authority_is_refused() {
     let soon = Validity::of(Duration::from_secs(2));
     let (authority, own) = Authority::found(soon).expect("it can be");
     let authority = (authority, own.certificate);
@@ -233,5 +236,5 @@ async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
     }
     let (_, answering) = connection().await;
     let answered = p1.answer(answering, &lease()).await;
-    refuses(told(answered), expired);
+    refuses(with_message(answered), expired);
 }

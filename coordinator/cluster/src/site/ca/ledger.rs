@@ -39,9 +39,9 @@ impl Entry {
     }
 
     fn parse(line: &str) -> Option<Entry> {
-        let mut words = line.split(' ');
-        let (who, serial) = (words.next()?, words.next()?);
-        let until = words.nth(1)?;
+        let mut fields = line.split(' ');
+        let (who, serial) = (fields.next()?, fields.next()?);
+        let until = fields.nth(1)?;
         let digits = (0..serial.len()).step_by(2);
         let bytes = digits.map(|at| u8::from_str_radix(serial.get(at..at + 2)?, 16).ok());
         Some(Entry {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_read() {
+    fn noted_certificates_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()).unwrap(), []);
         let entry = |name, serial: &[u8]| Entry {
@@ -118,7 +118,7 @@ mod tests {
         }
         assert_eq!(read(dir.path()).unwrap(), all);
         std::fs::write(dir.path().join(LEDGER_FILE), "p3 0g until now\n").unwrap();
-        let told = read(dir.path()).unwrap_err().to_string();
-        assert!(told.contains("issued.txt:1: "), "{told}");
+        let message = read(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("issued.txt:1: "), "{message}");
     }
 }

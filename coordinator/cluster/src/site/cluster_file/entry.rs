@@ -30,7 +30,7 @@ pub struct PeEntry {
 
 impl PeEntry {
     pub fn called(&self) -> Option<&str> {
-        self.name.as_ref()?.said.as_deref()
+        self.name.as_ref()?.value.as_deref()
     }
 
     pub fn name(&self) -> String {
@@ -46,7 +46,7 @@ impl PeEntry {
         let destination = self
             .ssh
             .as_ref()
-            .map_or(self.called(), |at| at.said.as_deref());
+            .map_or(self.called(), |at| at.value.as_deref());
         let host = destination.map(|it| it.rsplit_once('@').map_or(it, |(_, host)| host));
         let found = match (self.here, own, host.filter(|host| is_host_name(host))) {
             (true, Some(own), _) => Ok(own),
@@ -55,10 +55,10 @@ impl PeEntry {
                 .address(host, own)
                 .map_err(|why| format!("; no host `{host}` is found: {why}")),
         };
-        let said = found.as_ref().ok().copied();
+        let value = found.as_ref().ok().copied();
         self.address = Some(At {
             spot: self.spot,
-            said,
+            value,
         });
         if let Err(why) = found {
             let name = self.name();
@@ -69,7 +69,7 @@ impl PeEntry {
 
     /// Returns the name and the address, if the address belongs to a network and not to loopback.
     pub fn away(&self) -> Option<(String, IpAddr)> {
-        let address = self.address.as_ref()?.said?;
+        let address = self.address.as_ref()?.value?;
         (!address.is_loopback()).then(|| (self.name(), address))
     }
 }
@@ -81,7 +81,7 @@ pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: &Lookup) -> PeEntr
         return PeEntry {
             spot,
             // The fault is reported.
-            address: Some(At { spot, said: None }),
+            address: Some(At { spot, value: None }),
             ..PeEntry::default()
         };
     };
@@ -91,7 +91,7 @@ pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: &Lookup) -> PeEntr
     let addresses = At::key(&table, "addresses", |field| read_rails(field, lookup));
     let first = addresses.as_ref().map(|at| At {
         spot: at.spot,
-        said: at.said.as_ref().map(|all: &Vec<IpAddr>| all[0]),
+        value: at.value.as_ref().map(|all: &Vec<IpAddr>| all[0]),
     });
     if let (Some(At { spot, .. }), Some(_)) = (&addresses, &address) {
         let both = "there is an address, and addresses beside it: one of both says where it is";

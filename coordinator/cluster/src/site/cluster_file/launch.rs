@@ -143,13 +143,13 @@ pub fn launched(
     entries: &[PeEntry],
 ) -> Option<Launched> {
     let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
-    let said = coordinator.map_or(Some(loopback), |at| at.said);
+    let endpoint = coordinator.map_or(Some(loopback), |at| at.value);
     let section = section.unwrap_or_default();
     // For an unknown kind, other keys are not reported as useless.
     let kind = section.kind?;
     refuse_useless(reader, kind, &section, entries);
     if let (LaunchKind::Local | LaunchKind::Ssh, Some(at), Some((_, Some(port)))) =
-        (kind, coordinator, said)
+        (kind, coordinator, endpoint)
     {
         let fault = format!(
             "the coordinator has a port, {port}, and nobody joins: leave it out, \
@@ -161,7 +161,7 @@ pub fn launched(
         LaunchKind::Local => (Launch::Local, Vec::new()),
         LaunchKind::Ssh => {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
-            ssh::check(reader, said?.0, spot, entries);
+            ssh::check(reader, endpoint?.0, spot, entries);
             (Launch::Ssh(section.ssh.ssh), section.ssh.files)
         }
         LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
@@ -169,7 +169,7 @@ pub fn launched(
         }
     };
     Some(Launched {
-        coordinator: said?.0,
+        coordinator: endpoint?.0,
         launch,
         files,
     })
@@ -190,7 +190,7 @@ fn refuse_useless(
             format!("{key} is for kind = \"{kinds}\" in [launch]: leave it out, or say that");
         reader.fault(spot, fault);
     };
-    if let Some(file) = At::said(&section.file).filter(|_| kind != LaunchKind::Compose) {
+    if let Some(file) = At::value(&section.file).filter(|_| kind != LaunchKind::Compose) {
         useless(file.spot, "file", "compose");
     }
     let takes_options = matches!(kind, LaunchKind::Slurm | LaunchKind::Compose);
@@ -205,7 +205,7 @@ fn compose_file(reader: &Reader<'_>, section: &LaunchTable) -> Option<NamedFile>
         let fault = "kind = \"compose\" needs the compose file: file = \"compose.yaml\"";
         reader.fault(section.spot, fault);
     }
-    At::said(&section.file)
+    At::value(&section.file)
 }
 
 /// Returns the launch of processes that others start and that join.
@@ -218,13 +218,13 @@ fn joining(
 ) -> Option<(Launch, Vec<NamedFile>)> {
     let kind_name = typed(&kind);
     for (entry, run) in entries.iter().filter_map(|it| Some((it, it.run.as_ref()?))) {
-        if run.said.as_ref().is_some_and(|words| !words.is_empty()) {
+        if run.value.as_ref().is_some_and(|words| !words.is_empty()) {
             let (name, starts) = (entry.name(), "others start it: leave it out");
             let fault = format!("{name} has a run, and with kind = \"{kind_name}\" {starts}");
             reader.fault(run.spot, fault);
         }
     }
-    let options = At::said(&section.options).unwrap_or_default();
+    let options = At::value(&section.options).unwrap_or_default();
     let begun = match kind {
         LaunchKind::Slurm => Some((Some(Starter::Slurm(SlurmStep { options })), Vec::new())),
         LaunchKind::Compose => compose_file(reader, &section).map(|named| {
@@ -234,9 +234,9 @@ fn joining(
         }),
         LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
     };
-    let wait = section.wait.map_or(Some(WAIT), |at| at.said);
+    let wait = section.wait.map_or(Some(WAIT), |at| at.value);
     let port = match coordinator {
-        Some(at) => at.said?.1,
+        Some(at) => at.value?.1,
         None => None,
     };
     let Some(port) = port else {

@@ -25,7 +25,7 @@ type Addresses = Result<Vec<(IpAddr, bool)>, String>;
 
 /// A source of addresses.
 pub struct Lookup {
-    /// The names that were asked for, with their addresses after `look_up`; `None` for texts that come from
+    /// The requested names, with their addresses after `look_up`; `None` for texts that come from
     /// anywhere.
     names: Option<RefCell<BTreeMap<String, Option<Addresses>>>>,
 }
@@ -78,7 +78,7 @@ impl Lookup {
         Some((hosts, whys.into_iter().next()?))
     }
 
-    /// Looks up all names that were asked for and are not known; returns whether there were any.
+    /// Looks up all requested names that are not known; returns whether there were any.
     pub fn look_up(&self) -> bool {
         let mut names = self.names.iter().map(RefCell::borrow_mut);
         let Some(mut names) = names.next() else {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_answers_and_is_of_the_coordinators_family_is_preferred() {
+    fn answering_addresses_of_the_coordinators_family_are_preferred() {
         let [v4, v6]: [IpAddr; 2] = [[10, 0, 0, 1].into(), [0; 16].into()];
         let lookup = |answers: [bool; 2]| {
             let all = vec![(v6, answers[0]), (v4, answers[1])];
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_looked_up_once_after_they_were_asked_for() {
+    fn requested_names_are_looked_up_once() {
         let lookup = Lookup::system();
         let loopback = IpAddr::from([127, 0, 0, 1]);
         assert_eq!(lookup.address("127.0.0.1", None), Ok(loopback));

@@ -33,14 +33,14 @@ fn own_links(reader: &Reader<'_>, entries: &[PeEntry]) -> Vec<BTreeMap<PeId, IpA
                 None => reader.fault(*spot, format!("{name}: no [[pe]] is called `{by}`")),
             }
         }
-        let parent = At::said(&entry.parent).and_then(|parent| called(&parent));
-        if let (Some(parent), Some(address)) = (parent, At::said(&entry.parent_address)) {
+        let parent = At::value(&entry.parent).and_then(|parent| called(&parent));
+        if let (Some(parent), Some(address)) = (parent, At::value(&entry.parent_address)) {
             all[parent].insert(PeId(at as u32), address);
         }
     }
     let cards = |entry: &PeEntry| {
         let addresses = entry.addresses.as_ref();
-        addresses.map_or(Some(1), |at| Some(at.said.as_ref()?.len()))
+        addresses.map_or(Some(1), |at| Some(at.value.as_ref()?.len()))
     };
     let mut known = entries
         .iter()
@@ -68,14 +68,14 @@ pub fn placement(
     let edges = edges?;
     let launched = launched?;
     let place = |(entry, reached_by): (&PeEntry, BTreeMap<PeId, IpAddr>)| {
-        let address = At::said(&entry.address)?;
+        let address = At::value(&entry.address)?;
         Some(Place {
             name: Some(entry.called()?.to_owned()),
-            run: At::said(&entry.run).unwrap_or_default(),
-            ssh: At::said(&entry.ssh),
+            run: At::value(&entry.run).unwrap_or_default(),
+            ssh: At::value(&entry.ssh),
             is_here: entry.here,
             address,
-            rails: At::said(&entry.addresses).unwrap_or_default(),
+            rails: At::value(&entry.addresses).unwrap_or_default(),
             reached_by,
             listen: address,
         })

@@ -44,26 +44,26 @@ pub fn security(field: &Field<'_, '_>, beside: &Path) -> Option<Credentials> {
 }
 
 pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
-    let mut said = Timeouts::default();
+    let mut parsed = Timeouts::default();
     let Some(table) = field.table_of("a table, [timeouts]") else {
-        return said;
+        return parsed;
     };
     let mut is_good = true;
     for timeout in timeouts::ALL {
         if let Some(field) = table.optional(timeout.name) {
-            let set = |text: &str| timeout.set(&mut said, text);
+            let set = |text: &str| timeout.set(&mut parsed, text);
             let set = field.parse_as("a time in quotes, like \"5s\"", set);
             is_good &= set.is_some();
         }
     }
     is_good &= table.refuse_others();
     // Checked only if no other fault was found, so that one mistake is one fault.
-    if is_good && let Err(fault) = timeouts::check(&said) {
-        let told = ["silence", "heartbeat"];
-        let told = told.iter().find_map(|key| table.optional(key));
-        told.as_ref().unwrap_or(field).fault(fault);
+    if is_good && let Err(fault) = timeouts::check(&parsed) {
+        let keys = ["silence", "heartbeat"];
+        let given = keys.iter().find_map(|key| table.optional(key));
+        given.as_ref().unwrap_or(field).fault(fault);
     }
-    said
+    parsed
 }
 
 /// Returns the links of single PEs to their parents. Reports a fault if links are shaped across
@@ -81,16 +81,16 @@ pub fn links(
         let name = first.name();
         reader.fault(link.spot, format!("{name} has a link and no parent"));
     }
-    let mut said = everywhere
+    let mut shaped = everywhere
         .into_iter()
         .chain(entries.iter().filter_map(|entry| entry.link.as_ref()));
     let away = entries.iter().find_map(PeEntry::away);
-    if let (Some(link), Some((name, address))) = (said.next(), away) {
+    if let (Some(link), Some((name, address))) = (shaped.next(), away) {
         let why = across_hosts(Some(&name), &address);
         reader.fault(link.spot, format!("link: {why}"));
     }
     let links = (0..).map(PeId).zip(entries).filter_map(|(pe, entry)| {
-        let link = entry.link.as_ref()?.said?;
+        let link = entry.link.as_ref()?.value?;
         Some((pe, EdgeSpec::alike(link)))
     });
     links.collect()

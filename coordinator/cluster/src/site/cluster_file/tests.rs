@@ -111,7 +111,7 @@ fn neighbours_with_links_of_their_own() {
 }
 
 #[test]
-fn what_is_wrong_with_several_addresses_is_told() {
+fn faults_of_several_addresses_are_reported() {
     refused(
         "[[pe]]\nname = 'a'\naddresses = ['10.0.0.1', '10.1.0.1']\naddress = '10.0.0.1'\n\
          [[pe]]\nname = 'b'\naddress = '10.0.0.2'\nparent = 'a'\nreached_by = [['b', '10.0.0.3'], ['x', '10.0.0.4']]\n\
@@ -214,7 +214,7 @@ fn a_host_that_is_not_found_is_the_only_fault() {
 const JOINING: &str = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n";
 
 #[test]
-fn who_joins_is_told_where() {
+fn files_for_joining_pes_name_the_address_to_join() {
     let text = |coordinator: &str, launch: &str| {
         format!("coordinator = '{coordinator}'\n[launch]\n{launch}\n{JOINING}")
     };
@@ -279,7 +279,7 @@ fn a_tree_of_pes_without_places() {
 }
 
 #[test]
-fn what_is_no_cluster() {
+fn files_that_are_no_clusters_are_refused() {
     refused("", &["t: no PEs: give a [[pe]] table for each"]);
     refused_each(
         "",
@@ -344,11 +344,11 @@ fn all_that_is_wrong_with_a_network() {
 
 #[test]
 fn a_network_of_a_known_kind_needs_no_edges() {
-    for said in [
+    for section in [
         "kind = 'ring:3'",
         "kind = 'ring:3'\nedges = [['a', 'b'], ['c', 'b'], ['a', 'c']]",
     ] {
-        let cluster = good(&format!("[network]\n{said}\n{THREE}"));
+        let cluster = good(&format!("[network]\n{section}\n{THREE}"));
         let spanned = network(&cluster);
         assert_eq!(spanned.network.edges(), 3);
         let kind = spanned.spec.as_ref().map(ToString::to_string);
@@ -357,7 +357,7 @@ fn a_network_of_a_known_kind_needs_no_edges() {
 }
 
 #[test]
-fn what_is_said_of_the_cluster_as_a_whole() {
+fn settings_of_the_whole_cluster() {
     let tree = THREE.replace("[[pe]]\nname = 'b'", "[[pe]]\nparent = 'a'\nname = 'b'");
     let tree = tree.replace(
         "[[pe]]\nname = 'c'",
@@ -380,7 +380,7 @@ fn what_is_said_of_the_cluster_as_a_whole() {
 }
 
 #[test]
-fn what_cannot_be_said_of_it() {
+fn invalid_settings_of_the_whole_cluster() {
     let text = "\
 link = 'rate=fast,latency=1h'
 [security]

@@ -31,8 +31,8 @@ pub fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
     // Marks a parent that is invalid and was already reported.
     const NOBODY: PeId = PeId(u32::MAX);
     let parents = entries.iter().map(|entry| {
-        let At { spot, said } = entry.parent.as_ref()?;
-        let Some(parent) = said else {
+        let At { spot, value } = entry.parent.as_ref()?;
+        let Some(parent) = value else {
             return Some(NOBODY);
         };
         Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {

@@ -21,13 +21,13 @@ const LONGEST_NAME: usize = 255;
 /// reported.
 pub struct At<T> {
     pub spot: SourcePosition,
-    pub said: Option<T>,
+    pub value: Option<T>,
 }
 
 impl<T: Clone> At<T> {
     /// Returns the value, if there is a valid one.
-    pub fn said(at: &Option<At<T>>) -> Option<T> {
-        at.as_ref()?.said.clone()
+    pub fn value(at: &Option<At<T>>) -> Option<T> {
+        at.as_ref()?.value.clone()
     }
 
     /// Reads a key with `read`; returns `None` if the key is missing.
@@ -39,7 +39,7 @@ impl<T: Clone> At<T> {
         let field = table.optional(key)?;
         Some(At {
             spot: field.spot(),
-            said: read(&field),
+            value: read(&field),
         })
     }
 }
@@ -88,9 +88,9 @@ pub fn read_rails(field: &Field<'_, '_>, lookup: &Lookup) -> Option<Vec<IpAddr>>
 pub fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(SourcePosition, String, IpAddr)>> {
     let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
     let pairs = field.list_of(expected)?.map(|pair| {
-        let words = pair.texts_where(expected, |words| words.len() == 2)?;
-        let address = pair.expect(expected, host_address(&words[1]))?;
-        Some((pair.spot(), words[0].clone(), address))
+        let texts = pair.texts_where(expected, |texts| texts.len() == 2)?;
+        let address = pair.expect(expected, host_address(&texts[1]))?;
+        Some((pair.spot(), texts[0].clone(), address))
     });
     pairs.collect()
 }

@@ -70,7 +70,7 @@ pub fn claim(folder: PathBuf) -> anyhow::Result<Claimed> {
             lock,
         })),
         Err(error) => {
-            let _ = gone(&folder);
+            let _ = remove_folder(&folder);
             Err(error)
         }
     }
@@ -105,7 +105,9 @@ impl Claim {
         let _alone = alone()?;
         let own = self.lock.metadata().map_err(at(&self.folder))?;
         match fs::metadata(self.folder.join(CLAIM)) {
-            Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => gone(&self.folder),
+            Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => {
+                remove_folder(&self.folder)
+            }
             _ => Ok(()),
         }
     }
@@ -124,7 +126,7 @@ impl Drop for Claim {
 /// Removes the folder of a cluster, for its daemon.
 pub fn remove(folder: &Path) -> anyhow::Result<()> {
     let _alone = alone()?;
-    gone(folder)
+    remove_folder(folder)
 }
 
 /// Removes a folder, if it exists and is neither claimed nor used by a daemon.
@@ -132,11 +134,11 @@ pub fn remove_forsaken(folder: &Path) -> anyhow::Result<()> {
     let _alone = alone()?;
     match is_claimed(folder)? || is_kept(folder).map_err(at(folder))? {
         true => Ok(()),
-        false => gone(folder),
+        false => remove_folder(folder),
     }
 }
 
-fn gone(folder: &Path) -> anyhow::Result<()> {
+fn remove_folder(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(at(folder)),

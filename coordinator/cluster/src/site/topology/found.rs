@@ -57,8 +57,8 @@ impl Topology {
 
     /// Returns the places of the PEs; by default all are on this machine.
     pub fn places(&self) -> Placement {
-        let said = self.placement.clone();
-        said.unwrap_or_else(|| Placement::local(self.tree.len()))
+        let placement = self.placement.clone();
+        placement.unwrap_or_else(|| Placement::local(self.tree.len()))
     }
 
     /// Returns the network node of a PE, if PEs and nodes are numbered differently.

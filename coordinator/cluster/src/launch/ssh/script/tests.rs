@@ -46,7 +46,7 @@ fn odd_ssh() -> Ssh {
 }
 
 #[test]
-fn what_is_copied_runs_with_every_word_as_it_was() {
+fn copied_programs_get_their_arguments_unchanged() {
     let home = tempfile::tempdir().unwrap();
     let ssh = odd_ssh();
     // The program prints its hash, or its arguments and its input.
@@ -62,22 +62,22 @@ fn what_is_copied_runs_with_every_word_as_it_was() {
     };
     let start = start(&ssh, &binary, &task);
     let missing = done(home.path(), &start, &task.input);
-    let said = String::from_utf8(missing.stdout).unwrap();
-    assert!(said.starts_with("\nflitcast: missing Linux "), "{said}");
+    let stdout = String::from_utf8(missing.stdout).unwrap();
+    assert!(stdout.starts_with("\nflitcast: missing Linux "), "{stdout}");
 
     let copied = done(home.path(), &copy(&ssh, &binary), &binary.content);
     assert!(copied.status.success(), "{copied:?}");
     let begun = done(home.path(), &start, &task.input);
     assert_eq!(begun.stdout, b"\n");
     // The shell prints no message about the death.
-    let said = String::from_utf8(begun.stderr).unwrap();
+    let stderr = String::from_utf8(begun.stderr).unwrap();
     let expected = format!("\nflitcast: begins\n<{ODD}><><-x>and its input");
-    assert_eq!(said, expected);
+    assert_eq!(stderr, expected);
     assert_eq!(begun.status.code(), Some(128 + 9));
 }
 
 #[test]
-fn what_others_could_have_put_there_is_not_run() {
+fn files_that_others_can_write_are_not_run() {
     let home = tempfile::tempdir().unwrap();
     let ssh = Ssh::default();
     let binary = binary(
@@ -98,12 +98,12 @@ fn what_others_could_have_put_there_is_not_run() {
     let begun = || {
         let _ = std::fs::remove_file(&ran);
         let begun = done(home.path(), &start, b"");
-        let said = String::from_utf8([begun.stdout, begun.stderr].concat()).unwrap();
-        (begun.status.code(), said)
+        let output = String::from_utf8([begun.stdout, begun.stderr].concat()).unwrap();
+        (begun.status.code(), output)
     };
     let assert_missing = || {
-        let (code, said) = begun();
-        assert!(said.contains("flitcast: missing Linux "), "{said}");
+        let (code, output) = begun();
+        assert!(output.contains("flitcast: missing Linux "), "{output}");
         assert_eq!(code, Some(0));
         assert!(!ran.exists());
     };
@@ -126,14 +126,14 @@ fn what_others_could_have_put_there_is_not_run() {
 
     for mode in [0o720, 0o702, 0o1777] {
         set_mode(&directory, mode);
-        let (code, said) = begun();
+        let (code, output) = begun();
         assert_eq!(code, Some(1));
         let shown = directory.display();
-        let told = format!("others can write in {shown}: make it yours alone");
-        assert!(said.contains(&told), "{said}");
+        let expected = format!("others can write in {shown}: make it yours alone");
+        assert!(output.contains(&expected), "{output}");
         assert!(!ran.exists());
         let refused = done(home.path(), &copy, &binary.content);
-        assert!(String::from_utf8_lossy(&refused.stderr).contains(&told));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(&expected));
         assert!(!ran.exists());
     }
     // The file belongs to the user but is another program.
@@ -145,15 +145,15 @@ fn what_others_could_have_put_there_is_not_run() {
 /// Checks that a copy failed for this reason, and that nothing is kept of it.
 #[track_caller]
 fn assert_refused(home: &Path, output: &Output, why: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains(why), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(why), "{stderr}");
     let kept = std::fs::read_dir(home.join(".cache/flitcast")).unwrap();
     assert_eq!(kept.count(), 0);
 }
 
 #[test]
-fn what_did_not_come_whole_is_not_kept() {
+fn incomplete_copies_are_not_kept() {
     let home = tempfile::tempdir().unwrap();
     let (ssh, binary) = (Ssh::default(), binary(b"#!/bin/sh\necho another\n"));
     let copy = copy(&ssh, &binary);
@@ -167,7 +167,7 @@ fn what_did_not_come_whole_is_not_kept() {
 }
 
 #[test]
-fn half_a_script_does_nothing() {
+fn truncated_scripts_do_nothing() {
     let home = tempfile::tempdir().unwrap();
     let (ssh, binary) = (Ssh::default(), binary(b""));
     let copy = copy(&ssh, &binary);
@@ -205,7 +205,7 @@ fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output
 }
 
 #[test]
-fn what_another_host_hands_out_is_taken() {
+fn programs_are_copied_from_another_host() {
     let program = b"#!/bin/sh\necho 0123456789abcdef\n";
     let binary = binary(program);
     // Surplus bytes are cut off.
@@ -219,7 +219,7 @@ fn what_another_host_hands_out_is_taken() {
 }
 
 #[test]
-fn what_another_host_hands_out_is_not_run_if_it_is_another() {
+fn different_programs_from_another_host_are_not_run() {
     let home = tempfile::tempdir().unwrap();
     let right = b"#!/bin/sh\n: >~/it-ran; echo 0123456789abcdef\n";
     let wrong = b"#!/bin/sh\n: >~/it-ran; echo 0123456789abcdef;";
@@ -240,17 +240,20 @@ fn what_another_host_hands_out_is_not_run_if_it_is_another() {
 }
 
 #[test]
-fn why_nothing_can_be_taken_is_said() {
+fn failed_copies_report_the_reason() {
     let home = tempfile::tempdir().unwrap();
     let binary = binary(b"#!/bin/sh\n");
-    let said = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    let without = said(taken(home.path(), &[], &binary, &binary.content));
+    let stderr = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let without = stderr(taken(home.path(), &[], &binary, &binary.content));
     assert_eq!(without, "there is no bash, python3 or nc\n");
     // No process listens at a port that was just closed.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let script = take(&Ssh::default(), &binary, address);
-    let nobody = said(done(home.path(), &script, b""));
-    assert!(nobody.contains("no answer from 127.0.0.1\n"), "{nobody}");
+    let unanswered = stderr(done(home.path(), &script, b""));
+    assert!(
+        unanswered.contains("no answer from 127.0.0.1\n"),
+        "{unanswered}"
+    );
 }

@@ -7,7 +7,7 @@ use crate::tuning::{ANSWER, DEATH_NOTICE, LAST_REPORTS};
 
 #[derive(Clone, Debug)]
 enum Input {
-    Word(FromPe),
+    Reply(FromPe),
     Lost(PeLoss),
 }
 
@@ -26,13 +26,13 @@ fn any_doing() -> impl Strategy<Value = Doing> {
 }
 
 /// Mostly events of successful rounds.
-fn any_heard() -> impl Strategy<Value = Input> {
+fn any_input() -> impl Strategy<Value = Input> {
     let any_report = (0..4_u64, any_pe(), 0..=BYTES);
     let any_report = any_report.prop_map(|(round, pe, bytes)| report(round, pe, bytes));
     let pong = (0.0..600.0, any_doing()).prop_map(|(quiet, doing)| pong(quiet, doing));
     let progress = any::<u64>().prop_map(|bytes| progress(1, bytes));
     let accused = proptest::option::of(any_pe());
-    let word = prop_oneof![
+    let reply = prop_oneof![
         8 => Just(FromPe::Prepared),
         8 => any_report,
         4 => pong,
@@ -47,7 +47,7 @@ fn any_heard() -> impl Strategy<Value = Input> {
         Just(PeLoss::Broken("reset".to_owned())),
     ];
     prop_oneof![
-        30 => word.prop_map(Input::Word),
+        30 => reply.prop_map(Input::Reply),
         1 => lost.prop_map(Input::Lost),
     ]
 }
@@ -57,17 +57,17 @@ proptest! {
     /// explanation of an error, and last reports.
     #[test]
     fn it_ends_within_its_limits(
-        heard in prop::collection::vec((0..20_000_u64, any_pe(), any_heard()), 0..60),
+        inputs in prop::collection::vec((0..20_000_u64, any_pe(), any_input()), 0..60),
         joined in prop::collection::vec(any_pe(), 0..2),
         rounds in 1..3_u64,
     ) {
         let mut scatter = Scatter::new(rounds, &joined);
         let mut now = 0.0;
-        for (pause_ms, pe, heard) in heard {
+        for (pause_ms, pe, input) in inputs {
             now += pause_ms as f64 / 1000.0;
             scatter.waits(now);
-            match heard {
-                Input::Word(word) => scatter.says(now, pe, word),
+            match input {
+                Input::Reply(reply) => scatter.receives(now, pe, reply),
                 Input::Lost(lost) => scatter.loses(now, pe, lost),
             }
         }
@@ -87,13 +87,13 @@ proptest! {
                 prop_assert_eq!(reported, rounds);
             }
             Some(gave_up) => {
-                prop_assert_eq!(failed, 1, "it is told once");
+                prop_assert_eq!(failed, 1, "it is reported once");
                 prop_assert!(reported < rounds || begun == rounds);
-                let told = gave_up.delivered.len() + gave_up.lacking.len();
-                prop_assert_eq!(told, if gave_up.round.is_some() { 3 } else { 0 });
-                let words = scatter.words();
-                let aborts = words.iter().filter(|(_, word)| matches!(word, ToPe::Abort { .. }));
-                prop_assert_eq!(aborts.count(), 4, "each is told once");
+                let known = gave_up.delivered.len() + gave_up.lacking.len();
+                prop_assert_eq!(known, if gave_up.round.is_some() { 3 } else { 0 });
+                let commands = scatter.commands();
+                let aborts = commands.iter().filter(|(_, command)| matches!(command, ToPe::Abort { .. }));
+                prop_assert_eq!(aborts.count(), 4, "each PE gets it once");
             }
         }
     }

@@ -8,24 +8,24 @@ fn rounds_follow_each_other_until_all_are_reported() {
     for round in 1..=2 {
         let begins = ControllerEvent::RoundBegins(RoundId(round));
         assert!(scatter.updates().contains(&begins));
-        scatter.says(2.0, P0, progress(round, 700));
+        scatter.receives(2.0, P0, progress(round, 700));
         // A report on the previous round does not count.
-        scatter.says(2.1, P0, report(round - 1, P0, 0));
-        scatter.says(2.2, P0, report(round, P0, 0));
+        scatter.receives(2.1, P0, report(round - 1, P0, 0));
+        scatter.receives(2.2, P0, report(round, P0, 0));
         let collect = |pe| {
             let round = RoundId(round);
             (pe, ToPe::Collect { round })
         };
-        assert_eq!(scatter.words(), [P1, P2, P3].map(collect));
+        assert_eq!(scatter.commands(), [P1, P2, P3].map(collect));
         // Reports are long: each gives the next one ten seconds.
         for (pe, seconds) in [(P3, 12.0), (P1, 21.9), (P2, 31.8)] {
             scatter.waits(seconds);
-            scatter.says(seconds, pe, report(round, pe, BYTES));
+            scatter.receives(seconds, pe, report(round, pe, BYTES));
         }
         let (next, at_ns) = (RoundId(round + 1), 0);
         let trigger = (P0, ToPe::Trigger { round: next, at_ns });
         let expected = if round == 1 { vec![trigger] } else { vec![] };
-        assert_eq!(scatter.words(), expected);
+        assert_eq!(scatter.commands(), expected);
     }
     assert!(scatter.controller.is_idle());
     assert_eq!(scatter.controller.poll_timeout(), None);
@@ -46,11 +46,11 @@ fn a_pe_that_is_lost_between_rounds_fails_the_next_one() {
         let mut gossip = Scatter::of(flood, vec![BYTES; 16], 2, &[], |_| {});
         let all = [P0, P1, P2, P3];
         for pe in all {
-            gossip.says(1.0, pe, FromPe::Prepared);
+            gossip.receives(1.0, pe, FromPe::Prepared);
         }
         for round in 1..=rounds_before {
             for pe in all {
-                gossip.says(1.1, pe, FromPe::ClockRead { at_ns: 7 });
+                gossip.receives(1.1, pe, FromPe::ClockRead { at_ns: 7 });
             }
             let whole = |at: PeId| {
                 let others = all.into_iter().filter(|pe| *pe != at);
@@ -63,12 +63,12 @@ fn a_pe_that_is_lost_between_rounds_fails_the_next_one() {
                 FromPe::Report(Report::blank(RoundId(round), arrivals.collect()))
             };
             for pe in all {
-                gossip.says(1.2, pe, whole(pe));
+                gossip.receives(1.2, pe, whole(pe));
             }
             let reported = |it: &ControllerEvent| matches!(it, ControllerEvent::RoundReported(_));
             assert!(gossip.updates().iter().any(reported));
         }
-        gossip.says(1.3, P1, FromPe::ClockRead { at_ns: 9 });
+        gossip.receives(1.3, P1, FromPe::ClockRead { at_ns: 9 });
         gossip.loses(1.4, P2, killed());
         let gave_up = gossip.gave_up();
         assert_eq!(gave_up.delivered, []);
@@ -83,9 +83,9 @@ fn a_pe_that_is_lost_between_rounds_fails_the_next_one() {
 }
 
 #[test]
-fn who_does_not_prepare_is_named_after_ten_seconds() {
+fn pes_that_do_not_prepare_are_named_after_ten_seconds() {
     let mut scatter = Scatter::new(1, &[]);
-    scatter.says(1.0, P1, FromPe::Prepared);
+    scatter.receives(1.0, P1, FromPe::Prepared);
     scatter.waits(9.999);
     assert!(scatter.controller.gave_up().is_none());
     let silent = "P0, P2, P3 did not answer within 10 s, preparing the rounds";
@@ -96,11 +96,11 @@ fn who_does_not_prepare_is_named_after_ten_seconds() {
 }
 
 #[test]
-fn who_gets_done_with_one_file_after_the_other_may_take_longer() {
+fn finished_files_extend_the_time_to_prepare() {
     let mut scatter = Scatter::new(1, &[]);
     for second in 1..100 {
         scatter.waits(f64::from(second));
-        scatter.says(f64::from(second), P2, pong(0.5, Doing::Working));
+        scatter.receives(f64::from(second), P2, pong(0.5, Doing::Working));
     }
     scatter.waits(108.4);
     assert!(scatter.controller.gave_up().is_none());
@@ -109,26 +109,26 @@ fn who_gets_done_with_one_file_after_the_other_may_take_longer() {
 }
 
 #[test]
-fn who_does_not_report_is_named() {
+fn pes_that_do_not_report_are_named() {
     let mut scatter = Scatter::begun(1, &[]);
     for pe in [P0, P1, P3] {
-        scatter.says(2.0, pe, report(1, pe, BYTES));
+        scatter.receives(2.0, pe, report(1, pe, BYTES));
     }
-    scatter.words();
+    scatter.commands();
     let gave_up = scatter.fails(14.0, "P2 did not answer within 10 s, reporting the round");
     assert_eq!(gave_up.phase, Phase::Report);
     assert_eq!(gave_up.delivered, [1, 3].map(DeliveryId));
 }
 
 #[test]
-fn survivors_have_two_seconds_to_tell_what_arrived() {
+fn survivors_have_two_seconds_to_report_deliveries() {
     let mut scatter = Scatter::begun(1, &[]);
-    scatter.says(2.0, P0, progress(1, 1700));
+    scatter.receives(2.0, P0, progress(1, 1700));
     scatter.loses(3.0, P3, killed());
-    scatter.says(3.1, P1, report(1, P1, BYTES));
-    scatter.says(4.9, P2, report(1, P2, 700));
+    scatter.receives(3.1, P1, report(1, P1, BYTES));
+    scatter.receives(4.9, P2, report(1, P2, 700));
     scatter.waits(4.999);
-    assert!(scatter.controller.gave_up.is_none(), "P0 may tell yet");
+    assert!(scatter.controller.gave_up.is_none(), "P0 may report yet");
     let gave_up = scatter.fails(5.0, "P3 was killed by signal 9 (SIGKILL)");
     let (moved, of) = (1700, 3 * BYTES);
     assert_eq!(gave_up.phase, Phase::Round { moved, of });
@@ -139,14 +139,14 @@ fn survivors_have_two_seconds_to_tell_what_arrived() {
     let expected = [(2, BYTES, Some(700)), (3, BYTES, None)];
     assert_eq!(lacking.collect::<Vec<_>>(), expected);
     // Later events do not count.
-    scatter.says(5.1, P0, report(1, P0, 0));
+    scatter.receives(5.1, P0, report(1, P0, 0));
     scatter.loses(5.1, P0, killed());
     assert!(scatter.controller.gave_up().is_none());
-    assert!(scatter.words().is_empty());
+    assert!(scatter.commands().is_empty());
 }
 
 #[test]
-fn whoever_is_lost_then_is_not_waited_for() {
+fn pes_that_are_lost_meanwhile_are_not_awaited() {
     let mut scatter = Scatter::begun(1, &[P1]);
     scatter.loses(3.0, P3, killed());
     scatter.loses(3.1, P0, PeLoss::Broken("reset".to_owned()));
@@ -159,15 +159,15 @@ fn whoever_is_lost_then_is_not_waited_for() {
 }
 
 #[test]
-fn a_round_that_stands_still_is_given_up_with_whom_it_waits_for() {
+fn a_stalled_round_is_given_up_with_the_pe_at_fault() {
     let mut scatter = Scatter::begun(1, &[]);
     for second in 2..20 {
         let now = f64::from(second);
         let quiet = f64::from(second - 4).max(0.0);
         scatter.waits(now);
-        scatter.says(now, P0, pong(quiet, Doing::Sending(P1)));
-        scatter.says(now, P2, pong(quiet, Doing::Receiving(P1)));
-        scatter.says(now, P1, pong(quiet, Doing::Idle));
+        scatter.receives(now, P0, pong(quiet, Doing::Sending(P1)));
+        scatter.receives(now, P2, pong(quiet, Doing::Receiving(P1)));
+        scatter.receives(now, P1, pong(quiet, Doing::Idle));
         let wants_look = second >= 5;
         if second < 13 {
             assert_eq!(scatter.controller.wants_look(), wants_look, "at {now}");
@@ -180,17 +180,17 @@ fn a_round_that_stands_still_is_given_up_with_whom_it_waits_for() {
 
 /// The timeout of a channel is detected elsewhere; here, time passes without events.
 #[test]
-fn a_round_of_which_nothing_is_heard_does_not_last() {
+fn a_round_without_any_events_is_given_up() {
     let cause = "every PE waits for another; nothing has moved for 9.0 s";
     Scatter::begun(1, &[]).fails(100.0, cause);
 }
 
 #[test]
-fn a_slow_round_is_told_once_and_each_time_that_it_has_doubled() {
+fn a_slow_round_is_reported_each_time_that_its_duration_doubles() {
     let mut scatter = Scatter::begun(1, &[]);
     for tenth in 11..=100 {
         let now = f64::from(tenth) / 10.0;
-        scatter.says(now, P0, pong(0.0, Doing::Working));
+        scatter.receives(now, P0, pong(0.0, Doing::Working));
     }
     let slow = scatter.updates().iter().filter_map(|update| match update {
         ControllerEvent::Slow { times, .. } => Some(*times),
@@ -200,18 +200,18 @@ fn a_slow_round_is_told_once_and_each_time_that_it_has_doubled() {
 }
 
 #[test]
-fn what_is_asked_before_the_rounds_has_its_own_limits() {
-    let asked = |ask: &dyn Fn(&mut RoundController)| {
+fn requests_before_the_rounds_have_their_own_limits() {
+    let requested = |request: &dyn Fn(&mut RoundController)| {
         let Scatter { controller, .. } = Scatter::new(1, &[]);
         let mut controller = RoundController::new(at(0.0), controller.setting);
-        ask(&mut controller);
+        request(&mut controller);
         controller
     };
     let probe = |seconds| {
-        asked(&move |controller| controller.probe(at(0.0), P2, Duration::from_secs(seconds)))
+        requested(&move |controller| controller.probe(at(0.0), P2, Duration::from_secs(seconds)))
     };
-    let files = asked(&|controller| controller.measure_files(at(0.0), P2));
-    let host = asked(&|controller| controller.measure_host(at(0.0), P2, false));
+    let files = requested(&|controller| controller.measure_files(at(0.0), P2));
+    let host = requested(&|controller| controller.measure_host(at(0.0), P2, false));
     for (mut controller, until, why) in [
         (
             probe(2),

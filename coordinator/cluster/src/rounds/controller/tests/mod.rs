@@ -154,14 +154,18 @@ impl Scatter {
         let mut scatter = Scatter::new(rounds, joined);
         for pe in [P3, P0, P2, P1] {
             assert_eq!(scatter.controller.round, RoundId(0));
-            scatter.says(1.0, pe, FromPe::Prepared);
+            scatter.receives(1.0, pe, FromPe::Prepared);
         }
-        assert_eq!(scatter.words().len(), 5, "four prepare, one is triggered");
+        assert_eq!(
+            scatter.commands().len(),
+            5,
+            "four prepare, one is triggered"
+        );
         scatter
     }
 
-    fn says(&mut self, seconds: f64, pe: PeId, word: FromPe) {
-        self.controller.handle_reply(at(seconds), pe, word);
+    fn receives(&mut self, seconds: f64, pe: PeId, reply: FromPe) {
+        self.controller.handle_reply(at(seconds), pe, reply);
     }
 
     fn loses(&mut self, seconds: f64, pe: PeId, lost: PeLoss) {
@@ -176,7 +180,7 @@ impl Scatter {
         }
     }
 
-    fn words(&mut self) -> Vec<(PeId, ToPe)> {
+    fn commands(&mut self) -> Vec<(PeId, ToPe)> {
         std::iter::from_fn(|| self.controller.poll_command()).collect()
     }
 
@@ -190,8 +194,8 @@ impl Scatter {
     fn gave_up(&mut self) -> GaveUp {
         let gave_up = self.controller.gave_up().expect("it gave up");
         let cause = gave_up.trouble.to_string();
-        let words = self.words();
-        let aborts = words.iter().filter_map(|(pe, word)| match word {
+        let commands = self.commands();
+        let aborts = commands.iter().filter_map(|(pe, command)| match command {
             ToPe::Abort { reason, .. } => Some((*pe, reason)),
             _ => None,
         });

@@ -9,15 +9,15 @@ use crate::site::starter::{SlurmStep, Starter};
 fn hosts_that_ssh_reaches() {
     let pes = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n\
                [[pe]]\nname = 'b c'\naddress = '10.0.0.2'\nssh = 'me@b'\nparent = 'a'\n";
-    let said = "coordinator = '10.0.0.9'\nlaunch.kind = 'ssh'\n";
-    let placement = good(&format!("{said}{pes}")).placement;
+    let head = "coordinator = '10.0.0.9'\nlaunch.kind = 'ssh'\n";
+    let placement = good(&format!("{head}{pes}")).placement;
     let reached = placement.places.iter().map(Place::destination);
     assert_eq!(reached.collect::<Vec<_>>(), ["a", "me@b"]);
     assert_eq!(placement.launch, Launch::Ssh(Ssh::default()));
 
-    let said = "coordinator = '10.0.0.9'\n[launch]\nkind = 'ssh'\nuser = 'me'\nport = 2222\n\
+    let head = "coordinator = '10.0.0.9'\n[launch]\nkind = 'ssh'\nuser = 'me'\nport = 2222\n\
                 config = 'c'\ndirectory = '/opt/f'\nenvironment = ['LANG', '_x1']\nbinary = 'b'\n";
-    let cluster = good(&format!("{said}{pes}"));
+    let cluster = good(&format!("{head}{pes}"));
     let Launch::Ssh(ssh) = cluster.placement.launch else {
         panic!("it is ssh");
     };
@@ -31,7 +31,7 @@ fn hosts_that_ssh_reaches() {
 }
 
 #[test]
-fn what_ssh_could_not_do_is_told_before() {
+fn files_that_ssh_cannot_use_are_refused() {
     let pe = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n";
     refused(
         &format!(
@@ -66,7 +66,7 @@ fn what_ssh_could_not_do_is_told_before() {
 }
 
 #[test]
-fn what_has_others_started_is_told_how() {
+fn starters_of_slurm_and_compose() {
     let slurm = "coordinator = '0.0.0.0:7117'\ntree = 'star:5'\n[launch]\nkind = 'slurm'\n";
     let starter = |text: &str| good(text).placement.starter().cloned();
     let step = |options: &[&str]| {
@@ -88,7 +88,7 @@ fn what_has_others_started_is_told_how() {
 }
 
 #[test]
-fn what_a_starter_needs_and_what_it_does_not_is_told() {
+fn missing_and_useless_keys_of_starters_are_reported() {
     let launch = "[launch]\nkind = 'slurm'\nfile = 'c'\nuser = 'me'";
     refused(
         &format!("coordinator = '10.0.0.9'\n{launch}\n{JOINING}run = ['nice']\n"),

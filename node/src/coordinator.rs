@@ -70,7 +70,7 @@ impl Coordinator {
     }
 
     /// Queues a message for the coordinator.
-    pub async fn send(&mut self, reply: FromPe) -> Result<(), NodeError> {
+    pub async fn send_reply(&mut self, reply: FromPe) -> Result<(), NodeError> {
         if self.queue.send(reply).await.is_ok() {
             return Ok(());
         }

@@ -53,7 +53,7 @@ pub trait Channel {
     async fn next_command_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
 
     /// Sends a message to the coordinator.
-    async fn send(&mut self, reply: FromPe) -> Result<(), Self::Error>;
+    async fn send_reply(&mut self, reply: FromPe) -> Result<(), Self::Error>;
 
     /// Returns the error that a message is unexpected at this time.
     fn unexpected(&self, command: &ToPe, when: &'static str) -> Self::Error;
@@ -78,7 +78,7 @@ where
     C::Error: From<I::Error>,
 {
     prepare(lanes).await;
-    channel.send(FromPe::Prepared).await?;
+    channel.send_reply(FromPe::Prepared).await?;
     for id in (1..=rounds).map(RoundId) {
         *under_way = id;
         let mut begins_at = Time(0);
@@ -115,12 +115,12 @@ where
             Ok(RoundEnd::Stopped) => return Ok(()),
             Ok(RoundEnd::Played | RoundEnd::Aborted) => {}
             Err(error) => match channel.fault(id, &error) {
-                Some(fault) => channel.send(fault).await?,
+                Some(fault) => channel.send_reply(fault).await?,
                 None => return Err(error),
             },
         }
         if let Some(report) = report {
-            channel.send(FromPe::Report(report)).await?;
+            channel.send_reply(FromPe::Report(report)).await?;
         }
         if gave_up {
             break;
@@ -147,7 +147,7 @@ async fn triggered<C: Channel>(
         return Ok(match channel.next_command().await? {
             ToPe::ReadClock => {
                 let at_ns = io.now().0;
-                channel.send(FromPe::ClockRead { at_ns }).await?;
+                channel.send_reply(FromPe::ClockRead { at_ns }).await?;
                 continue;
             }
             ToPe::Trigger { round, at_ns } if round == id => match at_ns {
@@ -261,7 +261,7 @@ mod tests {
             self.next_command().await
         }
 
-        async fn send(&mut self, _reply: FromPe) -> Result<(), NodeError> {
+        async fn send_reply(&mut self, _reply: FromPe) -> Result<(), NodeError> {
             Ok(())
         }
 

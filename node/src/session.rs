@@ -150,11 +150,11 @@ async fn report_fault(
     // is a consequence.
     tracing::debug!(%error, "cannot go on");
     let fault = error.report(config.pe, round);
-    if channel.send(fault).await.is_ok() {
-        let stopped = timeout(limits::AFTER_FAULT, async {
+    if channel.send_reply(fault).await.is_ok() {
+        let stop = timeout(limits::AFTER_FAULT, async {
             while !matches!(channel.next_command().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
         });
-        if stopped.await.is_ok() {
+        if stop.await.is_ok() {
             return Ok(());
         }
     }
@@ -181,7 +181,7 @@ async fn register(
         host: process::host(),
         secret: config.secret,
     };
-    channel.send(FromPe::Register(register)).await?;
+    channel.send_reply(FromPe::Register(register)).await?;
     // While other PEs start.
     prepare_hashes();
     Ok(())
@@ -235,7 +235,7 @@ async fn work(
     for link in neighbours.iter_mut().flat_map(Neighbours::all_mut) {
         link.watch(pulse.clone());
     }
-    channel.send(FromPe::Ready(ready)).await?;
+    channel.send_reply(FromPe::Ready(ready)).await?;
     let prepared = prepare(config, channel, &mut neighbours[0], &assignment, &mut store);
     let Some(prepare) = prepared.await? else {
         return Ok(());
@@ -362,15 +362,15 @@ impl Channel for RoundsChannel<'_> {
                 _ = self.tick.tick() => {
                     let bytes = self.channel.pulse.counters().moved_bytes();
                     if std::mem::replace(&mut self.shown, bytes) != bytes {
-                        self.channel.send(FromPe::Progress { round, bytes }).await?;
+                        self.channel.send_reply(FromPe::Progress { round, bytes }).await?;
                     }
                 }
             }
         }
     }
 
-    async fn send(&mut self, reply: FromPe) -> Result<(), NodeError> {
-        self.channel.send(reply).await
+    async fn send_reply(&mut self, reply: FromPe) -> Result<(), NodeError> {
+        self.channel.send_reply(reply).await
     }
 
     fn unexpected(&self, command: &ToPe, when: &'static str) -> NodeError {
@@ -417,15 +417,15 @@ async fn prepare(
                     let limit = limits::PROBE + Duration::from_nanos(budget_ns);
                     let measured = timeout(limit, measure).await;
                     let exchanges = measured.map_err(|_| NodeError::SilentChild(child))??;
-                    channel.send(FromPe::ProbeResult { child, exchanges }).await?;
+                    channel.send_reply(FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::MeasureFiles => {
                     let costs = measure_files(config, assignment).await;
-                    channel.send(FromPe::FilesMeasured(costs)).await?;
+                    channel.send_reply(FromPe::FilesMeasured(costs)).await?;
                 }
                 ToPe::MeasureHost { encrypted } => {
                     let found = host::measure(encrypted).await;
-                    channel.send(FromPe::HostMeasured { found }).await?;
+                    channel.send_reply(FromPe::HostMeasured { found }).await?;
                 }
                 ToPe::CheckPrefixes { prefixes } => {
                     // They may be long, and the coordinator may end the PE meanwhile.
@@ -436,7 +436,7 @@ async fn prepare(
                             other => return Err(NodeError::unexpected(&other, "while prefixes are read")),
                         },
                     };
-                    channel.send(FromPe::PrefixesChecked { digests }).await?;
+                    channel.send_reply(FromPe::PrefixesChecked { digests }).await?;
                 }
                 ToPe::SkipFiles { present } => {
                     let skipped = tokio::select! {
@@ -447,7 +447,7 @@ async fn prepare(
                         },
                     };
                     let skipped = skipped.map_err(|fault| NodeError::Payload(vec![fault]))?;
-                    channel.send(FromPe::FilesSkipped { skipped }).await?;
+                    channel.send_reply(FromPe::FilesSkipped { skipped }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),

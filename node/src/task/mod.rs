@@ -107,16 +107,16 @@ pub(crate) async fn run(
     while !running.is_empty() {
         tokio::select! {
             biased;
-            Some(line) = lines.recv() => channel.send(line).await?,
+            Some(line) = lines.recv() => channel.send_reply(line).await?,
             Some(ran) = running.join_next() => {
                 // All lines of a command come before its end.
                 while let Ok(line) = lines.try_recv() {
-                    channel.send(line).await?;
+                    channel.send_reply(line).await?;
                 }
                 // A panic of the command's task is one here.
                 let ran = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
                 stops.remove(&ran.shard);
-                channel.send(FromPe::Ran(ran)).await?;
+                channel.send_reply(FromPe::Ran(ran)).await?;
             }
             command = channel.next_command() => match command {
                 Ok(ToPe::Run(run)) if running.len() < MAX_JOBS => {
@@ -163,7 +163,7 @@ pub(crate) async fn clear(
     };
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();
-    channel.send(FromPe::Cleared { left }).await
+    channel.send_reply(FromPe::Cleared { left }).await
 }
 
 /// Reports the shards in an input to the coordinator.
@@ -183,7 +183,7 @@ pub(crate) async fn list(
         results: Vec::new(),
         fault: why.to_string(),
     };
-    channel.send(listed.unwrap_or_else(failed)).await
+    channel.send_reply(listed.unwrap_or_else(failed)).await
 }
 
 /// Moves gathered results to the output, and reports to the coordinator.
@@ -198,7 +198,7 @@ pub(crate) async fn place(
         Err(why) => Err(TaskError::Other(why)),
     };
     let faults = placed.unwrap_or_else(|why| vec![why.to_string(); count]);
-    channel.send(FromPe::ResultsPlaced { faults }).await
+    channel.send_reply(FromPe::ResultsPlaced { faults }).await
 }
 
 /// The mark of a working folder whose run is alive: a locked file in it.

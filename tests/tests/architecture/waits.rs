@@ -191,7 +191,7 @@ fn every_wait_has_a_limit_or_a_reason() {
 fn no_call_passes_none_for_a_deadline() {
     let mut found = Vec::new();
     for source in sources(&["node", "coordinator/cluster", "coordinator"]) {
-        for function in ["hear", "next_command", "wait"] {
+        for function in ["next_event", "wait"] {
             if source.code.contains(&format!("{function}(None)")) {
                 found.push((source.file.clone(), function));
             }

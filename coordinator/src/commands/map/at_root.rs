@@ -47,7 +47,7 @@ pub async fn query_root(
         false => vec![root],
     };
     let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
-        cluster.send(root, command).await;
+        cluster.send_command(root, command).await;
         Ok(answer(cluster, root).await)
     };
     let result = on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await?;

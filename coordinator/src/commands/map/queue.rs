@@ -169,7 +169,7 @@ impl<'a> Queue<'a> {
     /// a first one before any gets a second one.
     async fn fill(&mut self) {
         while let Some((pe, shard)) = self.obsolete.pop() {
-            self.cluster.send(pe, ToPe::EndRun { shard }).await;
+            self.cluster.send_command(pe, ToPe::EndRun { shard }).await;
         }
         if self.is_halted {
             return;
@@ -324,7 +324,7 @@ impl<'a> Queue<'a> {
         of_pe.insert(task.name.clone(), Running { task: index, began });
         emit(Event::Map(MapEvent::Begins(pe, &task.shown())));
         self.show();
-        self.cluster.send(pe, ToPe::Run(run)).await;
+        self.cluster.send_command(pe, ToPe::Run(run)).await;
     }
 
     /// Handles an event of a PE.

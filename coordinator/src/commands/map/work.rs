@@ -122,7 +122,9 @@ async fn clear_parts(
             true => (work.clone(), gathered.1.clone()),
             false => (work.clone(), PathBuf::new()),
         };
-        cluster.send(pe, ToPe::Clear { work, gathered }).await;
+        cluster
+            .send_command(pe, ToPe::Clear { work, gathered })
+            .await;
     }
     let mut waiting: Vec<PeId> = cluster.pes().collect();
     let mut left_over = Vec::new();

@@ -211,7 +211,7 @@ async fn ping_all(
         });
         (one.pinged_at, one.resident_bytes) = (pinged_at, pong.counts.resident_bytes);
         if one.lag().is_none() {
-            cluster.send(pe, ToPe::Ping { look: false }).await;
+            cluster.send_command(pe, ToPe::Ping { look: false }).await;
         }
     }
     cluster.stop(false, pending()).await;

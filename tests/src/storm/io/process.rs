@@ -70,7 +70,7 @@ impl Channel for Process {
         self.next_command().await
     }
 
-    async fn send(&mut self, reply: FromPe) -> Result<(), Cause> {
+    async fn send_reply(&mut self, reply: FromPe) -> Result<(), Cause> {
         self.world.borrow_mut().send_reply(self.pe, reply);
         Ok(())
     }

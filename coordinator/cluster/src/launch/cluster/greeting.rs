@@ -71,11 +71,11 @@ impl HandshakeServer {
                 Ok(welcome) => ToPe::Welcome(welcome),
                 Err(reason) => {
                     let refusal = reason.clone();
-                    let _ = send(&mut stream, &ToPe::Refusal { reason: refusal }).await;
+                    let _ = send_command(&mut stream, &ToPe::Refusal { reason: refusal }).await;
                     return Err(format!("{} may not join: {reason}", request.pe));
                 }
             };
-            let sent = send(&mut stream, &answer).await;
+            let sent = send_command(&mut stream, &answer).await;
             sent.map_err(|e| e.to_string())?;
             if matches!(self.security, Security::Plain) {
                 lease.renew(ROUND_TRIP);
@@ -151,7 +151,7 @@ async fn next(stream: &mut Transport) -> Result<FromPe, String> {
     FromPe::parse(&body).map_err(|e| e.to_string())
 }
 
-async fn send(stream: &mut Transport, command: &ToPe) -> io::Result<()> {
+async fn send_command(stream: &mut Transport, command: &ToPe) -> io::Result<()> {
     let mut frame = Vec::new();
     command.put(&mut frame);
     stream.write_all(&frame).await?;

@@ -150,7 +150,7 @@ impl Cluster {
     }
 
     /// Queues a message to a PE. If the PE is gone, an event reports that soon.
-    pub async fn send(&mut self, pe: PeId, command: ToPe) {
+    pub async fn send_command(&mut self, pe: PeId, command: ToPe) {
         if let Some(queue) = &self.members[&pe].queue
             && queue.send(command).await.is_err()
         {
@@ -161,7 +161,7 @@ impl Cluster {
     /// Queues the same message to all PEs.
     pub async fn send_to_all(&mut self, command: &ToPe) {
         for pe in self.pes() {
-            self.send(pe, command.clone()).await;
+            self.send_command(pe, command.clone()).await;
         }
     }
 

@@ -106,11 +106,11 @@ impl RoundController {
             );
             return self.fail(now, FailureCause::Other("schedule", None, text));
         }
-        self.send(pe, command);
+        self.send_command(pe, command);
         self.awaited.add(now, pe, answer);
     }
 
-    pub(super) fn send(&mut self, pe: PeId, command: ToPe) {
+    pub(super) fn send_command(&mut self, pe: PeId, command: ToPe) {
         self.commands.push_back((pe, command));
     }
 

@@ -34,7 +34,7 @@ impl RoundController {
         let (round, tree) = (self.round, self.setting.tree.clone());
         for pe in tree.pes() {
             let reason = reason.clone();
-            self.send(pe, ToPe::Abort { round, reason });
+            self.send_command(pe, ToPe::Abort { round, reason });
         }
         self.state = State::GivingUp(trouble, after(now, LAST_REPORTS));
         self.end_if_all_notified();

@@ -56,7 +56,7 @@ impl RoundController {
         self.enter(Phase::Round { moved: 0, of });
         self.updates.push_back(ControllerEvent::RoundBegins(round));
         for (pe, at_ns) in triggers {
-            self.send(pe, ToPe::Trigger { round, at_ns });
+            self.send_command(pe, ToPe::Trigger { round, at_ns });
         }
         // A round has no deadline, because its links determine its time. It is monitored instead,
         // and given up when nothing moves any more.
@@ -104,7 +104,7 @@ impl RoundController {
         self.enter(Phase::Report);
         let (round, tree) = (self.round, self.setting.tree.clone());
         for pe in tree.below_root() {
-            self.send(pe, ToPe::Collect { round });
+            self.send_command(pe, ToPe::Collect { round });
         }
         self.wait_for_reports(now);
     }

@@ -179,7 +179,7 @@ impl<'a> Driver<'a> {
 
     pub async fn send_commands(&mut self) {
         while let Some((pe, command)) = self.controller.poll_command() {
-            self.cluster.send(pe, command).await;
+            self.cluster.send_command(pe, command).await;
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use flitcast_proto::Compression;
 use flitcast_proto::items::{Address, Destination};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{FilePayload, Ready, Version};
@@ -147,8 +148,8 @@ impl Inputs {
             let digest = known.digest.filter(|_| self.files.update == Update::Never);
             payload::check_version(&outgoing, &Version { digest, ..*known }, on_progress)?;
         }
-        if self.files.compress {
-            outgoing.sample_compression();
+        if self.files.compression != Compression::Never {
+            outgoing.sample_compression(self.files.compression);
         }
         // Several neighbours may receive it, each at another time.
         if self.sent.len() == 1 {

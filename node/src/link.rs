@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use flitcast_proto::Compression;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
@@ -103,8 +104,9 @@ impl Link {
 
     /// Compresses flits from now on where that makes them shorter, and accepts compressed ones. The other end
     /// must do the same.
-    pub fn compress(&mut self) {
-        self.packing = Some(Box::default());
+    pub fn compress(&mut self, compression: Compression) {
+        self.packing =
+            (compression != Compression::Never).then(|| Box::new(FlitPacking::new(compression)));
     }
 
     /// Paces flits from now on, or stops pacing. Flits on a shaped link have their own times.

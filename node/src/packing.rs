@@ -3,6 +3,7 @@
 //! A flit that does not become shorter by an eighth is sent as it is, and so are the next ones: first
 //! one, then twice as many each time. So data that cannot be compressed costs little.
 
+use flitcast_proto::Compression;
 use flitcast_proto::wire::packed;
 
 /// Least length of a flit that is compressed: a shorter one saves no packet.
@@ -15,6 +16,7 @@ const MOST_SKIPPED: u32 = 63;
 /// The state of a connection's compression, in both directions.
 #[derive(Debug, Default)]
 pub struct FlitPacking {
+    compression: Compression,
     plain: Vec<u8>,
     /// Number of flits that are sent as they are before the next sample, and after the next failure.
     skipped: u32,
@@ -25,6 +27,14 @@ pub struct FlitPacking {
 }
 
 impl FlitPacking {
+    /// Creates the state of a new connection.
+    pub fn new(compression: Compression) -> FlitPacking {
+        FlitPacking {
+            compression,
+            ..FlitPacking::default()
+        }
+    }
+
     /// Compresses a flit; returns `None` if it is sent as it is.
     pub fn pack(&mut self, pieces: [&[u8]; 2]) -> Option<Vec<u8>> {
         let bytes = pieces[0].len() + pieces[1].len();
@@ -39,7 +49,7 @@ impl FlitPacking {
         pieces
             .iter()
             .for_each(|piece| self.plain.extend_from_slice(piece));
-        let packed = packed::pack(&self.plain, bytes - bytes / SAVED_PART);
+        let packed = packed::pack(self.compression, &self.plain, bytes - bytes / SAVED_PART);
         self.skips_next = match packed {
             Some(_) => 0,
             None => (2 * self.skips_next + 1).min(MOST_SKIPPED),

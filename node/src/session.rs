@@ -193,6 +193,11 @@ fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static st
     if !assignment.tree.contains(pe) {
         return Err("for a tree without this PE");
     }
+    if let Payload::Files(files) = &assignment.payload
+        && !files.compression.is_available()
+    {
+        return Err("that compresses with zstd, which this flitcast was built without");
+    }
     let tree = &assignment.tree;
     let is_edge = |other: PeId| tree.parent(pe) == Some(other) || tree.parent(other) == Some(pe);
     let is_peer = |other: PeId| other != pe && tree.contains(other) && !is_edge(other);
@@ -291,9 +296,7 @@ async fn play_rounds(
         for link in neighbours.all_mut() {
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
-            if schedule.compresses {
-                link.compress();
-            }
+            link.compress(schedule.compression);
         }
         store.warm_up(schedule.flit_bytes);
         let flit_bytes = schedule.longest_received_flit();

@@ -9,6 +9,7 @@
 
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
+mod compression;
 pub mod cost;
 mod durability;
 pub mod exchange;
@@ -28,6 +29,7 @@ mod unkept;
 mod update;
 pub mod wire;
 
+pub use compression::Compression;
 pub use durability::Durability;
 pub use ids::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Time};
 pub use tree::Tree;

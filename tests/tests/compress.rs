@@ -67,10 +67,14 @@ fn files_arrive_whatever_is_compressed() {
             true => "",
             false => "--bwlimit 100mbit",
         };
-        let run = dir.run(&format!(
-            "{line} {slow} --compress --input @/in --output @/out"
-        ));
-        run.ok().prints(&["\n  compression  to "]);
+        for format in ["lz4", "zstd"] {
+            let compress = format!("--compress={format} --force");
+            let run = dir.run(&format!(
+                "{line} {slow} {compress} --input @/in --output @/out"
+            ));
+            run.ok()
+                .prints(&[&format!("\n  compression  {format}, to ")]);
+        }
         for (entry, copies) in entries {
             for copy in *copies {
                 assert_same_below(&input.join(entry), &output.join(copy));
@@ -112,8 +116,11 @@ fn fewer_bytes_cross_an_edge() {
     for bytes in frame_bytes(&dir, "") {
         assert!(bytes > 60_000.0, "{bytes} bytes");
     }
-    for bytes in frame_bytes(&dir, "--force --compress") {
-        assert!((500.0..30_000.0).contains(&bytes), "{bytes} bytes");
+    let [lz4, zstd] =
+        ["lz4", "zstd"].map(|format| frame_bytes(&dir, &format!("--force --compress={format}")));
+    for (lz4, zstd) in lz4.into_iter().zip(zstd) {
+        assert!((500.0..30_000.0).contains(&lz4), "{lz4} bytes");
+        assert!((500.0..lz4).contains(&zstd), "{zstd} of {lz4} bytes");
     }
     fill(&dir.join("in/p2"), 2 << 20);
     for bytes in frame_bytes(&dir, "--force --compress") {
@@ -131,7 +138,7 @@ fn a_resumed_round_compresses() {
     wait_for_partial(&dir.join("out"));
     running.interrupt();
     let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
-    assert!(text.contains("\ncompress = true\n"), "{text}");
+    assert!(text.contains("\ncompress = \"zstd\"\n"), "{text}");
     resume(&record(&dir.join("out")), "").ok();
     assert_same_below(&dir.join("in"), &dir.join("out"));
 }
@@ -140,4 +147,6 @@ fn a_resumed_round_compresses() {
 fn only_files_are_compressed() {
     let cause = "--compress goes with --input, which is not there";
     refused("scatter --tree star:2 --size 1 --compress", &[cause]);
+    let cause = "`gzip` is not a compression: lz4 or zstd";
+    refused("scatter --tree star:2 --input . --compress=gzip", &[cause]);
 }

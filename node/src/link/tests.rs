@@ -1,5 +1,6 @@
 //! Links over real sockets.
 
+use flitcast_proto::Compression;
 use flitcast_proto::Time;
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::flit::put_prefix;
@@ -112,7 +113,7 @@ async fn flits_are_compressed_where_that_makes_them_shorter() {
     let (mut sender, mut relay) = connected(20_000).await;
     let (mut onward, mut receiver) = connected(20_000).await;
     for link in [&mut sender, &mut relay, &mut onward, &mut receiver] {
-        link.compress();
+        link.compress(Compression::BEST);
     }
     let mut on_wire = Vec::new();
     for place in 0..12 {
@@ -155,12 +156,14 @@ async fn a_frame_that_would_be_too_long_is_refused() {
     ] {
         let (mut sender, accepted) = sockets().await;
         let mut link = Link::new(PeId(1), Transport::plain(accepted), 20_000).unwrap();
-        link.compress();
+        link.compress(Compression::BEST);
         let (prefix, payload) = flit_of(flit_bytes, false);
         let body = [&prefix[LENGTH_BYTES..], &payload].concat();
         let packed = match declares {
-            Some(declares) => packed::encoded(declares, lz4_flex::block::compress(&body)),
-            None => packed::pack(&body, 1 << 20).unwrap(),
+            Some(declares) => {
+                packed::encoded(Compression::Lz4, declares, lz4_flex::block::compress(&body))
+            }
+            None => packed::pack(Compression::BEST, &body, 1 << 20).unwrap(),
         };
         let frame = [&(packed.len() as u32).to_be_bytes()[..], &packed].concat();
         let sealed = FrameSealer::default().sealed(&frame);

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::FileExt as _;
 
+use flitcast_proto::Compression;
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::wire::packed;
 
@@ -13,9 +14,12 @@ use crate::tuning::compression::{SAMPLE_BYTES, SAMPLES};
 impl Outgoing {
     /// Compresses blocks of the message's files at equal distances, and adds the estimated costs of its
     /// flits to the measurement. Files that cannot be read are left out; sending them fails.
-    pub fn sample_compression(&mut self) {
+    pub fn sample_compression(&mut self, compression: Compression) {
         let stride = (self.measured.bytes / SAMPLES).max(SAMPLE_BYTES as u64);
-        let mut sample = CompressionSample::default();
+        let mut sample = CompressionSample {
+            compression,
+            ..CompressionSample::default()
+        };
         // Positions in the content of all files in sequence: of the current one, and of the next byte that
         // belongs to a block.
         let (mut position, mut next) = (0, 0);
@@ -56,6 +60,7 @@ impl Outgoing {
 /// Blocks of a message, and the costs of compressing them.
 #[derive(Default)]
 struct CompressionSample {
+    compression: Compression,
     /// The current block, which may have parts of several files.
     block: Vec<u8>,
     unpacked: Vec<u8>,
@@ -84,7 +89,7 @@ impl CompressionSample {
     /// counts as free, since connections then skip most flits.
     fn compress(&mut self) {
         let began = clock::of_thread_ns();
-        let packed = FlitPacking::default().pack([&[], &self.block]);
+        let packed = FlitPacking::new(self.compression).pack([&[], &self.block]);
         let bytes = packed.as_ref().map_or(self.block.len(), Vec::len);
         if let Some(packed) = packed {
             let packed_at = clock::of_thread_ns();

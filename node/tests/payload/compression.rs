@@ -5,6 +5,7 @@ use std::io;
 
 use crate::support::Scratch;
 use flitcast_node::payload::{Content, Outgoing};
+use flitcast_proto::Compression;
 use flitcast_proto::seeded::SplitMix64;
 
 const MIB: usize = 1 << 20;
@@ -25,7 +26,7 @@ fn packed_bytes(files: &[Vec<u8>]) -> io::Result<u64> {
     let content = Content::Entry(dir.path().into());
     let mut message = Outgoing::measure(content, false, &|| {}).expect("all is readable");
     assert_eq!(message.measured.made_of.packed_bytes, 0);
-    message.sample_compression();
+    message.sample_compression(Compression::BEST);
     Ok(message.measured.made_of.packed_bytes)
 }
 

@@ -1,6 +1,7 @@
 //! The cost of moving bytes over real links between real processes: the parameters of the one model
 //! that prediction, schedules and shaped links share.
 
+use flitcast_proto::Compression;
 pub use flitcast_proto::cost::*;
 use flitcast_proto::{Durability, PeId, Tree};
 
@@ -207,20 +208,24 @@ pub struct Files {
     pub commits_under_way: usize,
     /// When messages are durable.
     pub durability: Durability,
+    /// The compression of flits, if that makes any shorter.
+    pub compression: Compression,
 }
 
 impl Model {
-    /// Returns whether flits are compressed.
-    pub fn compresses(&self) -> bool {
-        let mut made_of = self.files.iter().flat_map(|files| &files.made_of);
-        made_of.any(|made_of| made_of.packed_bytes > 0)
+    /// Returns the compression of flits.
+    pub fn compression(&self) -> Compression {
+        match &self.files {
+            Some(files) if files.made_of.iter().any(|it| it.packed_bytes > 0) => files.compression,
+            _ => Compression::Never,
+        }
     }
 
     /// Returns the same model without compression.
     pub fn uncompressed(&self) -> Model {
         let mut model = self.clone();
-        for made_of in model.files.iter_mut().flat_map(|files| &mut files.made_of) {
-            made_of.packed_bytes = 0;
+        if let Some(files) = &mut model.files {
+            files.compression = Compression::Never;
         }
         model
     }

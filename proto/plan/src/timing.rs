@@ -1,5 +1,6 @@
 //! The paces of a whole tree: in lock step, or on the links and hosts of a model.
 
+use flitcast_proto::Compression;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Passage};
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -23,8 +24,8 @@ pub struct Timing {
     /// Whether PEs poll for short messages before they sleep. Beside a busy program, a PE that yields
     /// waits for the program's whole time slice.
     pub polls: bool,
-    /// Whether flits are compressed.
-    pub compresses: bool,
+    /// The compression of flits.
+    pub compression: Compression,
     /// The longest set-up time of a packet, as a number of flits that take as long, at most
     /// [`MOST_SETUP_FLITS`]. If links have one, static schedules send packets of several flits.
     pub setup_flits: u64,
@@ -59,7 +60,7 @@ impl Timing {
         all_ports: false,
         shares_no_port: false,
         polls: false,
-        compresses: false,
+        compression: Compression::Never,
         setup_flits: 0,
     };
 
@@ -87,7 +88,7 @@ impl Timing {
             polls: model.ports == Ports::PerEdge
                 && !model.own_links
                 && !model.hosts.have_busy_threads(),
-            compresses: model.compresses(),
+            compression: model.compression(),
             setup_flits: setup_flits(model, flit_bytes),
         }
     }

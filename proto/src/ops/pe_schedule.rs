@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::collective::{Collective, Direction};
 use super::pe_role::PeRole;
+use crate::Compression;
 use crate::items::{Message, ScheduledHop};
 use crate::limits::POLL_MAX_MESSAGE_BYTES;
 use crate::schedule::pace::{Pace, Packets};
@@ -55,8 +56,8 @@ pub struct PeSchedule {
     pub in_any_order: bool,
     /// Whether the PE polls up to [`POLL_ATTEMPTS`](super::POLL_ATTEMPTS) times before it sleeps.
     pub polls_before_sleep: bool,
-    /// Whether flits are compressed where that makes them shorter.
-    pub compresses: bool,
+    /// The compression of flits where it makes them shorter.
+    pub compression: Compression,
 }
 
 impl PeSchedule {

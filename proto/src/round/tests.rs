@@ -8,6 +8,7 @@ use std::sync::Arc;
 use twox_hash::XxHash3_128;
 
 use super::*;
+use crate::Compression;
 use crate::items::{Control, Destination};
 use crate::ops::{Collective, PeRole};
 use crate::schedule::pace::{ChildPace, Pace, Pacing, Passage};
@@ -54,7 +55,7 @@ fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
         in_turns: false,
         in_any_order: false,
         polls_before_sleep: false,
-        compresses: false,
+        compression: Compression::Never,
         has_tail: false,
     }
 }

@@ -51,9 +51,11 @@ pub struct Packed {
     /// Bytes of that Frame, at most as many as a flit may have there.
     #[prost(uint32, tag = "1")]
     pub plain_bytes: u32,
-    /// The Frame as a block of LZ4.
+    /// The Frame in the format of `compression`, which is not NEVER.
     #[prost(bytes = "bytes", tag = "2")]
     pub block: ::prost::bytes::Bytes,
+    #[prost(enumeration = "Compression", tag = "3")]
+    pub compression: i32,
 }
 /// The first frame in each direction. The PE that opened the connection sends it first.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -805,9 +807,9 @@ pub struct FilePayload {
     /// Which files are not sent to a destination that has them.
     #[prost(enumeration = "Update", tag = "13")]
     pub update: i32,
-    /// Whether flits are compressed where that makes them shorter.
-    #[prost(bool, tag = "14")]
-    pub compress: bool,
+    /// How flits are compressed where that makes them shorter.
+    #[prost(enumeration = "Compression", tag = "14")]
+    pub compression: i32,
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     #[prost(bool, tag = "15")]
     pub archive: bool,
@@ -1098,9 +1100,9 @@ pub struct PeSchedule {
     /// Whether the PE polls its connections for a while before it sleeps.
     #[prost(bool, tag = "17")]
     pub polls_before_sleep: bool,
-    /// Whether flits are compressed where that makes them shorter.
-    #[prost(bool, tag = "18")]
-    pub compresses: bool,
+    /// How flits are compressed where that makes them shorter.
+    #[prost(enumeration = "Compression", tag = "18")]
+    pub compression: i32,
 }
 /// A crossing: consecutive flits of a message go over one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1728,6 +1730,37 @@ impl Update {
             "UPDATE_NEVER" => Some(Self::Never),
             "UPDATE_BY_TIME" => Some(Self::ByTime),
             "UPDATE_BY_CONTENT" => Some(Self::ByContent),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Compression {
+    Never = 0,
+    /// A block of LZ4.
+    Lz4 = 1,
+    /// A frame of Zstandard.
+    Zstd = 2,
+}
+impl Compression {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Never => "COMPRESSION_NEVER",
+            Self::Lz4 => "COMPRESSION_LZ4",
+            Self::Zstd => "COMPRESSION_ZSTD",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "COMPRESSION_NEVER" => Some(Self::Never),
+            "COMPRESSION_LZ4" => Some(Self::Lz4),
+            "COMPRESSION_ZSTD" => Some(Self::Zstd),
             _ => None,
         }
     }

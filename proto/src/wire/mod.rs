@@ -34,9 +34,9 @@ pub mod pb {
 }
 
 /// Oldest supported protocol version.
-pub const MIN_VERSION: u32 = 29;
+pub const MIN_VERSION: u32 = 30;
 /// Newest supported protocol version.
-pub const MAX_VERSION: u32 = 29;
+pub const MAX_VERSION: u32 = 30;
 
 /// Returns the newest version that both sides support.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flitcast_proto::Compression;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::items::{Message, Packing, ScheduledHop};
 use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
@@ -109,7 +110,7 @@ fn files() -> Payload {
         rules: vec!["*.tmp".to_owned(), "!keep.tmp".to_owned()],
         durability: Durability::File,
         update: Update::ByContent,
-        compress: true,
+        compression: Compression::Zstd,
         archive: true,
     })
 }
@@ -150,7 +151,7 @@ pub fn to_pe() -> Vec<ToPe> {
         in_turns: true,
         in_any_order: true,
         polls_before_sleep: true,
-        compresses: true,
+        compression: Compression::Lz4,
         has_tail: true,
     };
     let lanes = vec![PeSchedule {

@@ -181,6 +181,8 @@ impl fmt::Display for PacketChoice {
 /// The predicted effect of compressing flits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CompressionChoice {
+    /// The format of compressed flits.
+    pub format: &'static str,
     /// The bytes of compressed flits, as a share of those before.
     pub share: f64,
     /// The predicted duration of a round with compressed flits, in nanoseconds.
@@ -201,15 +203,16 @@ impl CompressionChoice {
 impl fmt::Display for CompressionChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = (self.share * 100.0).ceil();
+        let format = self.format;
         let [compressed, plain] = [self.predicted_ns, self.plain_ns].map(Nanos);
         match self.compresses() {
             true => write!(
                 f,
-                "to {percent} % of the bytes: {compressed} instead of {plain}"
+                "{format}, to {percent} % of the bytes: {compressed} instead of {plain}"
             ),
             false => write!(
                 f,
-                "none: {plain}, and {compressed} if flits were compressed to {percent} % of the bytes"
+                "none: {plain}, and {compressed} if {format} compressed flits to {percent} % of the bytes"
             ),
         }
     }

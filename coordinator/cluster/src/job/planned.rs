@@ -64,12 +64,13 @@ impl Planned {
         decisions: &Decisions,
         given_up: &AtomicBool,
     ) -> Result<PlannedRound, ProtocolError> {
-        if !self.model.compresses() {
+        let Some(format) = self.model.compression().name() else {
             return self.plan(decisions, &self.model, given_up);
-        }
+        };
         let plain = self.plan(decisions, &self.model.uncompressed(), given_up)?;
         let compressed = self.plan(decisions, &self.model, given_up)?;
         let choice = CompressionChoice {
+            format,
             share: compressed_share(&self.tree, &compressed.schedules, &self.model),
             predicted_ns: compressed.ns(),
             plain_ns: plain.ns(),

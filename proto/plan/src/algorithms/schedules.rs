@@ -58,7 +58,7 @@ impl Algorithm {
                 in_turns: false,
                 in_any_order: false,
                 polls_before_sleep: false,
-                compresses: timing.compresses,
+                compression: timing.compression,
             }
         };
         let mut schedules: Vec<PeSchedule> = tree.ids().map(schedule).collect();

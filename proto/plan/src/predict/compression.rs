@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use flitcast_proto::Compression;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::Action;
 use flitcast_proto::{MessageId, Tree};
@@ -14,7 +15,7 @@ const SAMPLE_BYTES: f64 = 1024.0 * 1024.0;
 
 /// The compression of all messages, parts included; none is compressed unless the schedules require it.
 #[derive(Debug)]
-pub(super) struct Compression(BTreeMap<MessageId, CompressionCosts>);
+pub(super) struct CompressedMessages(BTreeMap<MessageId, CompressionCosts>);
 
 /// The costs of compressing the flits of a message, for each byte of its payload.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ struct CompressionCosts {
 
 /// Returns the bytes of the compressed messages of these schedules, as a share of those before.
 pub fn compressed_share(tree: &Tree, schedules: &[PeSchedule], model: &Model) -> f64 {
-    let compression = Compression::new(tree, schedules, model);
+    let compression = CompressedMessages::new(tree, schedules, model);
     let sent = schedules.iter().flat_map(|schedule| &schedule.sends);
     let (mut plain, mut packed) = (0.0, 0.0);
     for message in sent {
@@ -37,10 +38,12 @@ pub fn compressed_share(tree: &Tree, schedules: &[PeSchedule], model: &Model) ->
     packed / f64::max(plain, 1.0)
 }
 
-impl Compression {
+impl CompressedMessages {
     /// Returns the compression by these schedules.
-    pub fn new(tree: &Tree, schedules: &[PeSchedule], model: &Model) -> Compression {
-        let compressing = schedules.iter().filter(|schedule| schedule.compresses);
+    pub fn new(tree: &Tree, schedules: &[PeSchedule], model: &Model) -> CompressedMessages {
+        let compressing = schedules
+            .iter()
+            .filter(|schedule| schedule.compression != Compression::Never);
         let sent = compressing.flat_map(|schedule| {
             let sent = schedule.sends.iter();
             sent.map(move |message| (message.id, schedule.collective.whole(tree, message.id)))
@@ -57,7 +60,7 @@ impl Compression {
                 },
             ))
         });
-        Compression(costs.collect())
+        CompressedMessages(costs.collect())
     }
 
     /// Returns the bytes on a wire for this payload of a message, without prefixes.

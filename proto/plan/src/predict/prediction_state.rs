@@ -9,7 +9,7 @@ use flitcast_proto::ops::{Collective, PeSchedule};
 use flitcast_proto::round::{Action, ProtocolError, Round, Sized};
 use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
 
-use super::compression::Compression;
+use super::compression::CompressedMessages;
 use super::cores::{Cores, Thread};
 use super::files::{FileTask, FileThreads};
 use super::predicted_pe::{CoalescedFrames, FlitsOut, Next, PredictedPe, Work};
@@ -37,7 +37,7 @@ pub(super) struct PredictionState<'a> {
     pub(super) model: &'a Model,
     /// Payload bytes of a full flit of each message.
     pub(super) packets: BTreeMap<MessageId, u64>,
-    pub(super) compression: Compression,
+    pub(super) compression: CompressedMessages,
     /// For each PE: the wire from its parent, and the wire to it.
     pub(super) wires: Vec<[Wire; 2]>,
     /// Wires between PEs that are not neighbours in the tree, by sender and receiver.
@@ -119,7 +119,7 @@ impl<'a> PredictionState<'a> {
             collective,
             model,
             packets,
-            compression: Compression::new(tree, schedules, model),
+            compression: CompressedMessages::new(tree, schedules, model),
             wires: tree.ids().map(|_| Default::default()).collect(),
             others: BTreeMap::new(),
             neighbours: neighbours.collect(),

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::flit::Digest;
+use crate::Compression;
 use crate::cost::{Edge, FileCosts, Link};
 use crate::exchange::Exchange;
 use crate::items::Address;
@@ -377,8 +378,8 @@ pub struct FilePayload {
     pub durability: Durability,
     /// The comparison by which files are not sent to a destination that has them.
     pub update: Update,
-    /// Whether flits are compressed where that makes them shorter.
-    pub compress: bool,
+    /// The compression of flits where it makes them shorter.
+    pub compression: Compression,
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     pub archive: bool,
     /// Names of the entries in `output`: by PE, empty for a PE whose entry is called by its number,

@@ -10,7 +10,7 @@ record! {
     PeSchedule = PeSchedule {
         collective, parts, has_tail, flit_bytes, sends, packet_bytes, receives, subtree_messages, child_messages,
         child_ranks, hops, all_ports, in_turns, in_any_order,
-        polls_before_sleep, compresses,
+        polls_before_sleep, compression,
     }
     put schedule {
         role: put_role(schedule.role),

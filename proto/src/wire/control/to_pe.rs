@@ -8,6 +8,7 @@ use super::footprint::decode;
 use super::pe_schedule::check_flit_bytes;
 use super::task::check_work;
 use super::{Assignment, FilePayload, Job, Lane, Payload, Peer, Prepare, ToPe};
+use crate::Compression;
 use crate::cost::{Edge, Link};
 use crate::tree::{MAX_PES, TreeError};
 use crate::wire::codec::{Wire, codes, ensure, messages, missing, non_empty, record, required};
@@ -134,11 +135,16 @@ impl Wire for Payload {
     }
 }
 
-record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compress, archive, output_names, chooses_entries } }
+record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compression, archive, output_names, chooses_entries } }
 
 codes! {
     Durability { Message, File, Never },
     code => Err(WireError::malformed(format!("{code} is not a durability")))
+}
+
+codes! {
+    Compression { Never, Lz4, Zstd },
+    code => Err(WireError::malformed(format!("{code} is not a compression")))
 }
 
 codes! {

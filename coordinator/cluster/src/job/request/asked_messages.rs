@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail, ensure};
 use flitcast_node::payload;
 use flitcast_plan::Algorithm;
+use flitcast_proto::Compression;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::{FilePayload, Payload};
@@ -59,8 +60,8 @@ pub struct FilesAt<'a> {
     pub replace: bool,
     /// The comparison by which files are not sent to a destination that has them.
     pub update: Update,
-    /// Whether flits are compressed where that makes them shorter.
-    pub compress: bool,
+    /// The compression of flits where it makes them shorter.
+    pub compression: Compression,
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     pub archive: bool,
     /// Whether the files are on other hosts, and are not checked here.
@@ -114,7 +115,7 @@ impl RequestedMessages {
             ),
             (
                 "--compress",
-                args.transmission.compress,
+                args.transmission.compress.is_some(),
                 input,
                 args.input.is_some(),
             ),
@@ -233,7 +234,7 @@ impl RequestedMessages {
                     rules: files.rules.to_vec(),
                     durability: files.durability,
                     update: files.update,
-                    compress: files.compress,
+                    compression: files.compression,
                     archive: files.archive,
                     output_names,
                     chooses_entries: false,

@@ -340,7 +340,7 @@ impl Checks<'_> {
             durability,
             replace: self.spec.round.replacing.replaces(),
             update: self.spec.round.replacing.comparison(),
-            compress: self.spec.round.transmission.compress,
+            compression: self.spec.round.transmission.compress.unwrap_or_default(),
             archive: self.spec.round.selection.archive,
             elsewhere: self.is_elsewhere(),
             apart: placement.is_some_and(Placement::is_apart)

@@ -17,7 +17,7 @@ use crate::site::slurm::Slurm;
 use crate::text::units::BitRate;
 
 /// Version of the records that this program writes and reads.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 #[derive(Clone, Debug)]
 pub struct Record {

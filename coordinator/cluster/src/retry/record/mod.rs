@@ -2,7 +2,7 @@
 //! continue the round. `write` writes records, and `read` reads them.
 //!
 //! ```toml
-//! version = 4
+//! version = 5
 //! undertaking = "5d0c9a5b17f3e2a4"
 //! operation = "scatter"
 //! algorithm = "fdf"

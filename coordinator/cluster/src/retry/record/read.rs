@@ -22,6 +22,7 @@ use crate::options::order::MessageOrder;
 use crate::options::replacing::update_named;
 use crate::options::sync::durability_named;
 use crate::options::timeouts;
+use crate::options::transmission::available_compression;
 use crate::site::cluster_file::host_list;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
@@ -86,7 +87,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             })
             .unwrap_or_default(),
         durability: top.find("durable", read_durability).unwrap_or_default(),
-        compress: top.flag("compress"),
+        compression: top
+            .find("compress", |field| field.parse_keyed(available_compression))
+            .unwrap_or_default(),
         archive: top.flag("archive"),
         output_names: site.pes.clone(),
         chooses_entries: false,

@@ -9,7 +9,7 @@ use flitcast_proto::{DeliveryId, PeId, Tree};
 use super::*;
 
 fn record() -> Record {
-    let text = "version = 4\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
+    let text = "version = 5\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
         sync = \"pipelined\"\npacing = \"turns\"\ntree = \"mesh:2x2 root 0 bfs\"\n\
         parents = [0, 0, 1]\nnetwork = \"mesh:2x2\"\nnodes = [0, 1, 2, 3]\n\
         cluster = \"/c.toml\"\npes = [\"a\", \"b \\\"\", \"c\", \"d\"]\ncredentials = \"/ca\"\nflit_bytes = 4096\npackets = \"65536B\"\norder = \"search\"\ntimeouts = \"silence=5s\"\n\
@@ -133,7 +133,7 @@ fn refused(text: &str) -> Vec<String> {
 #[test]
 fn all_faults_are_reported_with_their_lines() {
     let errors = refused(
-        "version = 4\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
+        "version = 5\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
          tree = \"x\"\nparents = [0, 7, 3]\nnodes = [1]\nflit_bytes = 1\n\
          timeouts = \"patience=1s\"\ninput = \"here\"\noutput = 5\nspread = \"yes\"\n\
          bytes = [1, -2]\ndelivered = [0, 3, 3]\nwhat = 1\n[[dead]]\npe = 9\nwhy = \"\"\n\
@@ -162,9 +162,9 @@ fn all_faults_are_reported_with_their_lines() {
 
 /// Parts of a record, their replacements, and parts of the faults that these cause.
 const REPLACED: &str = r#"
-version = 4 | version = 1 | 2: version `1`: this flitcast reads version 4
+version = 5 | version = 1 | 2: version `1`: this flitcast reads version 5
 "00000000000000ab" | "+0000000000000ab" | 3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits
-version = 4 | # 4 | there is no version
+version = 5 | # 5 | there is no version
 "gather" | "gassip" | operation: `gassip` is
 "pipelined" | "late" | there is no gather by `certification, late`
 "turns" | "late" | pacing: `late` is none of

@@ -83,7 +83,7 @@ impl Record {
             optional_line("rules", rules, ""),
             optional_line("durable", durable, ""),
             flag("replace", files.replace),
-            flag("compress", files.compress),
+            optional_line("compress", files.compression.name().map(quoted), ""),
             flag("archive", files.archive),
             optional_line("update", update_name(files.update).map(quoted), ""),
             flag("apart", files.apart),

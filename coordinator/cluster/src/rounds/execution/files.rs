@@ -59,6 +59,7 @@ impl Driver<'_> {
             opened_ahead: OPENED_AHEAD,
             commits_under_way: COMMITS_UNDER_WAY,
             durability: payload.durability,
+            compression: payload.compression,
         };
         model.files = Some(files.clone());
         let mut writers = tree.pes().filter(|pe| self.writes(*pe));

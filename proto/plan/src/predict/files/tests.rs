@@ -1,3 +1,4 @@
+use flitcast_proto::Compression;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::*;
@@ -37,6 +38,7 @@ fn files(disks: Vec<FileCosts>, made_of: MadeOf, pes: usize) -> Files {
             message_bytes: u64::MAX,
             block_bytes: BLOCK,
         },
+        compression: Compression::Lz4,
         opened_ahead: 8,
         commits_under_way: 16,
         durability: Durability::Message,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::run::said;
+use crate::run::run_program;
 use crate::{Folder, scratch};
 
 /// Time by which that clock is ahead; no time in a test is close to it.
@@ -49,7 +49,7 @@ impl WallClock {
     pub fn new() -> WallClock {
         // `faketime` sets the path of its library for the loader.
         let line = ["-m", "-f", "+0", "printenv", "LD_PRELOAD"];
-        let finished = said(Command::new("faketime").args(line)).ok();
+        let finished = run_program(Command::new("faketime").args(line)).ok();
         let clock = WallClock {
             folder: scratch(),
             library: finished.stdout.trim().to_owned(),
@@ -88,7 +88,7 @@ impl WallClock {
     #[track_caller]
     pub fn day(&self) -> String {
         let mut date = Command::new("date");
-        let day = said(self.rule(date.args(["-u", "+%F"]))).ok().stdout;
+        let day = run_program(self.rule(date.args(["-u", "+%F"]))).ok().stdout;
         day.trim().to_owned()
     }
 }

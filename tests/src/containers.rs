@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::binary::of_cargo;
-use crate::run::{begin, begin_within, said};
+use crate::run::{begin, begin_within, run_program};
 use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// Time limit of each step except building: many times the usual time.
@@ -66,7 +66,7 @@ fn image() -> u64 {
         for name in of_cargo() {
             build.env_remove(name);
         }
-        said(&mut build).ok();
+        run_program(&mut build).ok();
         let binary = root().join("target").join(TARGET).join("image/flitcast");
         std::fs::metadata(binary).expect("it was built").len()
     });
@@ -177,13 +177,13 @@ impl Containers {
     /// Runs compose, which must succeed.
     #[track_caller]
     pub fn done(&self, words: &[&str]) -> String {
-        output_of(&said(&mut self.compose(words)).ok())
+        output_of(&run_program(&mut self.compose(words)).ok())
     }
 
     /// Returns the container of a PE.
     #[track_caller]
     pub fn container(&self, pe: u32) -> String {
-        let found = said(&mut self.compose(&["ps", "-q", &format!("p{pe}")]));
+        let found = run_program(&mut self.compose(&["ps", "-q", &format!("p{pe}")]));
         let id = found.stdout.trim();
         assert!(
             !id.is_empty(),
@@ -212,7 +212,7 @@ impl Containers {
     /// next run reuses that network.
     fn down(&self) {
         let mut down = self.compose(&["down", "--remove-orphans", "--timeout", "2"]);
-        let down = said(&mut down);
+        let down = run_program(&mut down);
         if down.code == Some(0) || thread::panicking() {
             return;
         }
@@ -233,7 +233,7 @@ impl Drop for Containers {
 /// Runs `docker` with these words, which must succeed.
 #[track_caller]
 pub fn docker(words: &[&str]) -> String {
-    output_of(&said(Command::new("docker").args(words)).ok())
+    output_of(&run_program(Command::new("docker").args(words)).ok())
 }
 
 fn output_of(finished: &Finished) -> String {

@@ -76,12 +76,12 @@ impl Crowd {
     }
 
     /// Returns the number of connections so far.
-    pub fn came(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.connections.load(Relaxed)
     }
 
     /// Returns the number of bytes that the system has accepted.
-    pub fn said_bytes(&self) -> u64 {
+    pub fn received_bytes(&self) -> u64 {
         self.sent_bytes.load(Relaxed)
     }
 }

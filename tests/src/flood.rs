@@ -67,7 +67,7 @@ impl Flood {
     }
 
     /// Returns the number of clients so far.
-    pub fn came(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.connections.load(Relaxed)
     }
 }

@@ -179,7 +179,7 @@ impl Impostor {
                             unreached: Vec::new(),
                             counts: Default::default(),
                         };
-                        let _ = answers.write_all(&spoken(&FromPe::Pong(pong)));
+                        let _ = answers.write_all(&framed_reply(&FromPe::Pong(pong)));
                     }
                     command => drop(sender.send(command)),
                 }
@@ -219,7 +219,7 @@ impl Impostor {
 
     /// Sends a message to the coordinator, which may have ended.
     pub fn send(&self, reply: &FromPe) {
-        let _ = (&self.channel).write_all(&spoken(reply));
+        let _ = (&self.channel).write_all(&framed_reply(reply));
     }
 
     /// Sends the body of a frame to the coordinator, whatever it is.
@@ -253,7 +253,7 @@ impl Impostor {
 
     /// Waits until the only child has connected, and exchanges hellos.
     #[track_caller]
-    pub fn hear_child(&self) -> Edge {
+    pub fn accept_child(&self) -> Edge {
         let (stream, _) = self.listener.accept().expect("the child calls");
         let mut edge = Edge::new(stream);
         assert!(matches!(edge.receive(), EdgeFrame::Hello(_)));
@@ -354,7 +354,7 @@ impl Drop for Impostor {
 }
 
 /// Encodes a message as a frame.
-pub fn spoken(reply: &FromPe) -> Vec<u8> {
+pub fn framed_reply(reply: &FromPe) -> Vec<u8> {
     written(|out| reply.put(out))
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::run::said;
+use crate::run::run_program;
 use crate::{Finished, files, flitcast};
 
 /// There is one lab on a machine.
@@ -53,7 +53,7 @@ impl Lab {
     #[track_caller]
     pub fn up(line: &str) -> Lab {
         let turn = Turn::take();
-        let finished = said(&mut script("up", line.split_whitespace())).ok();
+        let finished = run_program(&mut script("up", line.split_whitespace())).ok();
         let file = finished.stdout.split_whitespace().last();
         let file = file.expect("up names the file");
         Lab {
@@ -77,7 +77,7 @@ impl Lab {
         let script = format!("exec 3<>/dev/tcp/{address}/9");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", from, "bash", "-c", &script]);
-        let finished = said(command.env("LC_ALL", "C"));
+        let finished = run_program(command.env("LC_ALL", "C"));
         let is = |words: &str| finished.stderr.contains(words);
         if is("Connection refused") {
             Call::Answered
@@ -92,7 +92,7 @@ impl Lab {
     #[track_caller]
     pub fn down(mut self) -> Finished {
         self.is_up = false;
-        said(&mut script("down", [""; 0]))
+        run_program(&mut script("down", [""; 0]))
     }
 }
 
@@ -117,7 +117,7 @@ pub enum Call {
 /// Returns the named network namespaces of this machine.
 #[track_caller]
 pub fn namespaces() -> Vec<String> {
-    let finished = said(Command::new("ip").args(["netns", "list"]));
+    let finished = run_program(Command::new("ip").args(["netns", "list"]));
     // The number of the namespace may follow the name.
     let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
     let mut names: Vec<String> = finished.stdout.lines().filter_map(first).collect();

@@ -59,7 +59,7 @@ impl Process {
 
     /// Returns whether a process exists and has not ended. Its files and their locks end with its last thread,
     /// which may not be the first one.
-    pub fn lives(pid: i32) -> bool {
+    pub fn is_alive(pid: i32) -> bool {
         any_thread(pid, |state| !matches!(state, 'Z' | 'X'))
     }
 

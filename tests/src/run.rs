@@ -53,7 +53,7 @@ impl Finished {
     #[track_caller]
     pub fn fails(&self, code: i32, parts: &[&str]) {
         self.has_code(code);
-        self.says(parts);
+        self.stderr_has(parts);
     }
 
     /// Checks that the run ended with this exit status, and that all of these texts are in its output.
@@ -65,7 +65,7 @@ impl Finished {
 
     /// Checks that all of these texts are on stderr.
     #[track_caller]
-    pub fn says(&self, parts: &[&str]) {
+    pub fn stderr_has(&self, parts: &[&str]) {
         self.has(&self.stderr, parts);
     }
 
@@ -113,7 +113,7 @@ pub struct Running {
 
 /// Runs a command of any program to its end.
 #[track_caller]
-pub fn said(command: &mut Command) -> Finished {
+pub fn run_program(command: &mut Command) -> Finished {
     let output = command.output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -214,7 +214,7 @@ impl Running {
     }
 
     /// Returns whether a line with all of `parts` was read by now.
-    pub fn has_said(&self, parts: &[&str]) -> bool {
+    pub fn has_printed(&self, parts: &[&str]) -> bool {
         let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
         self.seen.lines().any(is_it)
     }
@@ -278,7 +278,7 @@ impl Running {
     #[track_caller]
     fn all_end(&self, known: &[Process]) {
         until("the processes of a killed coordinator are gone", || {
-            let is_alive = |process: &Process| Process::lives(process.pid);
+            let is_alive = |process: &Process| Process::is_alive(process.pid);
             self.processes().is_empty() && !known.iter().any(is_alive)
         });
     }

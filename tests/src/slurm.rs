@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::processes::until;
-use crate::run::{begin, said};
+use crate::run::{begin, run_program};
 use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// There is one Slurm on a machine.
@@ -17,7 +17,7 @@ static SLURM: Mutex<()> = Mutex::new(());
 #[track_caller]
 fn script(arguments: &[&str]) -> Finished {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/lab/slurm");
-    said(Command::new(script).args(arguments))
+    run_program(Command::new(script).args(arguments))
 }
 
 /// A running Slurm with a folder that all its nodes see. Dropping it stops Slurm.

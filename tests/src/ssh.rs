@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::lab::namespaces;
 use crate::processes::{Process, eventually, process_of, until};
-use crate::run::{begin, said};
+use crate::run::{begin, run_program};
 use crate::{Folder, Running, flitcast, scratch};
 
 /// Address of this machine in the network of the hosts.
@@ -263,7 +263,7 @@ fn processes_on(host: usize) -> Vec<Process> {
 }
 
 fn processes_in(namespace: &str) -> Vec<Process> {
-    let pids = said(Command::new("ip").args(["netns", "pids", namespace])).stdout;
+    let pids = run_program(Command::new("ip").args(["netns", "pids", namespace])).stdout;
     let pids = pids.lines().filter_map(|line| line.trim().parse().ok());
     let all = pids.filter_map(Process::find);
     // A process that has just ended has no command line.
@@ -277,10 +277,10 @@ fn remove() {
             for process in processes_in(&namespace) {
                 process.signal(Signal::KILL);
             }
-            said(Command::new("ip").args(["netns", "del", &namespace]));
+            run_program(Command::new("ip").args(["netns", "del", &namespace]));
         }
     }
-    said(Command::new("ip").args(["link", "del", "fcssh"]));
+    run_program(Command::new("ip").args(["link", "del", "fcssh"]));
 }
 
 /// Runs `ip` with the words of each line.
@@ -293,7 +293,7 @@ fn ip(lines: &str) {
 
 #[track_caller]
 fn done(command: &mut Command) {
-    said(command).ok();
+    run_program(command).ok();
 }
 
 /// Returns the only copy of the program on a host, if there is one.

@@ -279,7 +279,7 @@ fn assert_survived(cases: &str) {
         let files = with_long(operation, number(pes), number(long));
         let finished = files.kill(dies, &format!("{way} {SLOW}")).finish();
         let expected = format!("P{dies} is dead (killed by signal 9");
-        finished.says(&[&expected, "going on without it"]);
+        finished.stderr_has(&[&expected, "going on without it"]);
         files.assert_resumed(&finished, &files.among(|pe| pe != dies));
     }
 }
@@ -306,7 +306,7 @@ fn without_its_root_a_round_can_only_be_resumed() {
         let dies = root.parse().expect("a number");
         let finished = files.kill(dies, &format!("{way} {SLOW}")).finish();
         let killed = format!("error: P{root} was killed by signal 9");
-        finished.says(&[&killed, &format!("retry: P{root} is the root")]);
+        finished.stderr_has(&[&killed, &format!("retry: P{root} is the root")]);
         files.assert_resumed(&finished, &[]);
     }
 }

@@ -13,7 +13,7 @@ use flitcast_tests::files::{
 };
 use flitcast_tests::joining::Joining;
 use flitcast_tests::report::Report;
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::{Folder, flitcast, refused, resume, scratch};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 
@@ -306,7 +306,7 @@ fn a_user_keeps_all_but_owners() {
     user.args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(flitcast());
     user.args(dir.words("scatter --tree star:2 --archive --input @/in --output @/out"));
-    let finished = said(&mut user).ok();
+    let finished = run_program(&mut user).ok();
     // The hard link has the owner of its first name.
     let lost = "owners of 7 entries, special mode bits of 2 entries; receivers did not set them";
     finished.prints(&[&format!("\n  not kept     {lost}\n")]);
@@ -336,7 +336,7 @@ fn a_file_system_without_extended_attributes_is_reported_once() {
     fill_folder(&dir.join("in/p1"));
     let out = dir.join("out");
     fs::create_dir(&out).expect("it is created");
-    said(
+    run_program(
         Command::new("mount")
             .args(["-t", "ramfs", "ramfs"])
             .arg(&out),

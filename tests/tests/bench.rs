@@ -289,7 +289,7 @@ fn omissions_in_a_csv_are_reported() {
     let finished = run(line.split_whitespace()).ok();
     assert_eq!(records(&finished.stdout).len(), OURS.len());
     let expected = "skipped: shoulder-tap is for paths only";
-    finished.says(&[expected, "skipped: window is "]);
+    finished.stderr_has(&[expected, "skipped: window is "]);
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn ctrl_c_ends_all() {
     let mut running = start(line.split_whitespace());
     running.wait_for(&["P0| ", "take message"]);
     let finished = running.interrupt();
-    finished.says(&["interrupted"]);
+    finished.stderr_has(&["interrupted"]);
     assert_eq!(finished.stdout, "");
 }
 
@@ -368,7 +368,7 @@ fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
     let line = "bench gather --tree path:3 --size 1KiB --rounds 1500 --warm-up 0 -v";
     let mut running = dir.start(&format!("{line} --raw @/raw.csv"));
     running.wait_for(&["timing", "shoulder-tap", "pass=1"]);
-    running.interrupt().says(&["raw.csv"]);
+    running.interrupt().stderr_has(&["raw.csv"]);
     let samples = records(&dir.read("raw.csv"));
     for name in OURS {
         let own = samples.iter().filter(|sample| sample["algorithm"] == name);

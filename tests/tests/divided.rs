@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use flitcast_tests::files::{fill, names};
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::{Folder, flitcast, scratch};
 
 /// Runs a command with this standard input and returns its standard output.
@@ -53,7 +53,7 @@ fn a_file_is_divided_at_the_ends_of_its_lines() {
     let report = dir.run("gather --tree kary:2:6 --input @/parts --output -");
     report
         .ok()
-        .says(&["every digest matched; the messages are on standard output\n"]);
+        .stderr_has(&["every digest matched; the messages are on standard output\n"]);
 }
 
 /// Only a gather has one message after the other for one reader.
@@ -128,7 +128,7 @@ fn the_rest_of_standard_input_is_sent() {
     );
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(dir.path());
-    said(&mut shell).ok();
+    run_program(&mut shell).ok();
     // A shell may read a whole block of a file, but sets it back to the end of the line.
     assert_eq!(dir.read("out/p1"), "second\n");
 }

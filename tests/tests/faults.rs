@@ -42,7 +42,7 @@ impl Failure {
         let cause = format!("P{pe} was killed by signal 9");
         assert!(message.contains(&cause), "{message}");
         let place = format!("where: P{pe}, process {}", victim.pid);
-        finished.says(&[&format!("error: {cause}"), &place, "when: round 1 of the "]);
+        finished.stderr_has(&[&format!("error: {cause}"), &place, "when: round 1 of the "]);
         Failure { finished, report }
     }
 
@@ -56,7 +56,7 @@ impl Failure {
             true => "delivered: nothing".to_owned(),
             false => format!("messages: {}\n", names.join(", ")),
         };
-        self.finished.says(&[&expected]);
+        self.finished.stderr_has(&[&expected]);
         delivered
     }
 
@@ -79,7 +79,7 @@ impl Failure {
             let is_part = |bytes| bytes < ENDLESS;
             assert!(received.is_null() || received.as_u64().is_some_and(is_part));
             if received.as_u64() > Some(0) {
-                self.finished.says(&["of 400 GiB arrived"]);
+                self.finished.stderr_has(&["of 400 GiB arrived"]);
             }
             (pe, received.as_u64().map(|bytes| bytes.min(1)))
         });
@@ -101,7 +101,7 @@ fn scatter_on_a_binary_tree() -> Running {
         let sends = |pe: u32| format!("of=P{pe} ");
         let of_p2 = ["P0| ", "send message", &sends(2)];
         let mut running = endless("scatter --tree kary:2:7", &lengths, &of_p2);
-        let is_before = |pe: u32| running.has_said(&["P0| ", "send message", &sends(pe)]);
+        let is_before = |pe: u32| running.has_printed(&["P0| ", "send message", &sends(pe)]);
         if [1, 3, 4, 5, 6].into_iter().all(is_before) {
             for pe in 1..=6 {
                 running.wait_for(&[&format!("P{pe}| "), &sends(pe), "take message"]);
@@ -116,7 +116,7 @@ fn scatter_on_a_binary_tree() -> Running {
 fn a_leaf_dies_in_a_scatter() {
     let failure = Failure::of_killing(scatter_on_a_binary_tree(), 4);
     assert_eq!(failure.report.number("/error/parent"), 1);
-    failure.finished.says(&["child of P1"]);
+    failure.finished.stderr_has(&["child of P1"]);
     assert_eq!(failure.delivered(), [1, 3, 5, 6]);
     // The part that the dead PE had received is unknown.
     assert_eq!(failure.lacking("left without"), [(2, Some(1)), (4, None)]);
@@ -129,7 +129,7 @@ fn an_interior_pe_dies_in_a_scatter() {
     assert_eq!(failure.lacking("left without"), [(2, None)]);
     failure
         .finished
-        .says(&["of 400 GiB an unknown part arrived"]);
+        .stderr_has(&["of 400 GiB an unknown part arrived"]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn gather_on_a_path() -> Running {
 fn a_leaf_or_a_relay_dies_in_a_gather() {
     for pe in [3, 1, 2] {
         let failure = Failure::of_killing(gather_on_a_path(), pe);
-        failure.finished.says(&["round 1 of the gather"]);
+        failure.finished.stderr_has(&["round 1 of the gather"]);
         assert_eq!(failure.delivered(), [1, 2], "what was delivered stays so");
         assert_eq!(failure.lacking("not gathered"), [(3, Some(1))]);
     }

@@ -109,7 +109,7 @@ fn each_pe_dies(operation: &str) {
         let code = Transfer::start(operation).ends(|running| {
             running.pe(pe).signal(Signal::KILL);
             let finished = running.finish();
-            finished.says(&[&format!("P{pe} was killed by signal 9")]);
+            finished.stderr_has(&[&format!("P{pe} was killed by signal 9")]);
             finished.code
         });
         assert_eq!(code, Some(1), "P{pe}");
@@ -131,7 +131,7 @@ fn ctrl_c_while_files_are_under_way() {
     for operation in ["scatter", "gather"] {
         Transfer::start(operation).ends(|running| {
             let finished = running.interrupt();
-            finished.says(&["interrupted"]);
+            finished.stderr_has(&["interrupted"]);
             assert_eq!(finished.stdout, "");
             finished.code
         });

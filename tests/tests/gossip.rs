@@ -61,6 +61,6 @@ fn an_invalid_input_is_refused_before_anything_starts() {
     fill(&files.input().join("p4"), 1);
     fill(&files.input().join("notes"), 1);
     let finished = files.run("--tree path:4").with_code(2);
-    finished.says(&["`p4` names no PE; this tree has p0..p3", "`notes`"]);
+    finished.stderr_has(&["`p4` names no PE; this tree has p0..p3", "`notes`"]);
     assert!(!files.output().exists());
 }

@@ -60,8 +60,8 @@ fn existing_output_is_found_before_anything_is_sent() {
         let before = outputs();
         let line = format!("{operation} --input DIR/in --output DIR/{output} --retry 1");
         let refused = cluster.guarded(&line).finish().with_code(2);
-        refused.says(stands);
-        refused.says(&["--force", "nothing was sent"]);
+        refused.stderr_has(stands);
+        refused.stderr_has(&["--force", "nothing was sent"]);
         assert!(!refused.stderr.contains("is dead"), "{}", refused.stderr);
         assert_eq!(outputs(), before, "{}", refused.stderr);
         cluster.guarded(&format!("{line} --force")).finish().ok();

@@ -8,7 +8,7 @@ use std::process::Command;
 use flitcast_tests::files::{assert_same_below, fill, long, messages, set_mode};
 use flitcast_tests::lab::{Call, Lab, Turn, interfaces, namespaces, script};
 use flitcast_tests::processes::until;
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::{Folder, Report, Running, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -153,7 +153,7 @@ fn a_rack_with_two_rails_has_two_ways_to_all() {
 #[track_caller]
 fn netns(line: &str) -> String {
     let words = line.split(' ');
-    said(Command::new("ip").arg("netns").args(words))
+    run_program(Command::new("ip").arg("netns").args(words))
         .ok()
         .stdout
 }
@@ -362,14 +362,14 @@ fn down_leaves_what_was_there_before() {
         assert_eq!(grown(1), 1, "{up:?}");
 
         // A second one is not built, and does not touch the first.
-        said(&mut up_star()).fails(1, &["a lab is up already"]);
+        run_program(&mut up_star()).fails(1, &["a lab is up already"]);
         assert_eq!(all_there_is(), up);
         run(lab.arguments("scatter --size 1KiB")).ok();
 
         assert_eq!(lab.down().code, Some(0));
         let _turn = Turn::take();
         assert_eq!(all_there_is(), before);
-        let again = said(&mut script("down", [""; 0]));
+        let again = run_program(&mut script("down", [""; 0]));
         assert_eq!((again.code, &*again.stdout), (Some(0), "no lab is up\n"));
     }
 }
@@ -396,7 +396,7 @@ fn a_namespace_of_somebody_else_stays() {
     let _stranger = Stranger("fc3");
     let before = all_there_is();
     let why = "there is a namespace fc3 already, which is not the lab's";
-    said(&mut up_star()).fails(1, &[why]);
+    run_program(&mut up_star()).fails(1, &[why]);
     assert_eq!(all_there_is(), before);
 }
 
@@ -411,7 +411,7 @@ fn an_up_that_fails_half_way_leaves_nothing() {
     set_mode(&tc, 0o755);
     let path = std::env::var("PATH").expect("there is one");
     let path = format!("{}:{path}", broken.display());
-    let failed = said(up_star().env("PATH", path));
+    let failed = run_program(up_star().env("PATH", path));
     failed.fails(1, &["no shaping today", "cannot shape the links"]);
     assert_eq!(all_there_is(), before);
 }
@@ -422,13 +422,14 @@ fn a_program_that_is_missing_is_named_with_its_package() {
     let _turn = Turn::take();
     let few = scratch();
     for program in ["bash", "readlink", "dirname", "id"] {
-        let at = said(Command::new("/bin/sh").args(["-c", &format!("command -v {program}")]));
+        let at =
+            run_program(Command::new("/bin/sh").args(["-c", &format!("command -v {program}")]));
         let link = few.join(program);
         std::os::unix::fs::symlink(at.stdout.trim(), link).expect("it can be made");
     }
     let line =
         |name| format!("no `{name}` here: Debian and Ubuntu have it in the package iproute2");
-    let refused = said(up_star().env("PATH", few.path()));
+    let refused = run_program(up_star().env("PATH", few.path()));
     refused.fails(1, &[&line("ip"), &line("tc")]);
 }
 
@@ -452,10 +453,10 @@ fn a_command_line_that_is_wrong_builds_nothing() {
     ",
     ) {
         let code = code.parse().expect("a number");
-        said(&mut script("up", line.split_whitespace())).fails(code, &[cause]);
+        run_program(&mut script("up", line.split_whitespace())).fails(code, &[cause]);
     }
-    assert_eq!(said(&mut script("down", ["now"])).code, Some(2));
+    assert_eq!(run_program(&mut script("down", ["now"])).code, Some(2));
     assert_eq!(all_there_is(), before);
-    let help = said(&mut script("up", ["--help"]));
+    let help = run_program(&mut script("up", ["--help"]));
     help.ok().prints(&["--layout"]);
 }

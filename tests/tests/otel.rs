@@ -148,7 +148,7 @@ fn a_failure_is_exported_with_its_pe() {
     for span in &failed {
         let cause = span.error.as_deref().unwrap_or_default();
         assert!(cause.contains("P2"), "{span:#?}");
-        run.says(&[&format!("error: {cause}\n")]);
+        run.stderr_has(&[&format!("error: {cause}\n")]);
         assert_attributes(span, &[("flitcast.pe", "2")]);
         assert!(span.attributes.contains_key("error.type"), "{span:#?}");
         assert_eq!(span.resource["service.name"], "nightly");

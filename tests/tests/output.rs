@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::FromPe;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
-use flitcast_tests::run::{begin, said};
+use flitcast_tests::run::{begin, run_program};
 use flitcast_tests::{Finished, flitcast, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -203,7 +203,7 @@ fn a_reader_that_closes_its_pipe_is_no_error() {
     ) {
         let (reader, writer) = std::io::pipe().expect("it can be made");
         drop(reader);
-        let finished = said(
+        let finished = run_program(
             Command::new(flitcast())
                 .args(dir.words(line))
                 .stdout(writer),

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::process::Command;
 
 use flitcast_tests::processes::eventually;
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::scrape::{address, scrape};
 use flitcast_tests::{scratch, start};
 
@@ -24,6 +24,6 @@ fn prometheus_finds_nothing_wrong() {
     let dir = scratch();
     let file = File::open(dir.put("page", &page.text)).expect("it was written");
     let mut promtool = Command::new("promtool");
-    let output = said(promtool.args(["check", "metrics"]).stdin(file)).ok();
+    let output = run_program(promtool.args(["check", "metrics"]).stdin(file)).ok();
     assert_eq!(output.stdout + &output.stderr, "", "{}", page.text);
 }

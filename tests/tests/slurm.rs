@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
 use flitcast_tests::lab::{interfaces, namespaces};
 use flitcast_tests::processes::{Process, eventually, until};
-use flitcast_tests::run::{Finished, Running, begin, said, start_with};
+use flitcast_tests::run::{Finished, Running, begin, run_program, start_with};
 use flitcast_tests::slurm::{Job, Slurm};
 use flitcast_tests::{Folder, scratch};
 use rustix::process::Signal;
@@ -243,7 +243,7 @@ fn a_step_that_is_cancelled_ends_the_job() {
     let slurm = Slurm::up(4);
     let job = in_mid_round(&slurm);
     let began = Instant::now();
-    said(&mut slurm.command("scancel", "1.0")).with_code(0);
+    run_program(&mut slurm.command("scancel", "1.0")).with_code(0);
     let (code, output) = job.finish();
     let took = began.elapsed();
     assert_eq!(code, Some(1), "{output}");
@@ -256,7 +256,8 @@ fn a_step_that_is_cancelled_ends_the_job() {
 /// and below it; and their keys.
 fn cluster(slurm: &Slurm, below: &str) -> String {
     if !slurm.path("keys").exists() {
-        said(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4")).with_code(0);
+        run_program(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4"))
+            .with_code(0);
     }
     let text = format!(
         "coordinator = '0.0.0.0:7117'\nsecurity.credentials = 'keys'\n\
@@ -358,13 +359,13 @@ fn refusals_of_srun_or_a_task_are_reported() {
     let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB"))).with_code(1);
     let expected =
         "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
-    refused.says(&[expected]);
+    refused.stderr_has(&[expected]);
 
     // A task whose keys are missing.
     let mut srun = slurm.command("srun", "--ntasks=1");
     srun.arg(flitcast_tests::flitcast());
-    let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
+    let refused = run_program(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
-    refused.says(&["nowhere/"]);
+    refused.stderr_has(&["nowhere/"]);
     slurm.down();
 }

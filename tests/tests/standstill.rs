@@ -39,7 +39,7 @@ fn the_death_of_a_pe_is_noticed_while_the_round_is_predicted() {
         running.pe(pe).signal(Signal::KILL);
         let finished = running.finish().with_code(1);
         let cause = format!("error: P{pe} was killed by signal 9");
-        finished.says(&[&cause, "when: predicting the round"]);
+        finished.stderr_has(&[&cause, "when: predicting the round"]);
         assert_eq!(finished.report().value("/error/phase"), "predict");
     }
 }

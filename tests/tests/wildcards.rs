@@ -110,7 +110,7 @@ fn pes_elsewhere_without_a_match_are_named() {
     };
     for _ in ["sent", "there already"] {
         let some = gather("p*/*.log", "logs");
-        some.says(&[
+        some.stderr_has(&[
             "warning: --input ",
             "/in/p*/*.log`: nothing matches at P2 h2, P3 h3\n",
         ]);

@@ -325,12 +325,12 @@ fn observed(
     let published = publish();
     let result = runtime.block_on(async {
         if let Some(metrics) = metrics {
-            metrics.tell_conducted();
+            metrics.serve_coordinator_metrics();
         }
         what.await
     });
     drop(published);
-    let went_well = matches!(result, Ok(ExitCode::SUCCESS));
-    emit(Event::Ends { went_well });
+    let succeeded = matches!(result, Ok(ExitCode::SUCCESS));
+    emit(Event::Ends { succeeded });
     result
 }

@@ -202,7 +202,7 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
             tally: Tally::default(),
         };
         if let Some(metrics) = metrics {
-            metrics.tell_of_pe(pe, config.tally.clone());
+            metrics.serve_pe_metrics(pe, config.tally.clone());
         }
         anyhow::Ok(flitcast_node::run(config, listener, shutdown).await?)
     })
@@ -346,7 +346,7 @@ fn joined(
             leashed(shutdown.clone(), config.called.clone());
         }
         if let Some(metrics) = metrics {
-            metrics.tell_of_pe(config.pe, config.tally.clone());
+            metrics.serve_pe_metrics(config.pe, config.tally.clone());
         }
         let state = Activity::default();
         let health_updates = {

@@ -48,7 +48,7 @@ impl LeashArgs {
         let pe = PeId(self.pe);
         run_alone(async {
             match self.lower {
-                true => CommandSupervisor::told(pe)?.hold().await,
+                true => CommandSupervisor::for_pe(pe)?.hold().await,
                 false => hold(pe).await,
             }
         })

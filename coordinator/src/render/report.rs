@@ -191,7 +191,7 @@ fn summary(request: &Request, outcome: &Outcome, is_repeated: bool, is_full: boo
         }
         out.extend(preparation(request, outcome));
     }
-    let security = request.site.guard.told();
+    let security = request.site.guard.description();
     out.extend(security.map(|security| line("security", security)));
     out.push(match &request.messages.payload {
         _ if request.is_dry_run() => line("dry run", "nothing was sent (--dry-run)"),

@@ -49,7 +49,7 @@ fn drawing(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let left: Vec<String> = left.collect();
     let widest = left.iter().map(|text| width(text)).max().unwrap_or(0);
     for ((pe, _), left) in drawn.iter().zip(&left) {
-        match (names(*pe), topology.node_if_told_apart(*pe)) {
+        match (names(*pe), topology.node_if_several(*pe)) {
             (Some((_, address)), _) => {
                 let gap = " ".repeat(widest - width(left));
                 writeln!(out, "{left}{gap}  {address}")?;

@@ -109,7 +109,10 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
             progress.learn_dead(*pe, gave_up.trouble.to_string());
         }
         let runs = [left, scenario.retries];
-        if progress.goes_on(&failed_pes, runs, |_, _| true).is_err() {
+        if progress
+            .check_can_continue(&failed_pes, runs, |_, _| true)
+            .is_err()
+        {
             break;
         }
         left -= 1;

@@ -14,7 +14,7 @@ mod words;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 pub use source::rust_files;
 
 /// Returns all packages that a package is built from, itself included, by name.
@@ -23,7 +23,7 @@ fn dependencies(package: &str) -> BTreeSet<String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let options = "tree -e normal --prefix none --format {p} -p";
-    let text = said(cargo.args(options.split(' ')).arg(package))
+    let text = run_program(cargo.args(options.split(' ')).arg(package))
         .ok()
         .stdout;
     let names = text.lines().filter_map(|line| line.split(' ').next());

@@ -54,7 +54,7 @@ const TO_OUTPUT: &str = "--input @/input --output @/output";
 fn a_good_command_launches_and_writes() {
     let dir = with_input();
     let run = run_loudly(&dir, &format!("scatter --tree path:4 {TO_OUTPUT}")).ok();
-    run.says(&["launched", "assigned", "P0|"]);
+    run.stderr_has(&["launched", "assigned", "P0|"]);
     assert!(dir.join("output").is_dir());
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::begin;
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::scrape::{address, scrape};
 use flitcast_tests::{Running, flitcast, start};
 
@@ -127,7 +127,7 @@ impl Drop for Namespace {
 
 #[track_caller]
 fn ip(line: &str) {
-    said(Command::new("ip").args(line.split_whitespace())).ok();
+    run_program(Command::new("ip").args(line.split_whitespace())).ok();
 }
 
 #[test]

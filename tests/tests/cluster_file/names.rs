@@ -154,7 +154,7 @@ fn options_take_names() {
 fn log_lines_have_names() {
     let cluster = ClusterFile::of(PER_EDGE);
     let done = cluster.run("gather --size 1KiB -vv").ok();
-    done.says(&["pe{pe=P1 relay}", "pe{pe=P2 leaf}"]);
+    done.stderr_has(&["pe{pe=P1 relay}", "pe{pe=P2 leaf}"]);
     let done = cluster.run("gather --size 1KiB -vv --log-format json").ok();
     let mut names: Vec<Value> = Vec::new();
     for line in done.stderr.lines() {

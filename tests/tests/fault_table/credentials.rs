@@ -8,7 +8,7 @@ use flitcast_proto::wire::control::{FromPe, Register};
 use flitcast_proto::wire::edge::{EdgeFrame, Hello};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_tests::edge::Edge;
-use flitcast_tests::impostor::{Stage, spoken};
+use flitcast_tests::impostor::{Stage, framed_reply};
 use flitcast_tests::{scratch, start};
 
 use crate::hostile::hung_up;
@@ -36,7 +36,7 @@ fn row_23_a_process_of_another_authority() {
     let line = "gather --size 1KiB --credentials @/ca --cluster @/cluster.toml";
     let case = "a process of another authority";
     let finished = timed("23", case, Some(2.0), || dir.run(line));
-    finished.with_code(1).says(&[
+    finished.with_code(1).stderr_has(&[
         "the cluster did not come up: P1 b ended with exit status 1",
         "cannot reach the coordinator at 127.0.0.1:",
         "the certificate was issued by another authority",
@@ -90,7 +90,9 @@ fn row_23_a_process_without_the_secret() {
     });
     timed("23", "no secret, at the coordinator", Some(2.0), || {
         let mut stranger = TcpStream::connect(impostor.coordinator()).expect("it listens");
-        stranger.write_all(&spoken(&lying)).expect("it is open");
+        stranger
+            .write_all(&framed_reply(&lying))
+            .expect("it is open");
         hung_up(&mut stranger);
     });
     let expected = "does not know the secret of this launch";

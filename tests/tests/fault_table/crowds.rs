@@ -53,12 +53,12 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
         // Until they send no more, or have reconnected several times.
         let mut sent = (0, Instant::now());
         eventually("they have sent all that they can", || {
-            let now = crowd.said_bytes();
+            let now = crowd.received_bytes();
             if now != sent.0 {
                 sent = (now, Instant::now());
             }
             let stay = descriptors(pid) > CALLERS && sent.1.elapsed() > Duration::from_millis(300);
-            (stay || crowd.came() > 5 * CALLERS as u64).then_some(())
+            (stay || crowd.received() > 5 * CALLERS as u64).then_some(())
         });
         let more = memory_kib(pid).saturating_sub(before);
         let mib = more as f64 / MIB as f64;
@@ -134,7 +134,7 @@ fn row_20_far_pes_join_past_strangers_that_reconnect() {
     let running = cluster.guarded("gather --size 1KiB --format json");
     eventually("it listens", || TcpStream::connect(to_coordinator).ok());
     let crowd = Crowd::at(to_coordinator, 1500, opening);
-    until("the door is full", || crowd.came() > 2000);
+    until("the door is full", || crowd.received() > 2000);
     let node = |pe: u32, more: &str| {
         let credentials = cluster.path("ca").display().to_string();
         let line = format!("node --pe {pe} --join {from_afar} --credentials {credentials} {more}");
@@ -149,7 +149,7 @@ fn row_20_far_pes_join_past_strangers_that_reconnect() {
         running.finish().ok().report().assert_all_arrived();
         (nodes, second)
     });
-    let connected = [crowd, second].map(|crowd| crowd.came());
+    let connected = [crowd, second].map(|crowd| crowd.received());
     println!("| 20 | by then there had come {connected:?} | - | - |");
     for node in nodes {
         node.finish().ok();

@@ -38,7 +38,7 @@ fn row_01_and_02_a_pe_is_killed() {
                 running.pe(pe).signal(Signal::KILL);
             });
             let cause = format!("error: P{pe} was killed by signal 9");
-            finished.says(&[&cause, expected, "400 GiB"]);
+            finished.stderr_has(&[&cause, expected, "400 GiB"]);
             let report = finished.report();
             assert_eq!(report.number("/error/pe"), u64::from(pe));
             assert_eq!(report.value("/error/phase"), "round");
@@ -78,7 +78,7 @@ fn row_10_a_child_ends_by_itself() {
     let finished = failing("10", case, Some(1.0), endless(words(GATHER)), |running| {
         running.pe(4).signal(Signal::KILL);
     });
-    finished.says(&["P4 was killed by signal 9 (SIGKILL); it last printed: "]);
+    finished.stderr_has(&["P4 was killed by signal 9 (SIGKILL); it last printed: "]);
 }
 
 #[test]

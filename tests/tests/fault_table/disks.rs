@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use flitcast_tests::files::{fill, long, messages, names, wait_for_partial};
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::{run, scratch};
 use rustix::process::Signal;
 
@@ -22,7 +22,7 @@ impl SmallDisk {
         fs::create_dir_all(path).expect("it can be made");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]);
-        said(mount.arg(path)).ok();
+        run_program(mount.arg(path)).ok();
         SmallDisk(path.to_owned())
     }
 
@@ -31,7 +31,7 @@ impl SmallDisk {
     pub fn grow(&self, size: &str) {
         let mut mount = Command::new("mount");
         let options = format!("remount,size={size}");
-        said(mount.args(["-o", &options]).arg(&self.0)).ok();
+        run_program(mount.args(["-o", &options]).arg(&self.0)).ok();
     }
 }
 
@@ -83,7 +83,7 @@ fn row_13_the_output_directory_is_removed() {
         victim.signal(Signal::CONT);
     });
     let path = output.display().to_string();
-    finished.says(&["error: P1: ", &path, "No such file or directory"]);
+    finished.stderr_has(&["error: P1: ", &path, "No such file or directory"]);
     assert!(!output.exists() || names(&output).is_empty());
 }
 
@@ -116,6 +116,6 @@ fn row_13_a_disk_is_full_of_the_stderr_of_a_command() {
     let finished = run([dir.words(line), vec![script.to_owned()]].concat()).with_code(1);
     let expected =
         "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";
-    finished.says(&[expected, "/stderr`: No space left on device"]);
+    finished.stderr_has(&[expected, "/stderr`: No space left on device"]);
     assert_eq!(names(&disk.0).len(), 0, "the working folder is gone");
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use flitcast_tests::flood::Flood;
 use flitcast_tests::processes::{Process, descriptors, eventually, listener_of, until};
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::{run, scratch, start};
 
 use crate::{alone, median_of_five, slack, timed, words};
@@ -22,7 +22,7 @@ fn row_20_ten_thousand_strangers_connect_during_the_launch() {
         text += &format!("[[pe]]\nname = \"p{pe}\"\naddress = \"127.0.0.1\"\n");
         if pe > 0 {
             let gate = dir.join(format!("gate{pe}"));
-            said(Command::new("mkfifo").arg(&gate)).ok();
+            run_program(Command::new("mkfifo").arg(&gate)).ok();
             text += &format!(
                 "parent = \"p{}\"\nrun = [\"sh\", \"-c\", \"read go <$0; exec \\\"$@\\\"\", {:?}]\n",
                 pe - 1,
@@ -40,9 +40,9 @@ fn row_20_ten_thousand_strangers_connect_during_the_launch() {
     });
     let floods = [first.parent, first.pid].map(|pid| Flood::at(listener_of(pid), STRANGERS, 2));
     until("the floods are under way", || {
-        floods.iter().all(|flood| flood.came() > 1000)
+        floods.iter().all(|flood| flood.received() > 1000)
     });
-    let is_incomplete = |flood: &Flood| flood.came() < STRANGERS;
+    let is_incomplete = |flood: &Flood| flood.received() < STRANGERS;
     assert!(floods.iter().any(is_incomplete), "a flood is not complete");
     let case = "10,000 strangers at the coordinator and at P0: all join";
     timed("20", case, Some(5.0), || {
@@ -53,7 +53,7 @@ fn row_20_ten_thousand_strangers_connect_during_the_launch() {
         assert!(descriptors(first.parent as u32) < 1100);
         running.wait_for(&["triggered"]);
     });
-    let [outside, inside] = floods.each_ref().map(Flood::came);
+    let [outside, inside] = floods.each_ref().map(Flood::received);
     running.finish().ok().report().assert_all_arrived();
     println!("| 20 | by then there had come {outside} and {inside} | - | - |");
 }
@@ -74,7 +74,7 @@ fn row_19_a_round_beside_a_flood() {
         let flood = |pe: Process| Flood::at(listener_of(pe.pid), STRANGERS, 3);
         let floods: Vec<Flood> = running.pes().into_iter().map(flood).collect();
         let besieged = median(running.finish());
-        let connected: u64 = floods.iter().map(Flood::came).sum();
+        let connected: u64 = floods.iter().map(Flood::received).sum();
         assert!(connected > 100, "{connected}");
         besieged / calm
     });

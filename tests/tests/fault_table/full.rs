@@ -9,7 +9,7 @@ use std::process::Command;
 
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::kept::Kept;
-use flitcast_tests::run::{said, start_with};
+use flitcast_tests::run::{run_program, start_with};
 use flitcast_tests::{flitcast, rows, scratch};
 
 use crate::disks::SmallDisk;
@@ -110,7 +110,7 @@ fn row_13_each_output_on_a_full_disk() {
         let finished = finished.finish();
         finished.fails(code.parse().expect("a number"), &[FULL]);
         for part in expected.split(" .. ") {
-            finished.says(&[&at(part)]);
+            finished.stderr_has(&[&at(part)]);
         }
         for path in files_below(&place) {
             let name = path.display().to_string();
@@ -138,7 +138,7 @@ fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
         .finish()
         .ok();
     let picture = place.join("flitcast").display().to_string();
-    finished.says(&["nobody can watch this", &picture, FULL]);
+    finished.stderr_has(&["nobody can watch this", &picture, FULL]);
     assert_eq!(files_below(&place), Vec::<PathBuf>::new());
 }
 
@@ -153,7 +153,7 @@ fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
         let _disk = disk_with(room, &place);
         let finished = kept.up("up FILE");
         assert_ne!(finished.code, Some(0), "{}", finished.stdout);
-        finished.says(&["error: ", &place.display().to_string(), FULL]);
+        finished.stderr_has(&["error: ", &place.display().to_string(), FULL]);
         assert_eq!(files_below(&place), Vec::<PathBuf>::new());
         let finished = kept.run("status FILE");
         assert_ne!(finished.code, Some(0), "{}", finished.stdout);
@@ -174,7 +174,7 @@ fn row_13_results_that_cannot_be_printed() {
         let full = File::options().write(true).open("/dev/full");
         let full = full.expect("Linux has it");
         let mut command = Command::new(flitcast());
-        let failed = said(command.args(words(line)).stdout(full));
+        let failed = run_program(command.args(words(line)).stdout(full));
         failed.fails(1, &["cannot print the result", FULL]);
     }
 }

@@ -22,7 +22,7 @@ fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
     let mut running = cluster.command(line);
     running.wait_for(&["triggered"]);
     let finished = failing(row, case, Some(1.0), running, |_| tap.strike());
-    finished.says(&["where: P", "not gathered: P2 h2, "]);
+    finished.stderr_has(&["where: P", "not gathered: P2 h2, "]);
     for node in nodes {
         node.finish();
     }
@@ -34,7 +34,7 @@ fn row_14_over_tls_one_bit_is_flipped() {
     let _alone = alone();
     let finished = tapped("14", "TLS: a flipped bit on an edge", Fault::Flip);
     let expected = "error: P1 h1: the connection to P2 h2 at 127.";
-    finished.says(&[expected, "was changed on the way"]);
+    finished.stderr_has(&[expected, "was changed on the way"]);
 }
 
 #[test]
@@ -42,5 +42,5 @@ fn row_15_over_tls_a_frame_is_cut_off() {
     let _alone = alone();
     let finished = tapped("15", "TLS: a record is cut off, then FIN", Fault::Cut);
     // Inside a frame, or at the end of the last complete record.
-    finished.says(&["error: P1 h1: P2 h2 at 127.", "closed the connection"]);
+    finished.stderr_has(&["error: P1 h1: P2 h2 at 127.", "closed the connection"]);
 }

@@ -27,7 +27,7 @@ pub fn gather_through(line: &str, on_up: impl OnUp) -> (Finished, Duration) {
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let mut parent = impostor.call_parent(&assignment);
-    let child = impostor.hear_child();
+    let child = impostor.accept_child();
     impostor.get_ready(&mut parent, vec![0]);
     relay(parent, child, on_up);
     running.wait_for(&["triggered"]);
@@ -73,10 +73,10 @@ fn row_14_one_bit_is_flipped() {
         finished.fails(1, &expected);
         let announced = "bytes is announced; the limit";
         match is_payload {
-            true => finished.says(&["the message of P2 is damaged"]),
+            true => finished.stderr_has(&["the message of P2 is damaged"]),
             // There is no wait for an invalid length.
             false if bit < LENGTH_BYTES * 8 && finished.stderr.contains(announced) => {}
-            false => finished.says(&["P1 at 127.", "the checksum of a frame is wrong"]),
+            false => finished.stderr_has(&["P1 at 127.", "the checksum of a frame is wrong"]),
         }
         let slowest = &mut slowest[usize::from(is_payload)];
         *slowest = took.max(*slowest);

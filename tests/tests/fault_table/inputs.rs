@@ -65,7 +65,7 @@ fn row_24_paths_that_lead_out() {
     timed("24", "paths that lead out, 3 rounds", Some(3.0), || {
         for path in ["../evil", "/tmp/evil", "a/../../evil"] {
             let expected = "its path is not a plain relative one";
-            sent(entry(path)).says(&[expected]);
+            sent(entry(path)).stderr_has(&[expected]);
         }
     });
 }
@@ -86,7 +86,7 @@ fn row_24_names_in_a_cluster_file() {
     assert!(stderr.len() < 4096, "{} bytes", stderr.len());
     let is_plain = |c: char| c == '\n' || !c.is_control();
     assert!(stderr.chars().all(is_plain), "{stderr:?}");
-    finished.says(&["c.toml:1:", "c.toml:3:", "c.toml:4:", "c.toml:8:"]);
+    finished.stderr_has(&["c.toml:1:", "c.toml:3:", "c.toml:4:", "c.toml:8:"]);
 }
 
 #[test]
@@ -113,12 +113,12 @@ fn row_25_trees_that_are_none() {
     dir.put("t.toml", text);
     let line = dir.words("scatter --size 1 --tree file:@/t.toml");
     let finished = refused("25", "a cycle, two roots, an orphan", line);
-    finished.says(&[
+    finished.stderr_has(&[
         "t.toml:6:10: P1: parent P9 does not exist",
         "t.toml:9:10: cycle: P2 -> P3 -> P2",
         "t.toml:14:6: several roots: P4",
     ]);
     let line = words("scatter --size 1 --tree path:1000000");
     let finished = refused("25", "a million PEs on one machine", line);
-    finished.says(&["path:1000000 has 1000000 PEs: at most 1024"]);
+    finished.stderr_has(&["path:1000000 has 1000000 PEs: at most 1024"]);
 }

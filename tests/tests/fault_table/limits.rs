@@ -12,7 +12,7 @@ use flitcast_tests::impostor::Stage;
 use flitcast_tests::joining::Joining;
 use flitcast_tests::processes::{Process, descriptors, eventually, listener_of, until};
 use flitcast_tests::relay::{Frames, OnUp};
-use flitcast_tests::run::{begin, said};
+use flitcast_tests::run::{begin, run_program};
 use flitcast_tests::{flitcast, start};
 
 use crate::hostile::{FLITS, gather_through};
@@ -32,7 +32,7 @@ fn row_12_too_few_descriptors() {
     let mut command = limited("ulimit -Sn 60; ulimit -Hn 60");
     command.args(["scatter", "--tree", "star:30", "--size", "1KiB"]);
     let failed = timed("12", "too few descriptors", Some(1.0), || {
-        said(&mut command)
+        run_program(&mut command)
     });
     let expected = "122 file descriptors are needed for 30 PEs, the limit is 60";
     failed.fails(2, &[expected]);
@@ -94,7 +94,7 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
     running.wait_for(&["triggered"]);
     impostor.leave();
     let finished = running.finish();
-    finished.says(&["error: P1 was killed by signal 15"]);
+    finished.stderr_has(&["error: P1 was killed by signal 15"]);
 }
 
 /// The coordinator has some more descriptors than its PEs need, and more unauthenticated clients
@@ -113,7 +113,7 @@ fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     eventually("it listens", || TcpStream::connect(at).ok());
     let own = descriptors(running.pid());
     let crowd = Crowd::at(at, 500, |_| Vec::new());
-    until("its door is full", || crowd.came() > 1000);
+    until("its door is full", || crowd.received() > 1000);
     // All but 32, and three for each PE.
     let strangers = descriptors(running.pid()) - own;
     assert!((150..=256 - 41).contains(&strangers), "{strangers} of 256");

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use flitcast_tests::lab::Lab;
-use flitcast_tests::run::said;
+use flitcast_tests::run::run_program;
 use flitcast_tests::{Finished, start};
 
 use crate::{alone, beside, endless, failing, timed, words};
@@ -14,7 +14,7 @@ use crate::{alone, beside, endless, failing, timed, words};
 fn within(host: &str, tool: &str, line: &str) {
     let mut command = Command::new(tool);
     command.args([if tool == "ip" { "-n" } else { "-netns" }, host]);
-    said(command.args(words(line))).ok();
+    run_program(command.args(words(line))).ok();
 }
 
 #[track_caller]
@@ -38,7 +38,7 @@ fn row_04_a_host_vanishes() {
                 within("fc2", "ip", &format!("link set dev {interface} down"));
             }
         });
-        finished.says(&[
+        finished.stderr_has(&[
             "error: P2 ",
             " for 3.",
             "where: P2 fc2, ",
@@ -74,8 +74,8 @@ fn row_05_a_link_carries_one_direction_only() {
             ];
             let cut = [" cannot be reached any more: Connection timed out"];
             match finished.stderr.contains("nothing has moved for ") {
-                true => finished.says(&stalled),
-                false => finished.says(&cut),
+                true => finished.stderr_has(&stalled),
+                false => finished.stderr_has(&cut),
             }
             let cause = &finished.stderr[finished.stderr.find("error: ").unwrap_or(0)..];
             let ends = ["P1 fc1 at 198.18.0.4:", "P2 fc2 at 198.18.0.5:"];
@@ -95,7 +95,7 @@ fn row_05_a_link_that_is_idle_is_cut() {
         let finished = failing("5", &case, Some(5.0), endless(lab.arguments(line)), |_| {
             within("fc2", "ip", "link set dev fc0 down");
         });
-        finished.says(&["P0", "P2", " cannot be reached any more: "]);
+        finished.stderr_has(&["P0", "P2", " cannot be reached any more: "]);
         within("fc2", "ip", "link set dev fc0 up");
     }
 }
@@ -157,7 +157,7 @@ fn row_07_an_edge_is_slow() {
         finished.report().assert_all_arrived();
         let slowdown = finished.report().float("/round/slowdown");
         assert!(slowdown > 2.0, "{slowdown}");
-        finished.says(&["round 1 is slow, x ", "against the prediction so far"]);
+        finished.stderr_has(&["round 1 is slow, x ", "against the prediction so far"]);
         shape("rate 20mbit limit 1mb");
     }
 }

@@ -74,7 +74,7 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
             Some(0) => survived += 1,
             Some(1) => {
                 let cause = format!("error: P{victim} was killed by signal 9");
-                finished.says(&[&cause]);
+                finished.stderr_has(&[&cause]);
                 landed += 1;
             }
             other => panic!("{other:?}: {}", finished.stderr),

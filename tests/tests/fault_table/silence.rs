@@ -26,7 +26,7 @@ fn row_03_a_pe_is_stopped() {
             running.pe(pe).signal(Signal::STOP);
         });
         let cause = format!("error: P{pe} has been silent for 3.0 s\n  where: P{pe}, process ");
-        finished.says(&[&cause, "when: round 1 of the "]);
+        finished.stderr_has(&[&cause, "when: round 1 of the "]);
     }
 }
 
@@ -121,7 +121,7 @@ fn unreached(stage: &Stage, case: &str, socket: TcpListener, expected: &[&str]) 
         served(running, impostor)
     });
     finished.fails(1, &["error: P1: cannot reach P0 at 127.0.7.1:"]);
-    finished.says(expected);
+    finished.stderr_has(expected);
     assert_eq!(finished.report().value("/error/phase"), "connect");
 }
 

@@ -37,7 +37,7 @@ fn pes_started_for_it_run_commands_and_clean_up() {
     let nodes = cluster.nodes("--stay --commands");
     let script = "cat; echo from $FLITCAST_PE >&2";
     let done = guarded(&cluster, "", script).finish().ok();
-    done.says(&["P1| from 1\n", "P2| from 2\n"]);
+    done.stderr_has(&["P1| from 1\n", "P2| from 2\n"]);
     assert_eq!(cluster.dir.read("out/p2/stdout"), "two two");
     let work = cluster.path("work");
     assert_eq!(names_if_any(&work), [""; 0], "the working folder is gone");
@@ -170,7 +170,7 @@ fn an_interruption_gathers_what_those_that_join_have_done() {
     });
     running.signal(Signal::INT);
     let ended = running.finish().with_code(130);
-    ended.says(&["1 of 2 shards are done, in `", "--resume runs the others\n"]);
+    ended.stderr_has(&["1 of 2 shards are done, in `", "--resume runs the others\n"]);
     assert_eq!(names(&cluster.path("out")), ["p1"]);
     let resumed = guarded(&cluster, &format!("{options} --resume"), "echo again; cat");
     resumed
@@ -220,7 +220,7 @@ fn entries_keep_their_names_wherever_a_map_names_them() {
     let script = "echo {} $FLITCAST_SHARD $FLITCAST_PE; echo at {} >&2; [ {} != c ] || exit 3";
     let failed = map("", script).with_code(1);
     let output = dir.shown("out");
-    failed.says(&[
+    failed.stderr_has(&[
         "b| at b\n",
         "c| at c\n",
         "P3| at p3\n",

@@ -51,7 +51,7 @@ fn a_signal_ends_commands_and_leaves_nothing() {
         running.signal(signal);
         // When the coordinator has ended, so has everything else.
         let ended = running.finish().with_code(code);
-        ended.says(&["interrupted: every process was stopped"]);
+        ended.stderr_has(&["interrupted: every process was stopped"]);
         place.assert_beside(&["in put"]);
     }
 }
@@ -162,7 +162,7 @@ fn daemons(place: &Place) -> Vec<i32> {
 #[track_caller]
 fn wait_until_ended(daemons: &[i32]) {
     until("the daemons are gone", || {
-        !daemons.iter().any(|pid| Process::lives(*pid))
+        !daemons.iter().any(|pid| Process::is_alive(*pid))
     });
 }
 
@@ -239,7 +239,7 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
         watching.iter().for_each(|process| process.signal(signal));
     }
     let done = running.finish().ok();
-    done.says(&["P1: was killed by signal 9 (SIGKILL); running it again"]);
+    done.stderr_has(&["P1: was killed by signal 9 (SIGKILL); running it again"]);
     // The output was removed: the folder was cleared when no process wrote any more.
     assert_eq!(names(&place.output().join("p1")), ["stdout"]);
     place.assert_results(&["p1"], &["first"]);
@@ -284,7 +284,7 @@ fn the_next_run_removes_the_folder_of_a_killed_run() {
 fn the_folders_of_active_and_kept_runs_stay() {
     let place = Place::new(&TWO);
     let kept = place.shell(&["--keep-work"], "cat").ok();
-    kept.says(&["the working folder is kept: "]);
+    kept.stderr_has(&["the working folder is kept: "]);
     let kept = place.work().expect("it is kept");
     assert!(kept.join("in/p1").exists());
     fs::remove_dir_all(place.output()).expect("it is there");

@@ -23,7 +23,7 @@ fn a_failed_command_is_named_and_the_others_are_gathered() {
     let script = "cat; if [ $FLITCAST_PE = 2 ]; then for i in 1 2 3 4 5 6 7; do echo line $i; done >&2; exit 3; fi";
     let failed = place.shell(&[], script).with_code(1);
     let last = "line 3 / line 4 / line 5 / line 6 / line 7";
-    failed.says(&[
+    failed.stderr_has(&[
         "P2| line 1\nP2| line 2\n",
         &format!("error: P2: the command ended with exit status 3; it last printed: {last}; "),
         &format!("its output is in {}/p2.failed\n", place.output().display()),
@@ -42,11 +42,11 @@ fn a_missing_command_is_reported_for_each_pe() {
     let failed = place.run(&[], &["no such command"]).with_code(1);
     for pe in 1..=3 {
         let expected = format!("error: P{pe}: `no such command` cannot be started: No such file");
-        failed.says(&[&expected]);
+        failed.stderr_has(&[&expected]);
     }
     place.assert_beside(&["in put"]);
     let failed = place.run(&[], &["./here"]);
-    failed.says(&["; it counts from the shard: give its path from the root\n"]);
+    failed.stderr_has(&["; it counts from the shard: give its path from the root\n"]);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_entry_that_cannot_be_sent_is_the_only_one_that_is_lost() {
         1) mkdir d; mkfifo d/pipe pipe; ln -s /etc away; echo keep | tee keep > d/keep;;
         2) echo mine > stdout;; esac";
     let failed = place.shell(&[], script);
-    failed.with_code(1).says(&[
+    failed.with_code(1).stderr_has(&[
         "error: P1: not in its result: `away` is refused: its target `/etc` is absolute",
         "error: P1: not in its result: `d/pipe` is refused: it is a fifo",
         "error: P1: not in its result: `pipe` is refused: it is a fifo",
@@ -108,7 +108,7 @@ fn a_time_limit_counts_for_each_try_and_is_checked() {
     let script = sleeps_once(&place);
     let again = place.shell(&["--time-limit", "1s", "--retry", "1"], &script);
     let expected = "P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n";
-    again.ok().says(&[expected]);
+    again.ok().stderr_has(&[expected]);
     place.assert_results(&["p1", "p2"], &["marker"]);
     for limit in ["0", "1us", "soon", "5"] {
         let refused = place.shell(&["--time-limit", limit, "--force"], "cat");
@@ -126,7 +126,7 @@ fn a_second_attempt_gets_the_original_shard() {
          [ -e '{marker}' ] || [ $FLITCAST_PE != 2 ] || {{ touch '{marker}'; exit 5; }}"
     );
     let again = place.shell(&["--retry", "1"], &script).ok();
-    again.says(&["P2: the command ended with exit status 5; running it again (1 of 1)\n"]);
+    again.stderr_has(&["P2: the command ended with exit status 5; running it again (1 of 1)\n"]);
     again.prints(&["  PE  shard  runs  exit "]);
     place.assert_results(&["p1", "p2"], &["marker"]);
     assert_eq!(place.result("p2/stdout"), "two\n");
@@ -168,7 +168,7 @@ fn a_pe_that_dies_is_named_and_the_others_are_gathered() {
 fn a_pe_that_dies_gets_a_new_process() {
     let place = Place::new(&THREE);
     let done = signal_p2(&place, Signal::KILL, &["--retry", "1"]).ok();
-    done.says(&["P2: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
+    done.stderr_has(&["P2: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
     place.assert_results(&["p1", "p2", "p3"], &["marker"]);
     assert_eq!(place.result("p2/stdout"), "two");
 }

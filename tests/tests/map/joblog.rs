@@ -163,7 +163,7 @@ fn an_interruption_gathers_what_has_ended_and_resume_runs_the_others() {
         let options = ["--tree", "star:3", "--joblog", &joblog];
         let ended = finish_by(start_of_four(&place, &options), signal, code);
         let output = place.output();
-        ended.says(&[&format!(
+        ended.stderr_has(&[&format!(
             "interrupted: every process was stopped; 2 of 4 shards are done, in `{}`; the same \
              command with --resume runs the others\n",
             output.display()
@@ -194,7 +194,7 @@ fn after_an_interruption_without_a_log_all_shards_are_run_again() {
     let place = Place::new(&[]);
     let running = start_of_four(&place, &["--tree", "star:3"]);
     let ended = finish_by(running, Signal::INT, 130);
-    ended.says(&["; another map runs all shards again, because --resume needs a --joblog\n"]);
+    ended.stderr_has(&["; another map runs all shards again, because --resume needs a --joblog\n"]);
     place.assert_results(&["a", "b"], &["up c", "up d"]);
 }
 
@@ -217,7 +217,7 @@ fn an_interruption_of_the_gather_keeps_the_results_that_have_arrived() {
             .any(|name| place.output().join(name).join("p1").exists())
     });
     let ended = finish_by(running, Signal::INT, 130);
-    ended.says(&[
+    ended.stderr_has(&[
         "error: b at P2: its result was not gathered\n",
         "interrupted: every process was stopped; 1 of 2 shards are done, in `",
         "; the same command with --resume runs the others\n",
@@ -246,6 +246,7 @@ fn a_second_signal_ends_a_map_without_its_results() {
     running.signal(Signal::INT);
     until("b was told to end", || place.path("up told").exists());
     let ended = finish_by(running, Signal::INT, 130);
-    ended.says(&["interrupted twice: every process was stopped; 1 result was not gathered\n"]);
+    ended
+        .stderr_has(&["interrupted twice: every process was stopped; 1 result was not gathered\n"]);
     place.assert_beside(&["in put", "up", "up told"]);
 }

@@ -102,7 +102,7 @@ fn a_shard_whose_command_takes_long_is_moved_to_an_idle_pe() {
     let script = "[ {} != a ] || mkdir @/first && [ {} = a ] && sleep 1000; cat";
     let options = "--time-limit 50s --speculate 1ms";
     let done = map(&place, options, script).finish().ok();
-    done.says(&["a takes long at P1 b: P2 c runs it as well, and the first result counts\n"]);
+    done.stderr_has(&["a takes long at P1 b: P2 c runs it as well, and the first result counts\n"]);
     let ran = [
         ["a", "P1", "-1"],
         ["a", "P2", "0"],
@@ -136,7 +136,9 @@ fn a_running_cluster_moves_shards() {
     let script = cluster.dir.shown("script");
     let line = format!("map --input in --output results {options} -- sh {script} {{}}");
     let done = cluster.run(&line).ok();
-    done.says(&["a takes long at P1 h1: P2 h2 runs it as well, and the first result counts\n"]);
+    done.stderr_has(&[
+        "a takes long at P1 h1: P2 h2 runs it as well, and the first result counts\n",
+    ]);
     for shard in ["a", "b", "c", "d"] {
         assert_eq!(cluster.dir.read(&format!("results/{shard}/stdout")), "x");
     }
@@ -204,5 +206,5 @@ fn a_signal_ends_a_move_and_leaves_nothing() {
     until("the move has begun", || place.path("again").exists());
     running.signal(Signal::INT);
     let ended = running.finish().with_code(130);
-    ended.says(&["interrupted: every process was stopped"]);
+    ended.stderr_has(&["interrupted: every process was stopped"]);
 }

@@ -59,7 +59,7 @@ fn more_shards_than_pes_are_all_run() {
         let out = format!("out {name}");
         let files = ["copy", "empty", &out, "stderr", "stdout"];
         assert_eq!(names(&place.output().join(name)), files);
-        mapped.says(&[&format!("{name}| {name} failed\n")]);
+        mapped.stderr_has(&[&format!("{name}| {name} failed\n")]);
     }
     // The shards are unchanged.
     assert_eq!(names(&place.input()), all);
@@ -168,7 +168,7 @@ fn the_output_of_a_failed_command_is_kept_until_it_succeeds() {
     let failed = place.shell(&["--retries", "1"], &script).with_code(1);
     let again = "b at P2: the command ended with exit status 1; running it again (1 of 1)\n";
     let last = "; it last printed: line 2 / line 3 / line 4 / line 5 / line 6; its output is in ";
-    failed.says(&[again, "error: b at P", last, "results/b.failed\n"]);
+    failed.stderr_has(&[again, "error: b at P", last, "results/b.failed\n"]);
     place.assert_results(&["a", "b.failed", "c"], &[]);
     assert_eq!(
         names(&place.output().join("b.failed")),
@@ -194,7 +194,7 @@ fn the_shards_of_a_pe_that_dies_are_run_by_another() {
     until("the command runs on a", || place.path("marker").exists());
     running.pe(1).signal(Signal::KILL);
     let done = running.finish().ok();
-    done.says(&["a at P1: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
+    done.stderr_has(&["a at P1: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
     place.assert_results(&all, &["marker"]);
     assert_eq!(place.result("a/pe"), "2\n");
 }
@@ -210,7 +210,7 @@ fn a_pe_that_dies_costs_the_shard_that_it_runs() {
     until("the command runs on a", || place.path("marker").exists());
     running.pe(1).signal(Signal::KILL);
     let failed = running.finish().with_code(1);
-    failed.says(&["error: a at P1: was killed by signal 9 (SIGKILL)\n"]);
+    failed.stderr_has(&["error: a at P1: was killed by signal 9 (SIGKILL)\n"]);
     place.assert_results(&["b", "c"], &["marker"]);
 }
 
@@ -219,7 +219,7 @@ fn no_command_begins_after_enough_failures() {
     let place = place(&["a", "b", "c", "d", "e"]);
     let options = ["--tree", "star:2", "--halt", "soon,fail=2"];
     let failed = place.shell(&options, "cat; [ {} = a ]").with_code(1);
-    failed.says(&[
+    failed.stderr_has(&[
         "error: b at P1: the command ended",
         "error: c at P1: the command ended",
         "error: 2 shards were not run, because commands on others failed\n",
@@ -253,7 +253,7 @@ fn running_commands_can_be_killed_after_a_failure() {
     );
     let options = ["--tree", "star:3", "--halt", "now,fail=1"];
     let failed = place.shell(&options, &script).with_code(1);
-    failed.says(&[
+    failed.stderr_has(&[
         "error: a at P1: the command was killed, because others failed (--halt)\n",
         "error: b at P2: the command ended with exit status 3",
         "error: 1 shard was not run, because commands on others failed\n",
@@ -275,12 +275,12 @@ fn equal_errors_of_many_shards_are_one_line() {
         .run(&["--tree", "star:3"], &["nosuchcmd"])
         .with_code(1);
     let expected = "error: 12 shards (1, 2, 3 and 9 more): `nosuchcmd` cannot be started: ";
-    failed.says(&[expected]);
+    failed.stderr_has(&[expected]);
     assert_eq!(failed.stderr.matches("nosuchcmd").count(), 1);
     let place = self::place(&["a", "b", "c", "d", "e"]);
     let failed = place.shell(&["--tree", "star:3"], "[ $FLITCAST_SHARD = c ] || exit 4");
     let output = place.output();
-    failed.with_code(1).says(&[&format!(
+    failed.with_code(1).stderr_has(&[&format!(
         "error: 4 shards (a, b, d and 1 more): the command ended with exit status 4; the output of \
          each is in {}/NAME.failed\n",
         output.display()

@@ -189,7 +189,7 @@ fn an_unreadable_result_loses_only_that_entry() {
     for lost in ["d/secret", "locked"] {
         let expected =
             format!("error: P1: not in its result: cannot read `{lost}`: Permission denied");
-        failed.says(&[&expected]);
+        failed.stderr_has(&[&expected]);
     }
     assert_eq!(names(&place.output().join("p1")), ["d", "keep", "stdout"]);
     assert_eq!(names(&place.output().join("p1/d")), ["open"]);
@@ -241,7 +241,7 @@ fn errors_are_reported_before_anything_is_written() {
     let expected = "results: it holds files already; --force replaces those";
     refused.fails(2, &[expected, "--work here: give the path from the root"]);
     let refused = place.run(&["--force", "--retry", "x"], &["true"]);
-    refused.says(&["`x` is not an integer"]);
+    refused.stderr_has(&["`x` is not an integer"]);
     place.assert_results(&["p1"], &[]);
     assert_eq!(place.result("p1"), "mine");
     place.run(&["--force"], &["cat"]).ok();

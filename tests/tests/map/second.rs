@@ -59,7 +59,7 @@ fn the_first_command_is_ended_when_the_second_has_succeeded() {
         c) WAIT @/ended;; esac";
     let options = [&AT_ONCE[..], &["--format", "json"]].concat();
     let done = map(&place, &options, script).finish().ok();
-    done.says(&["a takes long at P1: P2 runs it as well, and the first result counts\n"]);
+    done.stderr_has(&["a takes long at P1: P2 runs it as well, and the first result counts\n"]);
     assert_eq!(place.result("a/stdout"), "2\n");
     assert_eq!(ends(&place), ["P1 -1", "P2 0"]);
     let report = done.report();
@@ -114,7 +114,7 @@ fn a_second_command_is_not_a_retry() {
         .wait_for(&["a at P1: the command ended with exit status 3; another PE runs it as well"]);
     place.put("go", "");
     let done = running.finish().ok();
-    done.says(&[": the command ended with exit status 4; running it again (1 of 1)\n"]);
+    done.stderr_has(&[": the command ended with exit status 4; running it again (1 of 1)\n"]);
     assert_eq!(ends(&place).len(), 3);
 }
 

@@ -30,7 +30,7 @@ fn a_leaf_dies() {
 fn an_interior_pe_may_die_after_its_message_has_arrived() {
     let files = Files::new(2);
     let (finished, before) = files.killing("gather --retry 1", "p1", 1);
-    finished.ok().says(&["P1 is dead", "P2 moves to P0"]);
+    finished.ok().stderr_has(&["P1 is dead", "P2 moves to P0"]);
     files.assert_complete(&before);
 }
 

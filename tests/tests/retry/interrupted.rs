@@ -156,7 +156,7 @@ pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
 #[track_caller]
 fn assert_prints_resume(finished: &Finished, record: &Path) {
     let command = format!("to go on: flitcast resume {}", record.display());
-    finished.says(&[&command]);
+    finished.stderr_has(&[&command]);
 }
 
 /// Checks that a run that was cut off left whole messages, which `resume` does not write again.
@@ -166,7 +166,7 @@ fn is_resumed(place: &Place) {
     assert!(!before.is_empty() && !arrives, "{}", place.case.line);
     let kept = identities(&before);
     let resumed = resume(&place.record(), "").ok();
-    resumed.says(&["resuming with all PEs"]);
+    resumed.stderr_has(&["resuming with all PEs"]);
     assert_eq!(identities(&before), kept, "one was written again");
     place.assert_complete();
 }
@@ -186,7 +186,7 @@ fn an_interrupted_run_is_resumed() {
         running.signal(signal);
         let cut = running.finish().with_code(code);
         let expected = "interrupted: every process was stopped";
-        cut.says(&[expected, "\n  delivered: ", ", and kept: "]);
+        cut.stderr_has(&[expected, "\n  delivered: ", ", and kept: "]);
         assert_prints_resume(&cut, &place.record());
         is_resumed(&place);
     }
@@ -253,7 +253,7 @@ fn the_same_command_resumes_and_reports_it() {
         let kept = identities(&before);
         let again = place.run("out", "").ok();
         let record = format!("going on from the record {}/", place.path("out").display());
-        again.says(&[&record, "resuming with all PEs"]);
+        again.stderr_has(&[&record, "resuming with all PEs"]);
         assert_eq!(identities(&before), kept, "one was written again");
         place.assert_complete();
     }
@@ -267,7 +267,7 @@ fn a_dry_run_leaves_everything_to_the_next_run() {
         place.cut().kill();
         let before = snapshot(&place.path("out"));
         let dry = place.run("out", "--dry-run").ok();
-        dry.says(&["going on from the record", "resuming with all PEs"]);
+        dry.stderr_has(&["going on from the record", "resuming with all PEs"]);
         assert_same(&before, &snapshot(&place.path("out")));
         place.run("out", "").ok();
         place.assert_complete();
@@ -283,7 +283,7 @@ fn the_same_command_sends_removed_messages_again() {
         fs::remove_dir_all(path).expect("it is there");
     }
     let again = place.run("out", "").ok();
-    again.says(&["3 of 3 messages are missing"]);
+    again.stderr_has(&["3 of 3 messages are missing"]);
     place.assert_complete();
 }
 

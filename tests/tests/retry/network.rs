@@ -47,7 +47,7 @@ fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     let line = "scatter --size 1KiB --format json --cluster @/c.toml --retry 1";
     let finished = dir.run(line).with_code(1);
     let dead = "P1 b is dead (ended with exit status 127 before it registered); going on";
-    finished.says(&[
+    finished.stderr_has(&[
         dead,
         "P2 c moves to P0 a",
         "P1 b's message was not delivered",

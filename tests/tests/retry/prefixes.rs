@@ -116,7 +116,7 @@ fn a_source_that_changed_is_refused_or_sent_as_a_whole() {
     let record = place.record();
     let refused = resume(&record, "");
     assert_ne!(refused.code, Some(0), "{}", refused.stdout);
-    refused.says(&["p1", "--force"]);
+    refused.stderr_has(&["p1", "--force"]);
     let forced = resume(&record, "--force --format json").ok();
     assert!(forced.report().list("/continued").is_empty());
     place.assert_complete();

@@ -52,7 +52,7 @@ fn all_differences_from_the_record_are_reported_at_once() {
     fs::create_dir(files.output().join("p1")).expect("it is not there");
     fs::remove_dir_all(files.input().join("p2")).expect("it is there");
     let refused = files.resume("--revive");
-    refused.with_code(2).says(&[
+    refused.with_code(2).stderr_has(&[
         "output/p1 is there, and by the record P1's message is missing",
         "P2's message, of ",
         " bytes by the record, is not in ",

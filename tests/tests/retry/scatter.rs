@@ -12,7 +12,7 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
     assert!(!before.contains_key("p1"), "it goes after P2's");
     files.assert_there(&["p2", "p3", "p4"], &before);
     let finished = finished.with_code(1);
-    finished.says(&[
+    finished.stderr_has(&[
         "P1 is dead (killed by signal 9 (SIGKILL)",
         "; going on without it: P2 moves to P0; ",
         " of 4 messages are missing",
@@ -43,7 +43,7 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
     files.resume("").fails(2, &[expected]);
     let revived = files.resume("--revive").ok();
     files.assert_complete(&before);
-    revived.says(&["resuming with all PEs: 1 of 4 messages is missing"]);
+    revived.stderr_has(&["resuming with all PEs: 1 of 4 messages is missing"]);
     revived.prints(&["sent 1 of 1 that were missing: P1"]);
 }
 
@@ -81,7 +81,7 @@ fn a_pe_that_dies_with_its_message_delivered_misses_nothing() {
     let files = Files::new(2);
     let (finished, before) = files.killing("scatter --retry 1", "p3", 3);
     let expected = ["P3 is dead", "3 of 4 messages are missing"];
-    finished.ok().says(&expected);
+    finished.ok().stderr_has(&expected);
     files.assert_complete(&before);
 }
 

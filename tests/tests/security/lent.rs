@@ -81,7 +81,7 @@ fn a_pe_lends_the_folders_that_its_user_names() {
     cluster.dir.put("back/h0", "no folder");
     let failed = cluster.guarded(gather).finish();
     assert_ne!(failed.code, Some(0));
-    failed.says(&["/back/h0"]);
+    failed.stderr_has(&["/back/h0"]);
     assert!(!failed.stderr.contains("/proc/"), "{}", failed.stderr);
     dismiss(nodes);
 }

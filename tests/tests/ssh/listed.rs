@@ -51,7 +51,7 @@ fn hosts_are_tried_without_a_pe() {
     hosts.stop_serving(1);
     let failed = run(&hosts, list).with_code(1);
     failed.prints(&["ssh 10.118.0.2  10.118.0.2    no\n"]);
-    failed.says(&[
+    failed.stderr_has(&[
         "error: P2 10.118.0.2: ssh 10.118.0.2, connecting: ",
         "no ssh server is there",
     ]);

@@ -109,7 +109,7 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     fill(&weights.join("more"), 1);
     let refused = run(arguments(&cluster, line)).with_code(2);
     for place in ["/root/copies at P0 pe 0\n", "/root/copies at P3 pe 3\n"] {
-        refused.says(&[place]);
+        refused.stderr_has(&[place]);
     }
     assert!(!hosts.home(1).join("copies").exists());
     run(arguments(&cluster, &format!("{line} --force"))).ok();

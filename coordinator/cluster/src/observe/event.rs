@@ -127,6 +127,6 @@ pub enum Event<'a> {
     /// The command has ended and printed its result.
     Ends {
         /// Whether the command succeeded.
-        went_well: bool,
+        succeeded: bool,
     },
 }

@@ -29,7 +29,8 @@ impl ResumableJob {
     pub fn check_retry(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
         let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
         let runs = [left, self.whole.retries];
-        self.progress.goes_on(&failure.failed_pes, runs, can_reach)
+        self.progress
+            .check_can_continue(&failure.failed_pes, runs, can_reach)
     }
 
     /// Returns the request of the next run, on the repaired tree, with the missing messages, and its

@@ -209,7 +209,7 @@ impl DeliveryProgress {
     /// # Errors
     ///
     /// Returns the reason why no run follows; `None` if no retry was requested.
-    pub fn goes_on(
+    pub fn check_can_continue(
         &self,
         failed_pes: &[PeId],
         [left, requested]: [u32; 2],
@@ -303,10 +303,16 @@ mod tests {
         let mut missing = [&next.sendable[..], &dead].concat();
         missing.sort_unstable();
         assert_eq!(next.missing, missing);
-        assert_eq!(progress.goes_on(&ids([2]), [1, 2], ANYWHERE), Ok(()));
+        assert_eq!(
+            progress.check_can_continue(&ids([2]), [1, 2], ANYWHERE),
+            Ok(())
+        );
         progress.learn_delivered(next.sendable);
         let nothing = Err(Some("there is nothing left to send".to_owned()));
-        assert_eq!(progress.goes_on(&ids([2]), [1, 2], ANYWHERE), nothing);
+        assert_eq!(
+            progress.check_can_continue(&ids([2]), [1, 2], ANYWHERE),
+            nothing
+        );
     }
 
     #[test]
@@ -343,7 +349,7 @@ mod tests {
         let mut lost = progress("path:3", 7);
         lost.learn_dead(PeId(1), "killed".to_owned());
         let check = |progress: &DeliveryProgress, failed_pes: &[PeId], runs| {
-            let checked = progress.goes_on(failed_pes, runs, ANYWHERE);
+            let checked = progress.check_can_continue(failed_pes, runs, ANYWHERE);
             checked.map_err(|why| why.unwrap_or_default())
         };
         let why_not = |why: &str| Err(why.to_owned());

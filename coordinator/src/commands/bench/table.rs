@@ -127,7 +127,12 @@ fn footnotes(bench: &Bench, figures: &[Figures]) -> Vec<(&'static str, String)> 
     }
     notes.extend(trees(bench, figures).into_iter().map(|note| ("tree", note)));
     notes.extend(skipped(bench).into_iter().map(|note| ("skipped", note)));
-    notes.extend(bench.guard.told().map(|security| ("security", security)));
+    notes.extend(
+        bench
+            .guard
+            .description()
+            .map(|security| ("security", security)),
+    );
     if let Some(raw) = &bench.raw {
         notes.push(("samples", format!("in {}", raw.path().display())));
     }

@@ -167,7 +167,7 @@ fn summary(found: &Calibrated) -> String {
     let took = Nanos(found.took.as_nanos() as u64);
     let announced = found.announced.as_secs_f64().max(1.0);
     add("took", format!("{took}, announced {announced:.0} s"));
-    if let Some(security) = found.guard.told() {
+    if let Some(security) = found.guard.description() {
         add("security", security);
     }
     let profile = match &found.written {

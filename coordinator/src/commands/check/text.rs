@@ -90,7 +90,7 @@ pub fn cluster(
             Some("to be said: --credentials DIR, or --insecure for anybody to join".to_owned())
         }
         Guard::Secret => Some("a secret drawn for each launch; all is on loopback".to_owned()),
-        guarded => guarded.told(),
+        guarded => guarded.description(),
     };
     writeln!(
         out,

@@ -206,7 +206,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     for story in &mapped.stories {
         out.push_str(&story.lines());
     }
-    if let Some(security) = map.scatter.site.guard.told() {
+    if let Some(security) = map.scatter.site.guard.description() {
         out.push_str(&format!("  security     {security}\n"));
     }
     if map.shards.done() > 0 {

@@ -48,7 +48,7 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     ensure!(is_over, "process {keeper}, its keeper, does not end");
     // Another command may have started the cluster again.
     claim::remove_forsaken(&kept.folder)?;
-    print(format!("{} is down\n", printable(&kept.said.name)).as_bytes())?;
+    print(format!("{} is down\n", printable(&kept.record.name)).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

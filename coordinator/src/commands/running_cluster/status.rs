@@ -81,7 +81,7 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     let is_whole = match &occupancy {
         Occupancy::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
-        Occupancy::Here(here) => here.len() == kept.said.pes,
+        Occupancy::Here(here) => here.len() == kept.record.pes,
     };
     match args.format {
         Format::Json => print_json(&kept, &topology, &pes, &occupancy, out)?,
@@ -133,7 +133,7 @@ impl Here {
 /// Lets the PEs join and pings them.
 fn look(kept: &RunningCluster, logs: &LogArgs) -> anyhow::Result<(Topology, Occupancy)> {
     let tree = TreeArgs::from(ClusterArgs {
-        file: kept.said.file.clone(),
+        file: kept.record.file.clone(),
         root: None,
         spanning: None,
     });
@@ -167,7 +167,7 @@ pub async fn joined(
         pes: &pes,
         tree: &topology.tree,
         placement,
-        guard: &kept.said.guard,
+        guard: &kept.record.guard,
         // Without all of them, it does not matter which of them stay.
         again: require_all,
         require_all,
@@ -224,10 +224,10 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
             .iter()
             .map(|kept| {
                 json!({
-                    "name": kept.said.name,
-                    "file": kept.said.file.display().to_string(),
-                    "pes": kept.said.pes,
-                    "up_s": age(kept.said.since).as_secs(),
+                    "name": kept.record.name,
+                    "file": kept.record.file.display().to_string(),
+                    "pes": kept.record.pes,
+                    "up_s": age(kept.record.since).as_secs(),
                 })
             })
             .collect();
@@ -239,24 +239,24 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
     let mut table = figures::table(["cluster", "PEs", "up for", "file"]);
     for kept in clusters {
         table.add_row([
-            printable(&kept.said.name).to_string(),
-            kept.said.pes.to_string(),
-            format_duration(age(kept.said.since)),
-            printable(kept.said.file.display()).to_string(),
+            printable(&kept.record.name).to_string(),
+            kept.record.pes.to_string(),
+            format_duration(age(kept.record.since)),
+            printable(kept.record.file.display()).to_string(),
         ]);
     }
     writeln!(out, "{}", fitted(table, 1, &["PEs", "up for"], columns()))
 }
 
 pub fn print_up(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
-    let pes = counted(kept.said.pes as u64, "PE", "PEs");
-    writeln!(out, "{} is up, {pes}", printable(&kept.said.name))?;
+    let pes = counted(kept.record.pes as u64, "PE", "PEs");
+    writeln!(out, "{} is up, {pes}", printable(&kept.record.name))?;
     print_processes(kept, out)
 }
 
 /// Prints the daemon, the log and the use of the cluster.
 pub fn print_processes(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
-    let file = printable(kept.said.file.display());
+    let file = printable(kept.record.file.display());
     let pes = Pes::read(&kept.folder).ok().flatten();
     let keeper = pes.map_or("nobody yet".to_owned(), |pes| {
         format!("process {}", pes.keeper)
@@ -278,8 +278,8 @@ fn print_one(
     occupancy: &Occupancy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let record = &kept.said;
-    let guard = record.guard.told();
+    let record = &kept.record;
+    let guard = record.guard.description();
     writeln!(out, "{}", printable(&record.name))?;
     writeln!(out, "  file      {}", printable(record.file.display()))?;
     writeln!(
@@ -291,7 +291,7 @@ fn print_one(
     writeln!(
         out,
         "  commands  listen on {} for the PEs",
-        kept.said.coordinator
+        kept.record.coordinator
     )?;
     writeln!(out, "  security  {}", printable(guard.unwrap_or_default()))?;
     if let Occupancy::InUse(holder) = occupancy {
@@ -398,12 +398,12 @@ fn print_json(
         })
         .collect();
     let object = json!({
-        "name": kept.said.name,
-        "file": kept.said.file.display().to_string(),
-        "up_s": age(kept.said.since).as_secs(),
+        "name": kept.record.name,
+        "file": kept.record.file.display().to_string(),
+        "up_s": age(kept.record.since).as_secs(),
         "keeper": pes.keeper,
-        "coordinator": kept.said.coordinator.to_string(),
-        "security": kept.said.guard.name(),
+        "coordinator": kept.record.coordinator.to_string(),
+        "security": kept.record.guard.name(),
         "in_use": match occupancy {
             Occupancy::InUse(holder) => Some(holder),
             Occupancy::Here(_) => None,

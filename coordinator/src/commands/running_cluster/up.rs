@@ -90,7 +90,7 @@ pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let claim = match claimed.map_err(|fault| refused([fault]))? {
         Claimed::Here(claim) => claim,
         Claimed::Up(kept) => {
-            print(format!("{} is up already\n", printable(&kept.said.name)).as_bytes())?;
+            print(format!("{} is up already\n", printable(&kept.record.name)).as_bytes())?;
             status::print_processes(&kept, &mut io::stdout().lock())?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -154,7 +154,7 @@ fn bring_up(
     let mut keeper = start(&folder, &log, logs)?;
     let kept = RunningCluster {
         folder: folder.clone(),
-        said: record,
+        record,
     };
     let ready = begun(&mut keeper, &folder).and_then(|()| {
         let conducting = flitcast_cluster::launch::runtime::conducting()?;
@@ -170,7 +170,7 @@ fn bring_up(
         Ok(Some(code)) => code,
         Err(error) => {
             let message = error_chain(&error);
-            stderr::error(format_args!("{}: {message}", kept.said.name));
+            stderr::error(format_args!("{}: {message}", kept.record.name));
             ExitCode::from(FAILED)
         }
     };

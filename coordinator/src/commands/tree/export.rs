@@ -60,7 +60,7 @@ pub fn dot(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let name = name.replace('\\', "\\\\").replace('"', "\\\"");
     writeln!(out, "graph \"{name}\" {{\n  node [shape=circle];")?;
     for pe in tree.pes() {
-        match topology.node_if_told_apart(pe) {
+        match topology.node_if_several(pe) {
             Some(node) => writeln!(out, "  {} [label=\"{pe}\\nnode {node}\"];", pe.0)?,
             None => writeln!(out, "  {} [label=\"{pe}\"];", pe.0)?,
         }

@@ -49,7 +49,7 @@ pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
         counted(figures.max_degree() as u64, "child", "children"),
         counted(figures.broadcast_steps, "step", "steps"),
     );
-    if topology.node_if_told_apart(PeId::ROOT).is_some() {
+    if topology.node_if_several(PeId::ROOT).is_some() {
         described.push_str("; below each PE's name, its node");
     }
     // The letters of the second line are smaller.
@@ -101,7 +101,7 @@ pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
             r#"<circle class="{shape}" cx="{x:.1}" cy="{y:.1}" r="{RADIUS}"><title>{pe}, depth {}, gets the token in step {step}</title></circle>"#,
             tree.depth(pe)
         )?;
-        match topology.node_if_told_apart(pe) {
+        match topology.node_if_several(pe) {
             Some(node) => {
                 text(out, id, x, y + 1.0, &pe.to_string())?;
                 text(out, node_id, x, y + 11.0, &node.to_string())?;

@@ -48,7 +48,7 @@ struct Copying {
 impl CommandSupervisor {
     /// Creates a supervisor with the order on standard input. Fails if the launcher is gone, or sends an
     /// invalid order.
-    pub fn told(pe: PeId) -> io::Result<CommandSupervisor> {
+    pub fn for_pe(pe: PeId) -> io::Result<CommandSupervisor> {
         let run = parse(&order()?)?;
         let folders = Folders::of(&run, pe).map_err(io::Error::other)?;
         Ok(CommandSupervisor { folders, pe, run })

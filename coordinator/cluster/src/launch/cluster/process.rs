@@ -121,7 +121,7 @@ pub async fn keep(
     };
     forwarder.pass_on_rest(stderr).await;
     if let Ok(status) = status {
-        forwarder.tell_end(Exit::Here(status)).await;
+        forwarder.report_end(Exit::Here(status)).await;
     }
 }
 
@@ -151,7 +151,7 @@ impl LogForwarder {
         keep_last(&mut self.last_lines, stderr::text_of(line));
     }
 
-    pub async fn tell_end(self, exit: Exit) {
+    pub async fn report_end(self, exit: Exit) {
         let end = PeEvent::Exited(exit, self.last_lines);
         let _ = self.event_sender.send((self.pe, end)).await;
     }

@@ -43,7 +43,7 @@ pub fn keep(
             }
         };
         if let Some(exit) = exit {
-            forwarder.tell_end(exit).await;
+            forwarder.report_end(exit).await;
         }
     }
 }

@@ -45,12 +45,12 @@ impl Metrics {
 
     /// Starts to serve the metrics of this process, until the runtime ends. Must be called within a
     /// runtime.
-    pub fn tell_conducted(self) {
+    pub fn serve_coordinator_metrics(self) {
         self.serve_page(|| coordinator(&live::NOW.totals()));
     }
 
     /// Starts to serve the counters of a PE.
-    pub fn tell_of_pe(self, pe: PeId, tally: Tally) {
+    pub fn serve_pe_metrics(self, pe: PeId, tally: Tally) {
         self.serve_page(move || node(pe, &tally));
     }
 

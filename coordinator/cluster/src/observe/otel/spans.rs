@@ -96,7 +96,7 @@ impl Spans {
             Event::Interrupted => self.failed("interrupted", None, "interrupted"),
             Event::Stopping => self.with(|traced| traced.step("stop", Vec::new())),
             Event::RunEnds => self.with(Traced::end_run),
-            Event::Ends { went_well } => self.end(went_well),
+            Event::Ends { succeeded } => self.end(succeeded),
             Event::Map(_) | Event::Pong(..) | Event::Reported(..) | Event::Abandoned => {}
         }
     }
@@ -115,12 +115,12 @@ impl Spans {
     }
 
     /// Ends the command's span and waits a limited time until the collector has received all spans.
-    fn end(&self, went_well: bool) {
+    fn end(&self, succeeded: bool) {
         let Some(mut traced) = self.lock().take() else {
             return;
         };
         traced.end_run();
-        if !went_well {
+        if !succeeded {
             // The failure may have happened before the cluster existed or after its end.
             match &traced.failed {
                 Some(failed) => failed.mark(&mut traced.command),

@@ -305,7 +305,7 @@ impl fmt::Display for Failure {
         if let Some(at) = &self.at {
             write!(f, "{at}")?;
         }
-        if let (Guard::Insecure, Some(security)) = (&self.guard, self.guard.told()) {
+        if let (Guard::Insecure, Some(security)) = (&self.guard, self.guard.description()) {
             write!(f, "\n  security: {security}")?;
         }
         let phase = self.phase;

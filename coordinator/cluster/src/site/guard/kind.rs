@@ -47,7 +47,7 @@ impl Guard {
     }
 
     /// Returns the human-readable description, if it is worth reporting.
-    pub fn told(&self) -> Option<String> {
+    pub fn description(&self) -> Option<String> {
         let tls = "TLS 1.3 both ways, certificates";
         let insecure = "INSECURE: sent in the clear, and nobody had to show who they are";
         match self {

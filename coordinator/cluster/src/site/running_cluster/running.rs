@@ -28,7 +28,7 @@ pub struct RunningCluster {
     /// Folder with its state.
     pub folder: PathBuf,
     /// Settings that were fixed when it was started.
-    pub said: ClusterRecord,
+    pub record: ClusterRecord,
 }
 
 /// Exclusive use of a running cluster by a command, until dropped.
@@ -85,7 +85,7 @@ pub fn all() -> anyhow::Result<Vec<RunningCluster>> {
             all.extend(RunningCluster::read(folder)?);
         }
     }
-    all.sort_by(|a, b| a.said.file.cmp(&b.said.file));
+    all.sort_by(|a, b| a.record.file.cmp(&b.record.file));
     Ok(all)
 }
 
@@ -118,8 +118,8 @@ impl RunningCluster {
         if !folder.join(cluster_record::FILE).is_file() || !is_kept(&folder).map_err(at(&folder))? {
             return Ok(None);
         }
-        let said = ClusterRecord::read(&folder)?;
-        Ok(Some(RunningCluster { folder, said }))
+        let record = ClusterRecord::read(&folder)?;
+        Ok(Some(RunningCluster { folder, record }))
     }
 
     /// Returns the arguments with which the cluster was started.
@@ -128,15 +128,15 @@ impl RunningCluster {
     ///
     /// Returns an error if the typed arguments differ or the file has changed.
     pub fn arguments(&self, typed: &TreeArgs) -> anyhow::Result<TreeArgs> {
-        if cluster_record::digest(&self.said.file)? != self.said.digest {
-            let file = self.said.file.display();
+        if cluster_record::digest(&self.record.file)? != self.record.digest {
+            let file = self.record.file.display();
             bail!(
                 "{file} has changed since `flitcast up`: take the cluster down (flitcast down {file}) and up again"
             );
         }
         let advice = "its PEs are numbered by that: leave it out, or take the cluster down";
-        let root = self.said.root.clone();
-        let spanning = self.said.spanning;
+        let root = self.record.root.clone();
+        let spanning = self.record.spanning;
         if typed.root.is_some() && typed.root != root {
             let up = root.unwrap_or("0".to_owned());
             bail!("--root: this cluster is up with --root {up}, and {advice}");
@@ -158,15 +158,15 @@ impl RunningCluster {
             Some(kept) => kept.started,
             None => Box::new(placement.clone()),
         };
-        placement.coordinator = self.said.coordinator.ip();
+        placement.coordinator = self.record.coordinator.ip();
         placement.launch = Launch::Join {
-            port: self.said.coordinator.port(),
+            port: self.record.coordinator.port(),
             wait,
             starter: None,
         };
         placement.kept = Some(placement::KeptPlaces {
             folder: self.folder.clone(),
-            guard: self.said.guard.clone(),
+            guard: self.record.guard.clone(),
             started,
         });
     }
@@ -177,7 +177,7 @@ impl RunningCluster {
         let Some(mut file) = taken(&path, Lock::Exclusive).map_err(at(&path))? else {
             let holder = std::fs::read_to_string(&path).unwrap_or_default();
             bail!(InUse {
-                name: self.said.name.clone(),
+                name: self.record.name.clone(),
                 holder: holder.trim().to_owned(),
             });
         };

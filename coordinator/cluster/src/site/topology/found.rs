@@ -62,7 +62,7 @@ impl Topology {
     }
 
     /// Returns the network node of a PE, if PEs and nodes are numbered differently.
-    pub fn node_if_told_apart(&self, pe: PeId) -> Option<u32> {
+    pub fn node_if_several(&self, pe: PeId) -> Option<u32> {
         // The root comes first and the others keep their order.
         let nodes = self.nodes.as_ref().filter(|nodes| nodes[0] != 0)?;
         Some(nodes[pe.index()])

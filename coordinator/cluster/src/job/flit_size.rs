@@ -248,8 +248,7 @@ pub fn usual_flit(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64
     let children = || tree.pes().map(|pe| tree.children(pe).len()).max();
     let fits = match collective.direction() {
         Direction::Down => true,
-        // A PE of a gossip holds messages of others, too.
-        _ => collective != Collective::Gossip && children() <= Some(LONG_FLIT_SENDERS),
+        _ => children() <= Some(LONG_FLIT_SENDERS),
     };
     match fits && longest >= LONG_MESSAGE_BYTES {
         true => LONG_FLIT_BYTES,

@@ -178,7 +178,7 @@ fn long_messages_have_long_flits_if_these_are_quick_and_fit_in_memory() {
             Algorithm::GOSSIP_FLOOD,
             0.0,
             LONG_MESSAGE_BYTES,
-            SEGMENT_FLIT_BYTES,
+            LONG_FLIT_BYTES,
         ),
     ] {
         let chosen = usual(spec, operation, ns_per_byte, bytes);

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use flitcast_plan::cost::Model;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
@@ -27,6 +28,8 @@ pub struct Alternative<'a> {
     pub least_ns: u64,
     /// The shortest predicted time, and the flit size for it.
     pub best: Option<(u64, u32)>,
+    /// Whether that time is an estimate, by longer flits than those of this size.
+    pub is_estimated: bool,
 }
 
 impl Alternative<'_> {
@@ -57,8 +60,30 @@ impl Alternative<'_> {
         })
     }
 
+    /// Predicts a round of few long flits, in little time. The result estimates the time of rounds of shorter
+    /// flits if these are to be used.
+    pub fn estimate(&mut self, bytes: &[u64], budget: &mut Budget) -> Result<(), ProtocolError> {
+        let coarse_bytes = self.coarse_flit(bytes);
+        let flit_bytes = match self.request.way.flit_bytes {
+            Some(requested_bytes) => requested_bytes,
+            None if self.may_be_longer() => coarse_bytes,
+            None => self.usual_flit(bytes),
+        };
+        let ns = self.predicted_ns(bytes, coarse_bytes.max(flit_bytes), budget)?;
+        self.best = Some((ns, flit_bytes));
+        self.is_estimated = flit_bytes < coarse_bytes;
+        Ok(())
+    }
+
+    /// Returns whether flits may be longer than the default. Where software is the limit, an exchange takes as
+    /// long with them, and a PE has memory for one from each other PE.
+    fn may_be_longer(&self) -> bool {
+        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
+        operation.collective() != Collective::Exchange || are_slow(tree, operation, &self.model)
+    }
+
     /// Returns the size of few long flits.
-    pub fn coarse_flit(&self, bytes: &[u64]) -> u32 {
+    fn coarse_flit(&self, bytes: &[u64]) -> u32 {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let longest = bytes.iter().copied().max().unwrap_or(0);
         let few = longest.div_ceil(COARSE_FLITS);
@@ -96,7 +121,8 @@ impl Alternative<'_> {
             for flit_bytes in OTHER_FLIT_BYTES {
                 // No message would be cut in another way.
                 let is_other = longest > u64::from(flit_bytes.min(usual_bytes));
-                if is_other && budget.has_left(1.0) {
+                let is_allowed = flit_bytes < usual_bytes || self.may_be_longer();
+                if is_other && is_allowed && budget.has_left(1.0) {
                     self.predict(bytes, flit_bytes, budget)?;
                 }
             }
@@ -123,33 +149,42 @@ impl Alternative<'_> {
         flit_bytes: u32,
         budget: &mut Budget,
     ) -> Result<(), ProtocolError> {
-        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let flit_bytes = self.request.way.flit_bytes.unwrap_or(flit_bytes);
-        if self
-            .best
-            .is_some_and(|(_, predicted)| predicted == flit_bytes)
-        {
+        let is_predicted = self.best.is_some_and(|(_, size)| size == flit_bytes);
+        if is_predicted && !self.is_estimated {
             return Ok(());
         }
-        let foreseen = plan_and_predict(
-            tree,
-            operation,
+        let ns = self.predicted_ns(bytes, flit_bytes, budget)?;
+        self.take(ns, flit_bytes);
+        Ok(())
+    }
+
+    /// Returns the predicted time of a round of flits of this size.
+    fn predicted_ns(
+        &self,
+        bytes: &[u64],
+        flit_bytes: u32,
+        budget: &mut Budget,
+    ) -> Result<u64, ProtocolError> {
+        let planned = plan_and_predict(
+            &self.request.site.tree,
+            self.request.way.operation,
             self.request.pacing(),
             bytes,
             flit_bytes,
             &self.model,
             &AtomicBool::new(false),
         );
-        let ns = foreseen?.1.round_ns();
+        let ns = planned?.1.round_ns();
         budget.predicted(ns);
-        self.take(ns, flit_bytes);
-        Ok(())
+        Ok(ns)
     }
 
-    /// Keeps a prediction if it is the best one.
+    /// Keeps a prediction if it is the best one, or instead of an estimate.
     fn take(&mut self, ns: u64, flit_bytes: u32) {
-        if self.best.is_none_or(|(best, _)| ns < best) {
+        if self.is_estimated || self.best.is_none_or(|(best, _)| ns < best) {
             self.best = Some((ns, flit_bytes));
+            self.is_estimated = false;
         }
     }
 }

@@ -102,13 +102,14 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         if one.least_ns >= budget.best_ns && !offer.is_complete {
             excluded += 1;
         } else if budget.has_left(0.5) {
-            one.predict(bytes, one.coarse_flit(bytes), &mut budget)?;
+            one.estimate(bytes, &mut budget)?;
         }
     }
     open.sort_by_key(Alternative::rank);
     let least = if offer.is_complete { open.len() } else { 0 };
-    for one in open.iter_mut().take(FINALISTS.max(least)) {
-        if one.best.is_some() && budget.has_left(0.75) {
+    for (place, one) in open.iter_mut().take(FINALISTS.max(least)).enumerate() {
+        let is_first_estimate = place == 0 && one.is_estimated;
+        if one.best.is_some() && (is_first_estimate || budget.has_left(0.75)) {
             one.predict(bytes, one.usual_flit(bytes), &mut budget)?;
         }
     }
@@ -192,6 +193,7 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
                 request,
                 model: model.clone(),
                 best: None,
+                is_estimated: false,
             }
         }));
     }

@@ -25,14 +25,18 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
         false => 0,
     };
     let latency_ns = f64::from(hops) * least(|link| link.latency_ns);
+    // The bound counts steps of control frames, too, which are shorter than a step of data.
+    let hops_and_control = 3 * tree.count() as u64;
+    let steps = operation.least_steps(tree, bytes);
+    let steps = steps.saturating_sub(hops_and_control) as f64;
     let data_ns = match model.ports {
-        // The bound counts steps of control frames, too, which are shorter than a step of data.
-        Ports::Single => {
-            let hops_and_control = 3 * tree.count() as u64;
-            let steps = operation.least_steps(tree, bytes);
-            steps.saturating_sub(hops_and_control) as f64 * least(|link| link.ns_per_byte)
+        Ports::Single => steps * least(|link| link.ns_per_byte),
+        // The process of the port sends or receives all of it.
+        Ports::PerEdge => {
+            let hosts = model.hosts.machines().iter();
+            let software = hosts.map(|host| host.send_ns_per_byte.min(host.receive_ns_per_byte));
+            steps * software.reduce(f64::min).unwrap_or(0.0)
         }
-        Ports::PerEdge => 0.0,
     };
     data_ns.max(latency_ns) as u64
 }
@@ -41,6 +45,7 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use flitcast_plan::cost::{Host, Hosts};
     use flitcast_proto::cost::Edge;
     use flitcast_proto::schedule::pace::Pacing;
 
@@ -65,6 +70,11 @@ mod tests {
             ns_per_byte,
             ..Link::default()
         };
+        let software = Host {
+            send_ns_per_byte: 3.0,
+            receive_ns_per_byte: 4.0,
+            ..Host::NONE
+        };
         let links = [link(5e5, 0.0), link(0.0, 80.0), link(2e5, 8.0)];
         let mut compared = 0;
         for name in trees {
@@ -75,27 +85,34 @@ mod tests {
                 let lengths: Vec<u64> = given.map(|i| 20_000 * (i % 3) + 1).collect();
                 let bytes = operation.collective().by_delivery(&tree, &lengths);
                 for down in links {
-                    let model = Model {
+                    let of_links = Model {
                         edges: vec![Edge { down, up: down }; tree.len()],
                         ..Model::unit(tree.len())
                     };
-                    let foreseen = plan_and_predict(
-                        &tree,
-                        operation,
-                        Pacing::Eager,
-                        &bytes,
-                        4096,
-                        &model,
-                        &AtomicBool::new(false),
-                    );
-                    let round_ns = foreseen.expect("a schedule").1.round_ns();
-                    let least = least_ns(&tree, operation, &model, &bytes);
-                    let case = format!("{operation:?} on {name}");
-                    assert!(least <= round_ns, "{case}: {least}, {round_ns}");
-                    compared += 1;
+                    let of_processes = Model {
+                        ports: Ports::PerEdge,
+                        hosts: Hosts::one(software),
+                        ..of_links.clone()
+                    };
+                    for model in [of_links, of_processes] {
+                        let planned = plan_and_predict(
+                            &tree,
+                            operation,
+                            Pacing::Eager,
+                            &bytes,
+                            4096,
+                            &model,
+                            &AtomicBool::new(false),
+                        );
+                        let round_ns = planned.expect("a schedule").1.round_ns();
+                        let least = least_ns(&tree, operation, &model, &bytes);
+                        let case = format!("{operation:?} on {name}, {:?}", model.ports);
+                        assert!(least <= round_ns, "{case}: {least}, {round_ns}");
+                        compared += 1;
+                    }
                 }
             }
         }
-        assert!(compared > 200, "{compared}");
+        assert!(compared > 400, "{compared}");
     }
 }

@@ -69,9 +69,16 @@ impl Alternative<'_> {
             None if self.may_be_longer() => coarse_bytes,
             None => self.usual_flit(bytes),
         };
-        let ns = self.predicted_ns(bytes, coarse_bytes.max(flit_bytes), budget)?;
+        let longest = bytes.iter().copied().max().unwrap_or(0);
+        let has_few = longest <= COARSE_FLITS * u64::from(flit_bytes);
+        self.is_estimated = !has_few && flit_bytes < coarse_bytes;
+        let predicted_bytes = if self.is_estimated {
+            coarse_bytes
+        } else {
+            flit_bytes
+        };
+        let ns = self.predicted_ns(bytes, predicted_bytes, budget)?;
         self.best = Some((ns, flit_bytes));
-        self.is_estimated = flit_bytes < coarse_bytes;
         Ok(())
     }
 

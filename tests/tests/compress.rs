@@ -65,7 +65,7 @@ fn files_arrive_whatever_is_compressed() {
         // Compression is quicker on slow links.
         let slow = match line.contains("--link") || line.contains("--bwlimit") {
             true => "",
-            false => "--bwlimit 100mbit",
+            false => "--bwlimit 50mbit",
         };
         for format in ["lz4", "zstd"] {
             let compress = format!("--compress={format} --force");

@@ -6,7 +6,11 @@ use std::time::Duration;
 // The choice of an algorithm and a tree.
 
 /// Time that a choice may always take: no user notices it.
-pub const CHOICE_UNNOTICED_NS: u64 = 20_000_000;
+pub const CHOICE_UNNOTICED_NS: u64 = match cfg!(debug_assertions) {
+    // Code that is not optimised takes several times as long.
+    true => 100_000_000,
+    false => 20_000_000,
+};
 
 /// Part of the shortest predicted time that a choice may take if that is longer.
 pub const CHOICE_PART: u64 = 20;

@@ -132,6 +132,22 @@ fn on_one_machine_baselines_are_choices() {
     assert_eq!(alternatives(line) + orders, on_links + baselines);
 }
 
+/// Messages of many flits take long to predict: the time for a choice must suffice for what is quick.
+#[test]
+fn a_long_exchange_does_not_go_over_a_tree() {
+    for more in ["", "--flit-size 124KiB", "--flit-size 16KiB"] {
+        let report = chosen(&format!(
+            "exchange --network complete:8 --size 12MiB {more}"
+        ));
+        let choice = &report["choice"];
+        let time = |forecast: &Value| forecast["predicted_us"].as_f64();
+        assert_ne!(report["algorithm"], "tree", "{more}: {choice:#}");
+        let runner_up = &choice["runner_up"];
+        let is_quickest = runner_up.is_null() || time(&choice["chosen"]) <= time(runner_up);
+        assert!(is_quickest, "{more}: {choice:#}");
+    }
+}
+
 /// A named algorithm runs on the best tree that it works on, a baseline on its own.
 #[test]
 fn with_a_tree_to_choose_the_named_algorithm_runs() {

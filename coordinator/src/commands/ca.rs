@@ -121,13 +121,7 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> 
     faults.check()?;
     let authority = found(&args.folder, args.authority_days)?;
     let until = issue_all(&args.folder, &authority, &names, args.days)?;
-    Ok(print_issued(
-        out,
-        &args.folder,
-        &names,
-        until,
-        authority.ends(),
-    ))
+    Ok(report(out, &args.folder, &names, until, authority.ends()))
 }
 
 fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
@@ -142,13 +136,7 @@ fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults
     let authority = authority_in(&args.folder)?;
     let until = issue_all(&args.folder, &authority, &names, args.days)?;
     drop(lock);
-    Ok(print_issued(
-        out,
-        &args.folder,
-        &names,
-        until,
-        authority.ends(),
-    ))
+    Ok(report(out, &args.folder, &names, until, authority.ends()))
 }
 
 fn revoke(args: &RevokeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
@@ -217,7 +205,7 @@ fn all(pes: u32, faults: &mut Faults) -> Vec<Name> {
     std::iter::once(Name::Coordinator).chain(pes).collect()
 }
 
-fn print_issued(
+fn report(
     out: &mut dyn Write,
     folder: &Path,
     names: &[Name],

@@ -10,8 +10,8 @@ pub struct TransmissionArgs {
     /// gbit), from 64kbit on.
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub bwlimit: Option<String>,
-    /// Compress flits if that is predicted to be quicker: in the format `lz4`, or `zstd`, which takes more
-    /// time and fewer bytes, and is the usual one if Flitcast was built with it.
+    /// Compress flits if that is predicted to be quicker: with lz4, or with zstd, which saves more bytes in
+    /// more time and is the default if Flitcast was built with it.
     #[arg(
         long,
         value_name = "FORMAT",

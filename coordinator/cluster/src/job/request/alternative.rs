@@ -82,6 +82,11 @@ impl Alternative<'_> {
         Ok(())
     }
 
+    /// Discards an estimate, which is not comparable with predictions.
+    pub fn drop_estimate(&mut self) {
+        self.best = self.best.filter(|_| !self.is_estimated);
+    }
+
     /// Returns whether flits may be longer than the default. Where software is the limit, an exchange takes as
     /// long with them, and a PE has memory for one from each other PE.
     fn may_be_longer(&self) -> bool {

@@ -113,6 +113,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
             one.predict(bytes, one.usual_flit(bytes), &mut budget)?;
         }
     }
+    open.iter_mut().for_each(Alternative::drop_estimate);
     open.sort_by_key(Alternative::rank);
     for one in open.iter_mut().take(SEARCHED_FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(1.0) {
@@ -120,7 +121,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         }
     }
     open.sort_by_key(Alternative::rank);
-    let alike = shallowest_first(&mut open, budget.best_ns);
+    let alike = shallowest_first(&mut open);
     let mut all: Vec<Forecast> = open.iter().filter_map(Alternative::forecast).collect();
     if offer.is_complete {
         for (one, forecast) in open.iter().zip(&mut all) {
@@ -149,7 +150,8 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
 
 /// Moves the alternatives whose times are equal to the best within [`EQUAL_PREDICTIONS`] into the order
 /// of their depths, and returns their number. `open` is in the order of the predicted times.
-fn shallowest_first(open: &mut [Alternative<'_>], best_ns: u64) -> usize {
+fn shallowest_first(open: &mut [Alternative<'_>]) -> usize {
+    let best_ns = open.first().map_or(0, Alternative::rank);
     let most_ns = (best_ns as f64 * EQUAL_PREDICTIONS) as u64;
     let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|(ns, _)| ns <= most_ns);
     let alike = open.iter().take_while(|one| is_alike(one)).count();

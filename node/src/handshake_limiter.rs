@@ -169,7 +169,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         let greeting = self.greetings.spawn(async move {
             let greeted = tokio::select! {
                 biased;
-                greeted = greeting => greeted.unwrap_or_else(|_| Err("it said nothing".to_owned())),
+                greeted = greeting => greeted.unwrap_or_else(|_| Err("it sent nothing".to_owned())),
                 () = grace_period => Err("others came, and it had not said who it is".to_owned()),
             };
             greeted.map_err(|why| (address, why))

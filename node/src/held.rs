@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flitcast_proto::MessageId;
+use flitcast_proto::ops::HELD_IN_MEMORY;
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
-use crate::limits::HELD_IN_MEMORY;
 
 /// All stored messages.
 #[derive(Debug, Default)]

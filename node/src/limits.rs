@@ -122,9 +122,6 @@ pub const MEASURE_FILES: Duration = Duration::from_secs(3);
 /// Time to measure the costs of processes on a host, which takes a fifth of a second.
 pub const MEASURE_HOST: Duration = Duration::from_secs(2);
 
-/// Number of bytes of forwarded messages that a PE stores in memory; further bytes go into a file.
-pub const HELD_IN_MEMORY: usize = 64 << 20;
-
 /// Number of messages that are being made durable while later ones arrive. More would only queue at the
 /// disk.
 pub const COMMITS_UNDER_WAY: usize = 16;

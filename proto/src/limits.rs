@@ -19,6 +19,9 @@ pub const MAX_FLIT_PREFIX: usize = 96;
 /// each neighbour, so this is enough for rounds of 16,000 messages.
 pub const MAX_REPORT_SPANS: usize = 65_536;
 
+/// Number of bytes of forwarded messages that a PE stores in memory; further bytes go into a file.
+pub const HELD_IN_MEMORY: usize = 64 << 20;
+
 /// Maximum number of parts of a message: more than a network of any dimension has directions and
 /// classes of flits.
 pub const MAX_PARTS: u32 = 64;

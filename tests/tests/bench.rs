@@ -328,7 +328,7 @@ fn all_errors_of_a_bench_are_reported_at_once() {
     let line = format!("{line} --algorithms fdf,window,shoulder-tap --raw {raw}");
     let faults = [
         "there is no gather called `fdf`; there are certification-serial, ",
-        "window is for PEs that can all reach each other, which kary:2:8 does not promise",
+        "window is for PEs that can all reach each other, which kary:2:8 does not guarantee",
         "shoulder-tap is for paths only, and in kary:2:8 P0 has 2 children",
         "7 needed",
         "--flit-size",

@@ -194,7 +194,7 @@ error: c.toml:1:15: coordinator must be the address or the name of one host, in 
 error: c.toml:3:28: no [[pe]] is called `x`
   3 | edges = [[\"ä\", \"b\"], [\"b\", \"x\"], [\"x\", \"b\"]]
     |                            ^
-error: c.toml:10:10: b has a parent, and there is a [network]: one of both says who is connected to whom
+error: c.toml:10:10: b has a parent, and there is a [network]: both describe connections; give one of them
   10 | parent = \"ä\"
      |          ^
 error: c.toml:11:8: link: only links between processes of one host are shaped, by the clock that all of them read, and ä has an address of a network, 10.0.0.1; take the link out

@@ -5,6 +5,8 @@ use flitcast_tests::{parsed, printed, refused, rows, scratch};
 use serde_json::Value;
 
 const LINK: &str = "--link rate=400mbit,latency=500us";
+/// Slower than the software of any machine.
+const SLOW_LINK: &str = "--link rate=20mbit,latency=500us";
 
 fn chosen(line: &str) -> Value {
     parsed(&format!("{line} --format json"))
@@ -101,9 +103,7 @@ fn given_options_are_not_chosen() {
 
 #[test]
 fn on_one_tree_the_algorithm_alone_is_chosen() {
-    // Slower than the software of any machine.
-    let slow = "--link rate=20mbit,latency=500us";
-    let line = format!("gather --algorithm auto --tree path:4 --size 9KiB {slow}");
+    let line = format!("gather --algorithm auto --tree path:4 --size 9KiB {SLOW_LINK}");
     let report = chosen(&line);
     assert_eq!(report["tree"], "path:4");
     // Serial and pipelined, and Shoulder-Tap: three pacings each, and further flit sizes of the best.
@@ -122,14 +122,28 @@ fn on_one_tree_the_algorithm_alone_is_chosen() {
 #[test]
 fn on_one_machine_baselines_are_choices() {
     let line = "gather --algorithm auto --tree star:4 --size 9KiB --flit-size 4KiB";
-    let alternatives = |line: &str| {
-        let choice = &chosen(line)["choice"];
-        let numbers = ["ways", "excluded"].map(|key| choice[key].as_u64().expect("a number"));
-        numbers.iter().sum::<u64>()
-    };
-    let on_links = alternatives(&format!("{line} {LINK}"));
+    let alternatives = |line: &str| chosen(line)["choice"]["alternatives"].as_u64();
+    let [local, on_links] = ["", SLOW_LINK].map(|link| alternatives(&format!("{line} {link}")));
     let (baselines, orders) = (2, 3);
-    assert_eq!(alternatives(line) + orders, on_links + baselines);
+    assert_eq!(
+        local.map(|all| all - baselines),
+        on_links.map(|all| all - orders)
+    );
+}
+
+/// Processes that store nothing for others take less time on one machine, and less memory on any links.
+#[test]
+fn a_long_gossip_stores_nothing_for_others() {
+    for link in ["", "--link rate=200mbit"] {
+        let report = chosen(&format!("gossip --network complete:5 --size 4MiB {link}"));
+        let choice = &report["choice"];
+        assert_eq!(report["algorithm"], "direct", "{choice:#}");
+        assert_eq!(report["round"]["peak_buffered_flits"], 0);
+        assert!(
+            report["flit_bytes"].as_u64() <= Some(124 << 10),
+            "{choice:#}"
+        );
+    }
 }
 
 /// Messages of many flits take long to predict: the time for a choice must suffice for what is quick.

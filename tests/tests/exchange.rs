@@ -70,7 +70,7 @@ fn an_invalid_matrix_is_refused_before_anything_starts() {
         0,1,2 3,0 5,6,0 | matrix.csv:2: row 2 has 2 columns
         0,1,2 3,4,5 6,7,0 | row 2, column 2 (P1 to P1): 4 bytes of a PE for itself; the diagonal is 0
         0,1 1,0 | 2 rows and columns, but there are 3 PEs
-        0,x,0 0,0,0 0,0,0 | (P0 to P1): `x` is no number of bytes
+        0,x,0 0,0,0 0,0,0 | (P0 to P1): `x` is not a number of bytes
     ",
     ) {
         dir.put("matrix.csv", text.replace(' ', "\n") + "\n");

@@ -112,10 +112,10 @@ fn all_faults_of_a_matrix_are_reported_with_their_cells() {
     refused_matrix(
         "0,-1,2\n1,3\n1,x,0\n",
         &[
-            "matrix.csv:1: row 1, column 2 (P0 to P1): `-1` is no number of flits",
+            "matrix.csv:1: row 1, column 2 (P0 to P1): `-1` is not a number of flits",
             "matrix.csv:2: row 2 has 2 columns",
             "matrix.csv:2: row 2, column 2 (P1 to P1): 3 flits of a PE for itself",
-            "matrix.csv:3: row 3, column 2 (P2 to P1): `x` is no number of flits",
+            "matrix.csv:3: row 3, column 2 (P2 to P1): `x` is not a number of flits",
         ],
     );
     refused_matrix("0,1\n1,0\n", &["2 rows and columns, but there are 3 PEs"]);

@@ -22,8 +22,8 @@ pub const FINALISTS: usize = 8;
 /// Number of finalists for which the best flit size is searched for: each takes many predictions.
 pub const SEARCHED_FINALISTS: usize = 6;
 
-/// Ratio of predicted times within which predictions count as equal. The shallowest tree and the
-/// longest flits are then chosen, because they cost least where predictions are incomplete.
+/// Ratio of predicted times within which predictions count as equal. Least memory, then the shallowest tree, then
+/// the longest flits are chosen, because they cost least where predictions are incomplete.
 pub const EQUAL_PREDICTIONS: f64 = 1.02;
 
 /// Number of flits of the longest message in the first pass of a choice: enough to tell a path, which is a
@@ -33,9 +33,9 @@ pub const COARSE_FLITS: u64 = 4;
 /// Shortest flits of the first pass on slow links: shorter ones are mostly software costs.
 pub const COARSE_FLIT_BYTES: u64 = 4 << 10;
 
-/// Flit sizes that a choice tries where software is the limit and not the links: there the search from a
-/// formula does not apply.
-pub const OTHER_FLIT_BYTES: [u32; 2] = [4 * SEGMENT_FLIT_BYTES, 16 << 10];
+/// Flit size that a choice tries besides the default where software is the limit and not the links: there the
+/// search from a formula does not apply.
+pub const SHORT_FLIT_BYTES: u32 = 16 << 10;
 
 /// Unit of the lengths of blocks for the choice of a gossip by formula: messages are rarely shorter.
 pub const BLOCK_UNIT_BYTES: u64 = 1 << 10;

@@ -114,7 +114,7 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> 
         std::fs::read_dir(&args.folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
         faults.0.push(anyhow!(
-            "{}: there is something here already; an authority is founded in an empty folder",
+            "{}: the folder is not empty; create an authority in an empty folder",
             args.folder.display()
         ));
     }
@@ -168,7 +168,7 @@ fn revoke_all(folder: &Path, names: &[Name]) -> anyhow::Result<usize> {
             .collect();
         ensure!(
             !serials.is_empty(),
-            "{name} has no certificate that was issued here and is still good"
+            "{name} has no certificate that was issued here and is still valid"
         );
         for serial in serials {
             if !list.iter().any(|known| known.serial == serial) {
@@ -221,16 +221,16 @@ fn report(
         ),
         [one] => writeln!(
             out,
-            "in {folder}: a certificate for {one}, good until {until}"
+            "in {folder}: a certificate for {one}, valid until {until}"
         ),
         [first, .., last] => writeln!(
             out,
-            "in {folder}: certificates for {} from {first} to {last}, good until {until}",
+            "in {folder}: certificates for {} from {first} to {last}, valid until {until}",
             names.len()
         ),
     }?;
     writeln!(
         out,
-        "the authority itself ends at {ends}, and all that it has issued"
+        "the authority itself is valid until {ends}, and all that it has issued at most as long"
     )
 }

@@ -21,10 +21,7 @@ pub const FAILED: u8 = 1;
 pub const REFUSED: u8 = 2;
 /// The exit statuses of `flitcast` and their meanings, for the help and the man pages.
 pub const EXIT_STATUS: &[(&str, &str)] = &[
-    (
-        "0",
-        "all went well: every message was delivered and verified",
-    ),
+    ("0", "success: every message was delivered and verified"),
     (
         "1",
         "a run failed: the message names the PE, the round and what arrived",
@@ -35,7 +32,7 @@ pub const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "130",
-        "Ctrl-C: the run was given up; what had arrived is kept, to be continued",
+        "Ctrl-C: the run was cancelled; what had arrived is kept to resume it",
     ),
     ("129", "SIGHUP, as when a terminal is closed: likewise"),
     ("131", "SIGQUIT: likewise"),

@@ -240,8 +240,8 @@ fn times(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
         (
             "repeated",
             outcome.repeated_frames,
-            "frame that had come before was dropped",
-            "frames that had come before were dropped",
+            "repeated frame was dropped",
+            "repeated frames were dropped",
         ),
     ];
     for (label, frames, one, many) in dropped.into_iter().filter(|(_, frames, ..)| *frames > 0) {

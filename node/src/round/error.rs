@@ -28,7 +28,7 @@ pub enum RoundError {
         source: PayloadError,
     },
     /// Held messages cannot be stored.
-    #[error("what is to be sent on cannot be held in {}: {source}", crate::system::lent::as_named(folder).display())]
+    #[error("data to forward cannot be stored in {}: {source}", crate::system::lent::as_named(folder).display())]
     Held {
         /// The folder.
         folder: PathBuf,
@@ -36,7 +36,7 @@ pub enum RoundError {
         source: std::io::Error,
     },
     /// The clock failed.
-    #[error("the alarm clock failed: {0}")]
+    #[error("the timer failed: {0}")]
     Alarm(#[from] std::io::Error),
 }
 

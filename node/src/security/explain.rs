@@ -28,7 +28,10 @@ pub fn describe(error: &Error, of: Option<Name>) -> String {
     let why = match error {
         Error::InvalidCertificate(why) => return about_certificate(why, of),
         Error::AlertReceived(alert) => {
-            return format!("the other end refuses us: {}", describe_alert(*alert));
+            return format!(
+                "the other end refuses this process: {}",
+                describe_alert(*alert)
+            );
         }
         Error::InvalidCertRevocationList(_) => {
             return format!("{REVOKED_FILE} beside it {NO_LIST}");
@@ -87,16 +90,16 @@ fn owner(host: &str) -> String {
 fn describe_alert(alert: AlertDescription) -> String {
     let why = match alert {
         AlertDescription::CertificateExpired => {
-            "our certificate has expired, or is not valid yet by its clock"
+            "by the other clock, its certificate has expired or is not valid yet"
         }
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
-            "our certificate was issued by another authority"
+            "its certificate was issued by another authority"
         }
-        AlertDescription::BadRecordMac => "what we sent was changed on the way",
-        AlertDescription::CertificateRevoked => "our certificate was revoked",
-        AlertDescription::CertificateRequired => "we showed no certificate",
-        AlertDescription::BadCertificate => "our certificate is for somebody else",
-        AlertDescription::ProtocolVersion => "it does not speak TLS 1.3",
+        AlertDescription::BadRecordMac => "what it sent was changed on the way",
+        AlertDescription::CertificateRevoked => "its certificate was revoked",
+        AlertDescription::CertificateRequired => "it showed no certificate",
+        AlertDescription::BadCertificate => "its certificate is for another one",
+        AlertDescription::ProtocolVersion => "the other end does not support this version of TLS",
         other => return format!("{other:?}"),
     };
     why.to_owned()

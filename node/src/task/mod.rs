@@ -395,7 +395,7 @@ impl Task {
                 Err(TaskError::Other(why))
             }
             None if stood_still => Err(TaskError::StoodStill),
-            None => Err(TaskError::Other("it was given up".to_owned())),
+            None => Err(TaskError::Other("it was cancelled".to_owned())),
         }
     }
 

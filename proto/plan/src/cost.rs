@@ -16,6 +16,17 @@ pub const COALESCED_FRAME_COST: f64 = 0.1;
 /// cache, as a fraction of their cost.
 pub const COLD_BYTE_COST: f64 = 0.6;
 
+/// Number of held bytes that a PE finds again in a cache.
+pub const HELD_IN_CACHE: u64 = 1 << 20;
+
+/// Additional cost of a byte that leaves a cache while a PE holds it, as a fraction of the cost of sending and
+/// receiving it.
+pub const HELD_BYTE_COST: f64 = 0.5;
+
+/// The same in a process's first round, which receives its memory from the kernel, and where the bytes are
+/// held in a file.
+pub const HELD_IN_NEW_MEMORY_COST: f64 = 1.0;
+
 /// The costs of processes, in nanoseconds of a core unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {

@@ -67,7 +67,7 @@ impl MessageFault {
                 format!("sent the message of {pe}, which is not expected now")
             }
             MessageFault::NoRoute => format!(
-                "sent a message from {} to {}, whose way does not lead through here",
+                "sent a message from {} to {}, whose route does not include this PE",
                 message.source, message.destination
             ),
             MessageFault::Repeated => format!("sent the message of {pe} again"),

@@ -40,4 +40,4 @@ pub use pe_machine::PeMachine;
 pub use pe_role::PeRole;
 pub use pe_schedule::PeSchedule;
 
-pub use crate::limits::{COALESCE_LIMIT_BYTES, POLL_ATTEMPTS, SHORT_QUEUE_BYTES};
+pub use crate::limits::{COALESCE_LIMIT_BYTES, HELD_IN_MEMORY, POLL_ATTEMPTS, SHORT_QUEUE_BYTES};

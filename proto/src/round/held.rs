@@ -49,6 +49,11 @@ impl Held {
         self.change(message, |[_, released]| *released = end.max(*released));
     }
 
+    /// Returns the number of flits that have arrived and are still needed.
+    pub(super) fn flits(&self) -> u64 {
+        self.flits
+    }
+
     /// Returns the number of bytes of a message that have arrived.
     pub(super) fn bytes_of(&self, message: MessageId) -> u64 {
         self.messages.get(&message).map_or(0, |[here, _]| *here)

@@ -461,6 +461,11 @@ impl<O: Observer> Round<O> {
         self.shared().late_frames
     }
 
+    /// Returns the number of flits that the PE has received and will send on.
+    pub fn held_flits(&self) -> u64 {
+        self.shared().buffers.held.flits()
+    }
+
     /// Returns the maximum number of flits of other PEs' messages that were in memory at once.
     pub fn peak_buffered_flits(&self) -> u64 {
         self.shared().buffers.peak_flits

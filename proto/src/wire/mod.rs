@@ -65,7 +65,7 @@ pub enum WireError {
     #[error("the checksum of a frame is wrong: it was changed on its way")]
     Changed,
     /// A frame of an edge is not the next one.
-    #[error("frame {sequence} of the connection came where frame {expected} was expected")]
+    #[error("received frame {sequence} of the connection instead of frame {expected}")]
     Skipped {
         /// Number of the frame.
         sequence: u32,

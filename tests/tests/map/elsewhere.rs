@@ -142,7 +142,7 @@ fn shards_of_any_name_are_listed_by_p0() {
     assert_eq!(cluster.dir.read("out/p1/stdout"), "one");
 
     let refused = guarded(&cluster, "", script).finish();
-    refused.fails(2, &["/out/a is there already; --force replaces it"]);
+    refused.fails(2, &["/out/a exists already; --force replaces it"]);
     let script = "[ '{}' = b ] || exit 1; echo $FLITCAST_SHARD";
     let options = "--joblog @/log --resume";
     let done = guarded(&cluster, options, script).finish().ok();

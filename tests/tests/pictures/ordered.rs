@@ -89,18 +89,18 @@ fn an_order_is_for_all_messages_and_a_gathers_is_a_walk() {
     refused_each(
         &format!("gather {of_five} --order"),
         "
-        given:3,1,4,5 | --order: P1 stands behind P3, which is below it
+        given:3,1,4,5 | --order: P1 comes after P3, which is below it
         given:1,4,3,5 | P3 stands between P4 and P5
     ",
     );
     refused_each("gather", "
-        --tree path:3 --size 1KiB --order given:2,1 | P1 stands behind P2
+        --tree path:3 --size 1KiB --order given:2,1 | P1 comes after P2
         --network complete:3 --size 1KiB --algorithm linear --order given:2,1 | is for a gather by shoulder-tap or certification | not by linear
     ");
     refused_each(
         "plan gather --tree parents:0,1,1 --lengths 1,1,1 --order",
         "
-        given:2,1,3 | P1 stands behind P2
+        given:2,1,3 | P1 comes after P2
         given:1 | P2, P3 are missing
     ",
     );

@@ -45,7 +45,7 @@ fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     let dir = scratch();
     let folder = dir.join("ca");
     let made = dir.run("ca init @/ca --pes 2 --days 7").ok();
-    let expected = "certificates for 3 from the coordinator to P1, good until 20";
+    let expected = "certificates for 3 from the coordinator to P1, valid until 20";
     let expected = format!("in {}: {expected}", folder.display());
     assert!(made.stdout.starts_with(&expected), "{}", made.stdout);
     let all =
@@ -58,7 +58,7 @@ fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     }
     let before = dir.read("ca/ca.key");
     let again = dir.run("ca init @/ca");
-    again.fails(2, &["there is something here already"]);
+    again.fails(2, &["the folder is not empty"]);
     assert_eq!(dir.read("ca/ca.key"), before);
 
     // A key that others can read is refused.

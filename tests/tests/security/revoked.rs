@@ -53,7 +53,7 @@ fn a_pe_with_revoked_certificates_gets_new_ones() {
         .ends(0, &["revoked.pem lists 3"]);
     let why = "keys/coordinator.pem: the certificate of the coordinator was revoked";
     gather().ends(2, &[why]);
-    let nobody = "P7 has no certificate that was issued here and is still good";
+    let nobody = "P7 has no certificate that was issued here and is still valid";
     dir.run("ca revoke @/keys p7").ends(2, &[nobody]);
     // A list of another authority.
     let others = dir.join("others");
@@ -93,7 +93,7 @@ fn joining_with_a_revoked_certificate_is_refused() {
     let refused = cluster.node(2, "--credentials DIR/ca").finish();
     let expected = "the certificate of the coordinator was revoked";
     refused.ends(1, &["P2 may not join", expected]);
-    running.wait_for(&["the other end refuses us: our certificate was revoked"]);
+    running.wait_for(&["the other end refuses this process: its certificate was revoked"]);
     running.interrupt();
 }
 
@@ -180,10 +180,12 @@ fn nothing_outlives_its_authority() {
         .ok();
     let (_, until) = made
         .stdout
-        .split_once("good until ")
+        .split_once("valid until ")
         .expect("it is printed");
     let (until, ends) = until.split_once('\n').expect("it is printed");
-    let expected = format!("the authority itself ends at {until}, and all that it has issued");
+    let expected = format!(
+        "the authority itself is valid until {until}, and all that it has issued at most as long"
+    );
     assert!(ends.starts_with(&expected), "{}", made.stdout);
     let issued = dir.run("ca issue @/keys p1 --days 90").ok();
     issued.prints(&[until]);

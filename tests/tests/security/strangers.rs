@@ -74,7 +74,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         home: None,
         linked: false,
     }));
-    let unknown = "nobody knows who its coordinator is";
+    let unknown = "its coordinator is not authenticated";
     let ran = stranger.receive();
     let is_refused = |end: &End| matches!(end, End::Failed(why) if why.contains(unknown));
     assert!(

@@ -25,7 +25,7 @@ pub enum NotApplicable {
         pe: PeId,
     },
     /// The algorithm builds its own tree in a complete network.
-    #[error("for PEs that can all reach each other, which {spec} does not promise")]
+    #[error("for PEs that can all reach each other, which {spec} does not guarantee")]
     NotComplete {
         /// Name of the tree.
         spec: String,

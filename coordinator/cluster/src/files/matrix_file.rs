@@ -81,7 +81,7 @@ fn cell(text: &str, is_own: bool, of: Cells) -> Result<u64, String> {
         )),
         Some(count) => Ok(count),
         None => Err(format!(
-            "`{}` is no number of {unit}, a whole number from 0 to {most}",
+            "`{}` is not a number of {unit}, a whole number from 0 to {most}",
             beginning(text)
         )),
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn all_faults_with_their_cells() {
-        let number = "is no number of flits, a whole number from 0 to 99";
+        let number = "is not a number of flits, a whole number from 0 to 99";
         let columns = "but the matrix has 3 rows: it needs as many of both";
         assert_eq!(
             faults("0,-1,x\n\n1,7\n100,+1,0,2\n"),

@@ -13,6 +13,8 @@ use crate::text::words::counted;
 pub struct Choice {
     /// The number of predictions.
     pub ways: usize,
+    /// The number of alternatives.
+    pub alternatives: usize,
     /// The number of alternatives that a lower bound of their time excluded.
     pub excluded: usize,
     /// The number of alternatives for which there was no time.
@@ -22,7 +24,7 @@ pub struct Choice {
     pub took_ns: u64,
     /// The choice.
     pub chosen: Forecast,
-    /// The number of alternatives that are equal to the choice within 2 %, on deeper trees.
+    /// The number of alternatives that are equal to the choice within 2 %, and take more memory or deeper trees.
     pub alike: usize,
     /// The next best on another tree or by another algorithm, if there is one.
     pub runner_up: Option<Forecast>,

@@ -118,6 +118,7 @@ fn quickest(mut all: Vec<PlannedRound>, began: Instant) -> PlannedRound {
     let forecasts: Vec<Forecast> = all.iter().map(forecast).collect();
     let choice = Choice {
         ways: all.len(),
+        alternatives: all.len(),
         excluded: 0,
         skipped: 0,
         took_ns: began.elapsed().as_nanos() as u64,

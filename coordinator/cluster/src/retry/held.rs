@@ -40,7 +40,7 @@ impl ResumableJob {
         });
         let places: Vec<String> = places.collect();
         failure.cause = format!(
-            "--output: these are there already, and differ from what is sent; \
+            "--output: these exist already, and differ from what is sent; \
              move them away, or replace them with --force:\n    {}",
             places.join("\n    ")
         );

@@ -193,9 +193,7 @@ fn cluster(
     if let Some(tree) = tree {
         let others = [("pe", &pes), ("network", &network)];
         for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
-            tree.fault(format!(
-                "there is a tree, and {key} beside it: one of both says what PEs there are"
-            ));
+            tree.fault(format!("tree and {key} are both given: give one of them"));
         }
         let link = link.map(|at| at.spot);
         return joined::cluster(

@@ -37,7 +37,7 @@ impl Raw {
     /// Checks a path without writing to it.
     pub fn fault(path: &Path) -> Option<anyhow::Error> {
         if path.symlink_metadata().is_ok() {
-            let why = "it is there already, and measurements are not overwritten";
+            let why = "it exists already, and measurements are not overwritten";
             return Some(fault(path, why.to_owned()));
         }
         check_place(path).map_err(|why| fault(path, why)).err()

@@ -131,7 +131,7 @@ impl Comparison {
             ]);
         }
         let title = format!(
-            "{} of {}{} over {}, {} ports; no way{} takes less than {}",
+            "{} of {}{} over {}, {} ports; no schedule{} takes less than {}",
             self.operation,
             counted(self.flits, "flit", "flits"),
             self.source

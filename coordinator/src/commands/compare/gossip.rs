@@ -165,7 +165,7 @@ impl Comparison<'_> {
             );
         }
         let title = format!(
-            "gossip of equal blocks over {} PEs on {}; t_s is {} t_l, and no way takes less than {} t_l",
+            "gossip of equal blocks over {} PEs on {}; t_s is {} t_l, and no schedule takes less than {} t_l",
             self.pes,
             self.network,
             decimal(self.ratio),

@@ -112,7 +112,7 @@ pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
         );
     }
     let title = format!(
-        "{} of {total} flits over {pes} PEs; no way takes less than {} steps",
+        "{} of {total} flits over {pes} PEs; no schedule takes less than {} steps",
         comparison.operation, comparison.lower_bound_steps,
     );
     let width = columns();

@@ -133,7 +133,7 @@ fn complete(
     let fault = |name: &OsString| {
         let path = output.join(name);
         anyhow!(
-            "--output: {} is there already; --force replaces it",
+            "--output: {} exists already; --force replaces it",
             path.display()
         )
     };

@@ -66,7 +66,7 @@ fn algorithms(name: &str, reach_all: bool) -> anyhow::Result<Vec<Algorithm>> {
             joined(names(false), "and"),
         ),
         true => format!(
-            "where all PEs reach each other there are {}; {} is for --tree",
+            "with --network complete:N there are {}; {} is for --tree",
             all(false),
             Algorithm::EXCHANGE_TREE.name(),
         ),

@@ -28,7 +28,7 @@ impl GossipPlan<'_> {
         let mut crossings = Crossings {
             is_multi_port,
             classes: (0..pes as u32).map(|pe| called(PeId(pe))).collect(),
-            what: "flits of one block: a bar where they come",
+            what: "flits of one block: a bar where they arrive",
             ..Crossings::default()
         };
         let mut now = 0;

@@ -40,7 +40,7 @@ impl PlanInPackets<'_> {
         let mut timetable = Timetable::new(tree, cost);
         let mut crossings = Crossings {
             classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
-            what: "packet of message Mi: a bar where it comes",
+            what: "packet of message Mi: a bar where it arrives",
             ..Crossings::default()
         };
         for run in &self.plan.sequence {
@@ -98,7 +98,7 @@ impl CertifiedPlan<'_> {
                 phase("transmission", self.certified.time),
             ],
             classes: tree.ids().map(called).collect(),
-            what: "packets from a PE and those below it: a bar where they come",
+            what: "packets from a PE and those below it: a bar where they arrive",
             ..Crossings::default()
         };
         for Stream { pe, start, end, .. } in &self.certified.streams {

@@ -124,23 +124,23 @@ impl StaticPlan {
         match self.operation {
             // Each has a band, unless there is no other PE.
             "broadcast" if self.trees.is_empty() => (
-                "flit of the message: slanted where it crosses, a bar where it comes",
+                "flit of the message: slanted where it crosses, a bar where it arrives",
                 numbered("flit", flits.min(MAX_BANDS as u64)),
             ),
             "broadcast" => (
-                "flits on one tree: slanted where they cross, a bar where they come",
+                "flits on one tree: slanted where they cross, a bar where they arrive",
                 numbered("tree", self.trees.len() as u64),
             ),
             "exchange" => (
-                "i→j or i: flits from Pi, slanted where they cross, a bar where they come",
+                "i→j or i: flits from Pi, slanted where they cross, a bar where they arrive",
                 sources(),
             ),
             "gossip" => (
-                "flits of one source: slanted where they cross, a bar where they come",
+                "flits of one source: slanted where they cross, a bar where they arrive",
                 sources(),
             ),
             _ => (
-                "message Mi: slanted where it crosses, a bar where it comes",
+                "message Mi: slanted where it crosses, a bar where it arrives",
                 self.messages.iter().map(|one| self.name_of(one)).collect(),
             ),
         }

@@ -17,7 +17,7 @@ pub fn toml(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     if let Some(nodes) = topology.nodes.as_ref().filter(|nodes| nodes[0] != 0) {
         writeln!(
             out,
-            "# P0 stands on node {}, the other PEs on the other nodes in order.",
+            "# P0 is on node {}, the other PEs on the other nodes in order.",
             nodes[0]
         )?;
     }

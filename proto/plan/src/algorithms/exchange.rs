@@ -34,7 +34,7 @@ pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     plan: LockStep::List(|task| match task.tree.len() {
         0..=MOST_HOSTS_OF_ROUNDS => Ok(rounds(&task.rows())),
         _ => Err(NotPlanned::Unfit(format!(
-            "it is worked out for at most {MOST_HOSTS_OF_ROUNDS} PEs"
+            "it is computed for at most {MOST_HOSTS_OF_ROUNDS} PEs"
         ))),
     }),
     bound: |tree, flits| exchange_hosts::least_steps(&rows(tree.len(), flits)),

@@ -81,7 +81,7 @@ fn check(
     let below = order[first];
     match own.is_some_and(|place| place > first) {
         true => Err(GatherOrderError(format!(
-            "{top} stands behind {below}, which is below it; a PE sends its own message first"
+            "{top} comes after {below}, which is below it; a PE sends its own message first"
         ))),
         false => Ok(()),
     }
@@ -126,7 +126,7 @@ mod tests {
     fn any_other_order_is_refused_with_the_pe_that_is_in_the_way() {
         let error = |order: &[u32]| ranks(order).unwrap_err().to_string();
         let late = error(&[3, 1, 4, 2, 5]);
-        assert!(late.starts_with("P1 stands behind P3"), "{late}");
+        assert!(late.starts_with("P1 comes after P3"), "{late}");
         let between = error(&[1, 3, 2, 5, 4]);
         assert!(between.contains("P2 stands between P1 and P4"), "{between}");
         assert!(between.contains("subtree of P1"), "{between}");

@@ -277,7 +277,7 @@ fn in_sequence(
             let sum = sent.get_mut(part.pe.index());
             let Some(sum) = sum.filter(|_| part.pe != tree.root()) else {
                 return Err(PacketPlanError::Split(format!(
-                    "the sequence has a packet for {}, which gets nothing from P0 on this tree",
+                    "the sequence has a packet for {}, which receives nothing from P0 on this tree",
                     part.pe
                 )));
             };

@@ -20,6 +20,8 @@ pub struct Prediction {
     /// For each PE index, the certificates, the order and the streams of a gather by certification,
     /// after the root's trigger.
     pub streams: Vec<Streams>,
+    /// Maximum number of flits of other PEs' messages that a PE holds at once.
+    pub held_flits: u64,
 }
 
 impl Prediction {
@@ -50,6 +52,7 @@ impl Prediction {
             files_ns: files.map(|(one, other)| one.max(other)).collect(),
             spans: spans.map(|(one, other)| [one, other].concat()).collect(),
             streams: self.streams,
+            held_flits: self.held_flits.max(part.held_flits),
         }
     }
 

@@ -165,6 +165,7 @@ impl<'a> PredictionState<'a> {
             files_ns: Vec::with_capacity(pes),
             spans: Vec::with_capacity(pes),
             streams: Vec::with_capacity(pes),
+            held_flits: 0,
         };
         for mut station in self.stations {
             let arrivals = station.round.arrivals().into_iter();
@@ -174,6 +175,8 @@ impl<'a> PredictionState<'a> {
                 prediction.arrivals_ns[delivery] = Some(arrival.at_ns);
                 prediction.visible_ns[delivery] = arrival.delivered.then_some(arrival.delivered_ns);
             }
+            let held_flits = station.round.peak_buffered_flits();
+            prediction.held_flits = prediction.held_flits.max(held_flits);
             prediction.files_ns.push(station.files_ns);
             prediction.spans.push(station.round.take_spans());
             prediction.streams.push(station.round.take_streams());

@@ -3,12 +3,12 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
-use crate::algorithms::Algorithm;
 use crate::algorithms::cover_plan::steps_of_gather_on_a_tree;
 use crate::algorithms::plan::plan_scatter_by_branch;
-use crate::cost::{Edge, Host, Hosts, Link, Ports};
+use crate::algorithms::{Algorithm, OnNetwork};
+use crate::cost::{Edge, HELD_BYTE_COST, Host, Hosts, Link, Ports};
 use crate::sim;
-use crate::tests::{arrivals, lengths, link, predicted, random_trees, shaped, tree};
+use crate::tests::{arena, arrivals, lengths, link, predicted, random_trees, shaped, tree};
 use crate::timing::Timing;
 
 /// Adds the gather that only paths have.
@@ -253,6 +253,38 @@ fn a_busy_program_takes_its_share_of_the_cores() {
 fn one_core_does_all_of_the_work_one_after_the_other() {
     let one_core = |_: &Tree| Hosts::one(machine(1, 0.0));
     assert_eq!(gathered_on(one_core), 2 * 7 * 64_000);
+}
+
+/// A process that stores bytes until it sends them moves them to memory and back once more.
+#[test]
+fn held_bytes_cost_a_core_unless_they_stay_in_a_cache() {
+    let tree = tree("star:8");
+    let took = |algorithm: &str, bytes: u64, first_ns: f64| {
+        let model = Model {
+            hosts: Hosts::one(Host {
+                first_ns,
+                ..machine(1, 0.0)
+            }),
+            ports: Ports::PerEdge,
+            ahead_ns: f64::INFINITY,
+            ..Model::alike(tree.len(), Link::default())
+        };
+        let algorithm = algorithm.parse().expect("an algorithm");
+        let one = OnNetwork::new(arena("complete:8"), algorithm).expect("it suits");
+        let operation = Algorithm::gossip_on(one);
+        let bytes = vec![bytes; operation.collective().deliveries(&tree)];
+        let timing = Timing::of(&model, 128 << 10, Pacing::Eager);
+        let took = predicted(operation, &tree, &bytes, &model, &timing).round_ns() as f64;
+        took / (2.0 * 7.0 * 8.0 * bytes[0] as f64)
+    };
+    let ratio = |bytes| took("circulate", bytes, 0.0) / took("direct", bytes, 0.0);
+    assert_eq!(ratio(128 << 10), 1.0);
+    // Six of seven copies are stored.
+    let stored = ratio(8 << 20);
+    assert!((1.3..1.0 + HELD_BYTE_COST).contains(&stored), "{stored}");
+    assert!(ratio(32 << 20) > stored, "some of it is in a file");
+    let first = took("circulate", 8 << 20, 1.0) / took("direct", 8 << 20, 1.0);
+    assert!(first > 1.2 * stored, "{first}");
 }
 
 /// P0 receives from seven machines, which are all faster, or one of them much slower.

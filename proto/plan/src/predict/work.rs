@@ -1,12 +1,15 @@
 //! Times of a core for a PE's work: before it begins, and for each frame.
 
 use flitcast_proto::PeId;
-use flitcast_proto::ops::POLL_ATTEMPTS;
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::{HELD_IN_MEMORY, POLL_ATTEMPTS};
 use flitcast_proto::round::{Action, Sized};
 
 use super::predicted_pe::{FlitsOut, Work};
 use super::prediction_state::PredictionState;
-use crate::cost::{COALESCED_FRAME_COST, COLD_BYTE_COST};
+use crate::cost::{
+    COALESCED_FRAME_COST, COLD_BYTE_COST, HELD_BYTE_COST, HELD_IN_CACHE, HELD_IN_NEW_MEMORY_COST,
+};
 
 impl PredictionState<'_> {
     /// Returns the nanoseconds until a PE that has waited for `waited_ns` continues, or begins the
@@ -55,6 +58,9 @@ impl PredictionState<'_> {
         if ends {
             bytes_ns += host.end_ns_per_byte * bytes as f64;
         }
+        if matches!(work, Work::Out(Action::SendHeld { .. })) {
+            bytes_ns += self.held_ns(at, piece.message, bytes);
+        }
         // The following flits pass the same memory.
         if host.first_ns > 0.0 && piece.offset == 0 {
             bytes_ns += COLD_BYTE_COST * bytes_ns / flits.max(1.0);
@@ -65,5 +71,21 @@ impl PredictionState<'_> {
             0.0
         };
         (host.flit_ns * flits * calls + bytes_ns + message_ns).round() as u64
+    }
+
+    /// Returns the nanoseconds of a core for storing bytes of a message and for loading them again.
+    fn held_ns(&self, at: PeId, message: Message, bytes: u64) -> f64 {
+        let host = self.model.hosts.of(at);
+        let held = self.stations[at.index()].round.held_flits();
+        let flit_bytes = self.packets.get(&message.id).copied().unwrap_or(1);
+        let held_bytes = held.saturating_mul(flit_bytes);
+        let cost = if held_bytes <= HELD_IN_CACHE {
+            0.0
+        } else if host.first_ns > 0.0 || held_bytes > HELD_IN_MEMORY as u64 {
+            HELD_IN_NEW_MEMORY_COST
+        } else {
+            HELD_BYTE_COST
+        };
+        cost * (host.send_ns_per_byte + host.receive_ns_per_byte) * bytes as f64
     }
 }

@@ -107,7 +107,7 @@ fn check(assignment: &Assignment) -> Result<(), WireError> {
     let are_sound = left_out.is_sorted_by(|a, b| a < b) && left_out.iter().all(is_there);
     ensure(
         are_sound,
-        "messages are left out that there are not, or not in order",
+        "the list of omitted messages has one that does not exist, or is not in order",
     )?;
     check_flit_bytes(assignment.flit_bytes)
 }

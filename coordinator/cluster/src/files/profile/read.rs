@@ -195,9 +195,7 @@ fn read_edges(
         edge.refuse_others();
         if let Some((first, _)) = edges.get(&child) {
             let first_line = first.map_or(0, |first| first.line);
-            edge.fault(format!(
-                "the edge to {pe} stands in line {first_line} already"
-            ));
+            edge.fault(format!("the edge to {pe} is in line {first_line} already"));
         } else {
             if let Some(pes) = pes.filter(|&pes| pe.index() >= pes) {
                 let last = pes - 1;

@@ -101,7 +101,7 @@ fn changed(from: &str, to: &str) -> (String, Option<usize>) {
 fn missing_and_repeated_and_unknown_edges_are_refused() {
     // Lines between the fault's position and the changed line: at its table, or the line itself.
     for (to, above, cause) in [
-        ("child = 2", 1, "to P2 stands in line"),
+        ("child = 2", 1, "to P2 is in line"),
         ("child = 9", 1, "no edge to P9: with these parents"),
         ("", 1, "`child` is missing in this [[edge]]"),
         ("child = 0", 0, "child in this [[edge]] must be"),

@@ -69,7 +69,7 @@ fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
         up: read_direction(both, up.as_ref()),
     };
     if !has_link {
-        table.fault("this [[edges]] says nothing of its link: give rate, latency, down or up");
+        table.fault("this [[edges]] describes no link: give rate, latency, down or up");
     }
     // Only if nothing else is wrong, so that one mistake is one error.
     if reader.fault_count() == before {

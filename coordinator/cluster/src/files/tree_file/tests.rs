@@ -208,7 +208,7 @@ down = { rate = \"1gbit\" }
         "t:13:9: the edge to P2 is given in line 3 already",
         "t:14:26: unknown key `delay`; known here: rate, latency",
         "t:15:6: up must be a table with rate or latency, not `\"1ms\"`",
-        "t:16:1: this [[edges]] says nothing of its link: give rate, latency, down or up",
+        "t:16:1: this [[edges]] describes no link: give rate, latency, down or up",
         "t:18:1: 1gbit, 1s: 119.2 MiB would be under way at a time, more than the 2 MiB that \
          sockets have room for: choose a lower rate or a shorter latency",
         "t:19:9: no edge leads to P7: an edge is named by the PE at its lower end",

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use flitcast_plan::cost::Model;
-use flitcast_proto::ops::Collective;
+use flitcast_plan::predict::Prediction;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
@@ -14,7 +14,31 @@ use crate::algorithms::candidates::Candidate;
 use crate::job::choice::Forecast;
 use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within, usual_flit};
 use crate::job::planned_round::{Planner, plan_and_predict};
-use crate::tuning::{COARSE_FLIT_BYTES, COARSE_FLITS, OTHER_FLIT_BYTES, SEGMENT_FLIT_BYTES};
+use crate::tuning::{
+    COARSE_FLIT_BYTES, COARSE_FLITS, EQUAL_PREDICTIONS, SEGMENT_FLIT_BYTES, SHORT_FLIT_BYTES,
+};
+
+/// The prediction of an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BestPrediction {
+    /// Predicted duration in nanoseconds.
+    pub ns: u64,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// Maximum number of bytes of other PEs' messages that a PE holds at once.
+    pub held_bytes: u64,
+}
+
+impl BestPrediction {
+    /// Returns the result of a prediction, with its time and its flits.
+    fn of(prediction: &Prediction, ns: u64, flit_bytes: u32) -> BestPrediction {
+        BestPrediction {
+            ns,
+            flit_bytes,
+            held_bytes: prediction.held_flits * u64::from(flit_bytes),
+        }
+    }
+}
 
 /// An algorithm on a tree, as a request for it, and its best prediction so far.
 pub struct Alternative<'a> {
@@ -26,8 +50,8 @@ pub struct Alternative<'a> {
     pub model: Model,
     /// A lower bound of its time.
     pub least_ns: u64,
-    /// The shortest predicted time, and the flit size for it.
-    pub best: Option<(u64, u32)>,
+    /// The prediction with the shortest time.
+    pub best: Option<BestPrediction>,
     /// Whether that time is an estimate, by longer flits than those of this size.
     pub is_estimated: bool,
 }
@@ -35,27 +59,26 @@ pub struct Alternative<'a> {
 impl Alternative<'_> {
     /// Returns the order of alternatives by time; those without a prediction are last.
     pub fn rank(&self) -> u64 {
-        self.best.map_or(u64::MAX, |(ns, _)| ns)
+        self.best.map_or(u64::MAX, |best| best.ns)
     }
 
-    /// Returns the order of alternatives of equal times.
-    pub fn depth(&self) -> (Option<u32>, Reverse<u32>) {
+    /// Returns the order of alternatives of equal times: by the MiB that PEs hold, then by depth and flits.
+    pub fn modesty(&self) -> (Option<u64>, Option<u32>, Reverse<Option<u32>>) {
         let tree = &self.request.site.tree;
         let depth = tree.pes().map(|pe| tree.depth(pe)).max();
-        (
-            depth,
-            Reverse(self.best.map_or(0, |(_, flit_bytes)| flit_bytes)),
-        )
+        let held = self.best.map(|best| best.held_bytes >> 20);
+        let flit_bytes = self.best.map(|best| best.flit_bytes);
+        (held, depth, Reverse(flit_bytes))
     }
 
     /// Returns the best prediction.
     pub fn forecast(&self) -> Option<Forecast> {
-        let (predicted_ns, flit_bytes) = self.best?;
+        let best = self.best?;
         Some(Forecast {
             algorithm: self.candidate.name,
             tree: self.request.site.name.clone(),
-            flit_bytes,
-            predicted_ns,
+            flit_bytes: best.flit_bytes,
+            predicted_ns: best.ns,
             steps: None,
         })
     }
@@ -66,7 +89,7 @@ impl Alternative<'_> {
         let coarse_bytes = self.coarse_flit(bytes);
         let flit_bytes = match self.request.way.flit_bytes {
             Some(requested_bytes) => requested_bytes,
-            None if self.may_be_longer() => coarse_bytes,
+            None if self.has_slow_links() => coarse_bytes,
             None => self.usual_flit(bytes),
         };
         let longest = bytes.iter().copied().max().unwrap_or(0);
@@ -77,8 +100,11 @@ impl Alternative<'_> {
         } else {
             flit_bytes
         };
-        let ns = self.predicted_ns(bytes, predicted_bytes, budget)?;
-        self.best = Some((ns, flit_bytes));
+        let predicted = self.predicted(bytes, predicted_bytes, budget)?;
+        self.best = Some(BestPrediction {
+            flit_bytes,
+            ..predicted
+        });
         Ok(())
     }
 
@@ -87,19 +113,18 @@ impl Alternative<'_> {
         self.best = self.best.filter(|_| !self.is_estimated);
     }
 
-    /// Returns whether flits may be longer than the default. Where software is the limit, an exchange takes as
-    /// long with them, and a PE has memory for one from each other PE.
-    fn may_be_longer(&self) -> bool {
+    /// Returns whether links are the limit, and not software. Where software is, flits are at most as long as
+    /// the default: longer ones do not fit into the caches of a core, and take more memory.
+    fn has_slow_links(&self) -> bool {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
-        operation.collective() != Collective::Exchange || are_slow(tree, operation, &self.model)
+        are_slow(tree, operation, &self.model)
     }
 
     /// Returns the size of few long flits.
     fn coarse_flit(&self, bytes: &[u64]) -> u32 {
-        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let longest = bytes.iter().copied().max().unwrap_or(0);
         let few = longest.div_ceil(COARSE_FLITS);
-        let (few, shortest) = match are_slow(tree, operation, &self.model) {
+        let (few, shortest) = match self.has_slow_links() {
             true => (few, COARSE_FLIT_BYTES),
             // Frames of whole segments.
             false => (
@@ -125,59 +150,60 @@ impl Alternative<'_> {
         if self.request.way.flit_bytes.is_some() {
             return Ok(());
         }
-        let (request, model) = (&self.request, &self.model);
-        let (tree, operation) = (&request.site.tree, request.way.operation);
-        if !are_slow(tree, operation, model) {
+        if !self.has_slow_links() {
             let longest = bytes.iter().copied().max().unwrap_or(0);
-            let usual_bytes = self.usual_flit(bytes);
-            for flit_bytes in OTHER_FLIT_BYTES {
-                // No message would be cut in another way.
-                let is_other = longest > u64::from(flit_bytes.min(usual_bytes));
-                let is_allowed = flit_bytes < usual_bytes || self.may_be_longer();
-                if is_other && is_allowed && budget.has_left(1.0) {
-                    self.predict(bytes, flit_bytes, budget)?;
-                }
+            if longest > SHORT_FLIT_BYTES.into() {
+                let short = self.predicted(bytes, SHORT_FLIT_BYTES, budget)?;
+                self.take(short);
             }
             return Ok(());
         }
         let planner = Planner {
-            tree,
-            decisions: &request.decisions(),
+            tree: &self.request.site.tree,
+            decisions: &self.request.decisions(),
             bytes,
-            model,
+            model: &self.model,
             given_up: &AtomicBool::new(false),
         };
         let left_ns = budget.left_ns();
         let mut predicted = |ns| budget.predicted(ns);
         let found = plan_with_best_flit_size_within(&planner, |_| left_ns, &mut predicted)?;
-        self.take(found.ns(), found.decisions.flit_bytes);
+        let flit_bytes = found.decisions.flit_bytes;
+        self.take(BestPrediction::of(
+            &found.prediction,
+            found.ns(),
+            flit_bytes,
+        ));
         Ok(())
     }
 
-    /// Predicts a round of flits of this size, or of the size that the user requested.
-    pub fn predict(
+    /// Predicts a round of flits of the default size, or of the size that the user requested. Longer flits
+    /// are kept only if they save time, because they take more memory.
+    pub fn predict_usual(
         &mut self,
         bytes: &[u64],
-        flit_bytes: u32,
         budget: &mut Budget,
     ) -> Result<(), ProtocolError> {
-        let flit_bytes = self.request.way.flit_bytes.unwrap_or(flit_bytes);
-        let is_predicted = self.best.is_some_and(|(_, size)| size == flit_bytes);
+        let requested = self.request.way.flit_bytes;
+        let flit_bytes = requested.unwrap_or_else(|| self.usual_flit(bytes));
+        let is_predicted = self.best.is_some_and(|best| best.flit_bytes == flit_bytes);
         if is_predicted && !self.is_estimated {
             return Ok(());
         }
-        let ns = self.predicted_ns(bytes, flit_bytes, budget)?;
-        self.take(ns, flit_bytes);
+        let usual = self.predicted(bytes, flit_bytes, budget)?;
+        let equal_ns = (usual.ns as f64 / EQUAL_PREDICTIONS) as u64;
+        self.best = self.best.filter(|best| best.ns < equal_ns);
+        self.take(usual);
         Ok(())
     }
 
-    /// Returns the predicted time of a round of flits of this size.
-    fn predicted_ns(
+    /// Predicts a round of flits of this size.
+    fn predicted(
         &self,
         bytes: &[u64],
         flit_bytes: u32,
         budget: &mut Budget,
-    ) -> Result<u64, ProtocolError> {
+    ) -> Result<BestPrediction, ProtocolError> {
         let planned = plan_and_predict(
             &self.request.site.tree,
             self.request.way.operation,
@@ -187,15 +213,16 @@ impl Alternative<'_> {
             &self.model,
             &AtomicBool::new(false),
         );
-        let ns = planned?.1.round_ns();
+        let prediction = planned?.1;
+        let ns = prediction.round_ns();
         budget.predicted(ns);
-        Ok(ns)
+        Ok(BestPrediction::of(&prediction, ns, flit_bytes))
     }
 
     /// Keeps a prediction if it is the best one, or instead of an estimate.
-    fn take(&mut self, ns: u64, flit_bytes: u32) {
-        if self.is_estimated || self.best.is_none_or(|(best, _)| ns < best) {
-            self.best = Some((ns, flit_bytes));
+    fn take(&mut self, next: BestPrediction) {
+        if self.is_estimated || self.best.is_none_or(|best| next.ns < best.ns) {
+            self.best = Some(next);
             self.is_estimated = false;
         }
     }

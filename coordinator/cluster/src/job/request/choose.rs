@@ -110,7 +110,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     for (place, one) in open.iter_mut().take(FINALISTS.max(least)).enumerate() {
         let is_first_estimate = place == 0 && one.is_estimated;
         if one.best.is_some() && (is_first_estimate || budget.has_left(0.75)) {
-            one.predict(bytes, one.usual_flit(bytes), &mut budget)?;
+            one.predict_usual(bytes, &mut budget)?;
         }
     }
     open.iter_mut().for_each(Alternative::drop_estimate);
@@ -121,19 +121,21 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         }
     }
     open.sort_by_key(Alternative::rank);
-    let alike = shallowest_first(&mut open);
+    let alike = most_modest_first(&mut open);
     let mut all: Vec<Forecast> = open.iter().filter_map(Alternative::forecast).collect();
     if offer.is_complete {
         for (one, forecast) in open.iter().zip(&mut all) {
             forecast.steps = Some(steps(&one.request, bytes, forecast.flit_bytes)?);
         }
     }
-    let skipped = open.len() - all.len() - excluded;
+    let alternatives = open.len();
+    let skipped = alternatives - all.len() - excluded;
     let Some((chosen, best)) = all.first().zip(open.into_iter().next()) else {
         return Ok(request);
     };
     let choice = Choice {
         ways: budget.predictions,
+        alternatives,
         excluded,
         skipped,
         took_ns: budget.took_ns(),
@@ -148,14 +150,15 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     Ok(request)
 }
 
-/// Moves the alternatives whose times are equal to the best within [`EQUAL_PREDICTIONS`] into the order
-/// of their depths, and returns their number. `open` is in the order of the predicted times.
-fn shallowest_first(open: &mut [Alternative<'_>]) -> usize {
+/// Moves those that take the least memory, then the shallowest, to the front of the alternatives whose times are
+/// equal to the best within [`EQUAL_PREDICTIONS`], and returns their number. `open` is in the order of the predicted
+/// times.
+fn most_modest_first(open: &mut [Alternative<'_>]) -> usize {
     let best_ns = open.first().map_or(0, Alternative::rank);
     let most_ns = (best_ns as f64 * EQUAL_PREDICTIONS) as u64;
-    let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|(ns, _)| ns <= most_ns);
+    let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|best| best.ns <= most_ns);
     let alike = open.iter().take_while(|one| is_alike(one)).count();
-    open[..alike].sort_by_key(Alternative::depth);
+    open[..alike].sort_by_key(Alternative::modesty);
     alike
 }
 

@@ -118,7 +118,7 @@ impl Cluster {
         let launched = tokio::select! {
             launched = launched => launched,
             error = failure(failed) => Err(error.into()),
-            () = given_up.cancelled() => Err(anyhow!("it was given up").into()),
+            () = given_up.cancelled() => Err(anyhow!("it was cancelled").into()),
         };
         match launched {
             Ok(()) => Ok(cluster),

@@ -63,22 +63,22 @@ type OfPe = (&'static str, &'static str, &'static str, fn(&Counts) -> u64);
 const OF_EDGES: [OfEdge; 4] = [
     (
         "flitcast_edge_received_bytes_total",
-        "Frames of rounds that came from a neighbour, with their lengths and seals.",
+        "Frames of rounds received from a neighbour, with their lengths and seals.",
         |edge| edge.received_bytes,
     ),
     (
         "flitcast_edge_sent_bytes_total",
-        "Frames of rounds that went to a neighbour, with their lengths and seals.",
+        "Frames of rounds sent to a neighbour, with their lengths and seals.",
         |edge| edge.sent_bytes,
     ),
     (
         "flitcast_edge_received_flits_total",
-        "Flits that came from a neighbour.",
+        "Flits received from a neighbour.",
         |edge| edge.received_flits,
     ),
     (
         "flitcast_edge_sent_flits_total",
-        "Flits that went to a neighbour.",
+        "Flits sent to a neighbour.",
         |edge| edge.sent_flits,
     ),
 ];
@@ -87,19 +87,19 @@ const OF_PES: [OfPe; 9] = [
     (
         "flitcast_pe_rounds_begun_total",
         "counter",
-        "Rounds of which anything has come to the PE.",
+        "Rounds of which the PE has received anything.",
         |counts| counts.rounds_begun,
     ),
     (
         "flitcast_pe_rounds_done_total",
         "counter",
-        "Rounds in which the PE has played its part to the end.",
+        "Rounds that the PE has completed.",
         |counts| counts.rounds_done,
     ),
     (
         "flitcast_round_moved_bytes",
         "gauge",
-        "Payload of the latest round that is the PE's own and was sent, or was delivered to it.",
+        "Payload of the latest round that the PE sent as its own, or received as its own.",
         |counts| counts.moved_bytes,
     ),
     (
@@ -117,7 +117,7 @@ const OF_PES: [OfPe; 9] = [
     (
         "flitcast_repeated_frames_total",
         "counter",
-        "Frames that had come before, which were dropped.",
+        "Repeated frames, which were dropped.",
         |counts| counts.repeated_frames,
     ),
     (

@@ -45,7 +45,7 @@ pub enum FailureCause {
     Holds(Vec<(DeliveryId, Version)>),
     /// Existing entries at destinations of messages that are not to be replaced.
     #[error(
-        "--output: these are there already, and differ from what is sent or from each other; move them away, or replace them with --force:\n    {}",
+        "--output: these exist already, and differ from what is sent or from each other; move them away, or replace them with --force:\n    {}",
         .0.join("\n    ")
     )]
     OutputStands(Vec<String>),

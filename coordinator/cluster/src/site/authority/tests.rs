@@ -180,7 +180,7 @@ async fn the_answering_process_must_be_the_called_one() {
     let authority = founded();
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, answering) = meeting(&p2, Name::Coordinator, &p1).await;
-    let refused = "the other end refuses us: our certificate is for somebody else";
+    let refused = "the other end refuses this process: its certificate is for another one";
     refuses(
         calling,
         "the certificate is for P1, not for the coordinator",

@@ -94,7 +94,7 @@ pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: &Lookup) -> PeEntr
         value: at.value.as_ref().map(|all: &Vec<IpAddr>| all[0]),
     });
     if let (Some(At { spot, .. }), Some(_)) = (&addresses, &address) {
-        let both = "there is an address, and addresses beside it: one of both says where it is";
+        let both = "address and addresses are both given: give one of them";
         reader.fault(*spot, both);
     }
     let reached_by = table.find("reached_by", read_reached_by);

@@ -91,7 +91,7 @@ fn refuse_parents(reader: &Reader<'_>, entries: &[PeEntry]) {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        let both = "and there is a [network]: one of both says who is connected to whom";
+        let both = "and there is a [network]: both describe connections; give one of them";
         reader.fault(parent.spot, format!("{name} has a parent{more}, {both}"));
     }
 }

@@ -37,7 +37,7 @@ pub fn security(field: &Field<'_, '_>, beside: &Path) -> Option<Credentials> {
     });
     table.refuse(
         "insecure",
-        "insecure cannot be said in a file: who sends in the clear types --insecure each time",
+        "insecure is not allowed in a file: a command that sends unencrypted needs --insecure each time",
     );
     table.refuse_others();
     credentials

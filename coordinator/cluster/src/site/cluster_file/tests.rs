@@ -117,7 +117,7 @@ fn faults_of_several_addresses_are_reported() {
          [[pe]]\nname = 'b'\naddress = '10.0.0.2'\nparent = 'a'\nreached_by = [['b', '10.0.0.3'], ['x', '10.0.0.4']]\n\
          [[pe]]\nname = 'c'\naddresses = ['10.0.0.1', '10.0.0.1']\nparent = 'a'\nreached_by = [['a']]\n",
         &[
-            "t:3:13: there is an address, and addresses beside it: one of both says where it is",
+            "t:3:13: address and addresses are both given: give one of them",
             "t:5:1: b has another number of addresses (1) than a (2)",
             "t:9:15: b: it is to be reached by itself",
             "t:9:34: b: no [[pe]] is called `x`",
@@ -272,7 +272,7 @@ fn a_tree_of_pes_without_places() {
     refused(
         &format!("{join}tree = 'file:tree.toml'\nlink = 'rate=1mbit'\n{JOINING}"),
         &[
-            "t:3:8: there is a tree, and pe beside it: one of both says what PEs there are",
+            "t:3:8: tree and pe are both given: give one of them",
             "t:3:8: tree: write the tree itself, like parents:0,0,1",
         ],
     );
@@ -333,7 +333,7 @@ fn all_that_is_wrong_with_a_network() {
         [network]\nedges = [['a', 'b'], ['a', 'c']]\nkind = 'array:3' | t:3:8: kind: the edges are those of another network: ["a", "c"] is no edge of it
         "#,
     );
-    let both = "and there is a [network]: one of both says who is connected to whom";
+    let both = "and there is a [network]: both describe connections; give one of them";
     refused(
         &with("network = {edges = [['a', 'b'], ['b', 'c']]}")
             .replace("'127.0.0.2'", "'127.0.0.2'\nparent = 'a'")
@@ -407,7 +407,7 @@ link = 3
         &[
             "t:1:8: link: rate: `fast` is not a rate: write a number and a unit, like 200mbit",
             "t:1:8: link: latency: `1h`: unknown unit `h`; the units are ns, us, ms, s",
-            "t:3:1: insecure cannot be said in a file: who sends in the clear types --insecure each time",
+            "t:3:1: insecure is not allowed in a file: a command that sends unencrypted needs --insecure each time",
             "t:4:1: unknown key `folder`; known here: credentials",
             &format!("t:6:1: unknown key `patience`; known here: {times}"),
             "t:7:11: silence must be a time in quotes, like \"5s\", not `5`",

@@ -92,7 +92,7 @@ pub(super) fn parents(network: &Network, root: u32) -> Result<Parents, CoverErro
     let edges = network.edges();
     if edges > MOST_EDGES {
         return Err(CoverError(format!(
-            "a cover of a network without a rule of its own is worked out for at most {MOST_EDGES} \
+            "a cover of a network without a rule of its own is computed for at most {MOST_EDGES} \
              edges, and this one has {edges}"
         )));
     }

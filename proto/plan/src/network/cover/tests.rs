@@ -50,7 +50,7 @@ fn what_cannot_be_searched_is_refused() {
     let fault = cover(&spec.build().unwrap(), Some(&spec), 0).unwrap_err();
     assert_eq!(
         fault.to_string(),
-        "a cover of a network without a rule of its own is worked out for at most 1000 edges, and \
+        "a cover of a network without a rule of its own is computed for at most 1000 edges, and \
          this one has 4950"
     );
 }

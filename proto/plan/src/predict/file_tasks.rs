@@ -2,6 +2,7 @@
 //! wake.
 
 use flitcast_proto::items::Message;
+use flitcast_proto::round::Piece;
 use flitcast_proto::{PeId, Time};
 
 use super::cores::SLICE_NS;
@@ -11,12 +12,13 @@ use super::prediction_state::{Event, PredictionState};
 impl PredictionState<'_> {
     /// Returns whether the next bytes that a PE sends are read; if not, the end of a task wakes
     /// it.
-    pub(super) fn is_read(&mut self, now: u64, at: PeId, message: Message, offset: u64) -> bool {
+    pub(super) fn is_read(&mut self, now: u64, at: PeId, to: PeId, piece: Piece) -> bool {
+        let (message, offset) = (piece.message, piece.offset);
         let Some(file_threads) = &mut self.file_threads else {
             return true;
         };
         let starts_here = message.source == at;
-        let is_read = !starts_here || file_threads.is_read(at, message, offset);
+        let is_read = !starts_here || file_threads.is_read(at, to, message, offset);
         self.begin_tasks(now);
         self.stations[at.index()].record_file_wait(now, is_read)
     }

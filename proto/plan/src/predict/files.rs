@@ -5,7 +5,7 @@
 //! disk keeps written data in memory up to a limit (Dubois et al., *Modeling the Linux page cache
 //! for accurate simulation*, 2021); a sync waits for the disk.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
 use flitcast_proto::items::Message;
@@ -46,17 +46,23 @@ pub(super) struct FileTask {
 /// The result of a complete task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TaskCompletion {
-    /// The next block of M_i is read.
-    Read(MessageId),
+    /// The next block of the reading with this number is read.
+    Read(u64),
     /// A block of M_i is written, and the next one can be.
     Written(MessageId),
     /// A message is durable and visible.
     Visible(Message),
 }
 
+/// A message that is read to be sent, once for each receiver of a static schedule.
 #[derive(Debug)]
 struct Reading {
+    number: u64,
     message: Message,
+    /// The receiver, as soon as the first block is taken.
+    receiver: Option<PeId>,
+    /// Bytes of its files that are not in memory.
+    cold_bytes: u64,
     /// The end of the blocks that the network thread has taken.
     taken: u64,
     /// The end of the blocks that are read.
@@ -79,8 +85,11 @@ struct Writing {
 struct PeFileQueues {
     /// Messages to be sent that are not open yet.
     unopened: VecDeque<Message>,
-    /// Open messages in sending order.
+    /// Open messages in sending order, and the number of all so far.
     opened: VecDeque<Reading>,
+    readings: u64,
+    /// The messages and receivers of which the first block is taken.
+    begun: BTreeSet<(MessageId, PeId)>,
     /// Incoming messages: several if they arrive in parts.
     writing: Vec<Writing>,
     /// Tasks that begin when the block before them is written.
@@ -89,15 +98,34 @@ struct PeFileQueues {
 }
 
 impl PeFileQueues {
-    /// Opens the next message, of which the first `read` bytes are read.
-    fn open(&mut self, read: u64) -> Option<MessageId> {
+    /// Opens the next message, of which the first `read` bytes are read, and returns the number of the reading.
+    fn open_next(&mut self, read: u64, made_of: &BTreeMap<MessageId, MadeOf>) -> Option<u64> {
         let message = self.unopened.pop_front()?;
+        let cold_bytes = made_of.get(&message.id).map_or(0, |it| it.cold_bytes);
+        Some(self.open(message, None, [cold_bytes, read]))
+    }
+
+    fn open(&mut self, message: Message, receiver: Option<PeId>, bytes: [u64; 2]) -> u64 {
+        let [cold_bytes, read] = bytes;
+        self.readings += 1;
         self.opened.push_back(Reading {
+            number: self.readings,
             message,
+            receiver,
+            cold_bytes,
             taken: 0,
             read: read.min(message.bytes),
         });
-        Some(message.id)
+        self.readings
+    }
+
+    /// Opens a message that was sent to others for one more receiver.
+    fn open_again(&mut self, message: Message, to: PeId) -> Option<u64> {
+        let mut receivers = self.begun.range((message.id, PeId(0))..);
+        let is_begun = receivers.next().is_some_and(|(id, _)| *id == message.id);
+        let is_new = is_begun && !self.begun.contains(&(message.id, to));
+        let is_open = |it: &Reading| it.message == message && it.receiver == Some(to);
+        (is_new && !self.opened.iter().any(is_open)).then(|| self.open(message, Some(to), [0, 0]))
     }
 
     /// Returns the state of a message that is written, and creates it if necessary.
@@ -170,7 +198,9 @@ impl<'a> FileThreads<'a> {
         };
         for queues in &mut threads.queues {
             let first = files.block_bytes.max(piece);
-            while queues.opened.len() < files.opened_ahead && queues.open(first).is_some() {}
+            while queues.opened.len() < files.opened_ahead
+                && queues.open_next(first, &threads.made_of).is_some()
+            {}
         }
         threads
     }
@@ -180,11 +210,17 @@ impl<'a> FileThreads<'a> {
         (disk, &self.files.disks[disk])
     }
 
-    /// Returns whether the bytes of a message of `at` from `offset` are ready to be sent; if not,
+    /// Returns whether the bytes of a message of `at` from `offset` are ready to be sent to `to`; if not,
     /// the end of a task in progress wakes the PE.
-    pub fn is_read(&mut self, at: PeId, message: Message, offset: u64) -> bool {
+    pub fn is_read(&mut self, at: PeId, to: PeId, message: Message, offset: u64) -> bool {
+        if let Some(again) = self.queues[at.index()].open_again(message, to) {
+            self.read(at, again);
+            return false;
+        }
         let queues = &mut self.queues[at.index()];
-        let is_it = |reading: &Reading| reading.message == message;
+        let is_it = |reading: &Reading| {
+            reading.message == message && reading.receiver.is_none_or(|receiver| receiver == to)
+        };
         let is_left = |reading: &Reading| reading.taken < reading.message.bytes;
         queues.opened.retain(|it| is_it(it) || is_left(it));
         let Some(reading) = queues.opened.iter_mut().find(|reading| is_it(reading)) else {
@@ -199,31 +235,37 @@ impl<'a> FileThreads<'a> {
         // The block is taken, so the next one can be read; with the first block, also a following
         // message.
         let first = reading.taken == 0;
+        reading.receiver = Some(to);
         reading.taken = reading.read;
-        if reading.read < message.bytes {
-            self.read(at, message.id);
+        let number = reading.number;
+        let is_left = reading.read < message.bytes;
+        queues.begun.insert((message.id, to));
+        if is_left {
+            self.read(at, number);
         }
-        if first && let Some(next) = self.queues[at.index()].open(0) {
+        if first && let Some(next) = self.queues[at.index()].open_next(0, &self.made_of) {
             self.read(at, next);
         }
         true
     }
 
-    /// Starts to read the next block of M_i.
-    fn read(&mut self, at: PeId, of: MessageId) {
+    /// Starts to read the next block of a message.
+    fn read(&mut self, at: PeId, number: u64) {
         let (disk, costs) = self.costs(at);
-        let made_of = self.made_of.get(&of).copied().unwrap_or_default();
         let queues = &mut self.queues[at.index()];
-        let is_it = |reading: &&mut Reading| reading.message.id == of;
-        let Some(reading) = queues.opened.iter_mut().find(is_it) else {
+        let mut opened = queues.opened.iter();
+        let Some(reading) = opened.find(|reading| reading.number == number) else {
             return;
         };
+        let made_of = self.made_of.get(&reading.message.id);
+        let all_entries = made_of.map_or(0, |it| it.entries) as f64;
+        let cold_bytes = reading.cold_bytes as f64;
         let whole = reading.message.bytes;
         let bytes = (whole - reading.read).min(block_of(self.files, self.piece, whole)) as f64;
         let part = bytes / whole as f64;
-        let entries = made_of.entries as f64 * part;
-        let cold = made_of.cold_bytes as f64 * part;
-        let cold_entries = entries * made_of.cold_bytes as f64 / whole as f64;
+        let entries = all_entries * part;
+        let cold = cold_bytes * part;
+        let cold_entries = entries * cold_bytes / whole as f64;
         let mut steps = VecDeque::from([Step::Core(
             costs.thread_ns + costs.open_ns * entries + costs.read_ns_per_byte * bytes,
         )]);
@@ -232,7 +274,7 @@ impl<'a> FileThreads<'a> {
             let wait = 0.0;
             steps.push_back(Step::Disk { disk, busy, wait });
         }
-        let goal = TaskCompletion::Read(of);
+        let goal = TaskCompletion::Read(number);
         self.begun.push(FileTask { at, steps, goal });
     }
 
@@ -356,8 +398,8 @@ impl<'a> FileThreads<'a> {
         let (files, piece) = (self.files, self.piece);
         let queues = &mut self.queues[at.index()];
         match goal {
-            TaskCompletion::Read(of) => {
-                let reading = queues.opened.iter_mut().find(|r| r.message.id == of);
+            TaskCompletion::Read(number) => {
+                let reading = queues.opened.iter_mut().find(|it| it.number == number);
                 if let Some(reading) = reading {
                     let whole = reading.message.bytes;
                     reading.read = (reading.read + block_of(files, piece, whole)).min(whole);

@@ -245,7 +245,7 @@ impl<'a> PredictionState<'a> {
             };
             if let Some(FlitsOut { to, piece, .. }) = FlitsOut::of(&action) {
                 let is_new = matches!(action, Action::SendFlit { .. });
-                if is_new && !self.is_read(now, at, piece.message, piece.offset) {
+                if is_new && !self.is_read(now, at, to, piece) {
                     return Ok(Next::Sleep(None));
                 }
                 let bytes = self.flit_frames_bytes(piece.message, piece.bytes);

@@ -55,6 +55,50 @@ fn predicted(spec: &str, lengths: &[u64], files: Option<Files>) -> Prediction {
     tests::predicted(Algorithm::FARTHEST_FIRST, &tree, lengths, &model, &timing)
 }
 
+/// A static schedule reads a message once for each receiver, from the disk only the first time.
+#[test]
+fn a_message_is_read_again_for_each_receiver() {
+    const PES: u64 = 4;
+    let bytes = 10 * BLOCK;
+    let tree = tree(&format!("star:{PES}"));
+    let slow = FileCosts {
+        read_ns_per_byte: 5.0,
+        ..free()
+    };
+    let cold = MadeOf {
+        entries: 1,
+        cold_bytes: bytes,
+        ..MadeOf::default()
+    };
+    let fetched = FileCosts {
+        fetch_ns_per_byte: 5.0,
+        ..free()
+    };
+    let waits = |algorithm, disk, made_of| {
+        let model = Model {
+            files: Some(files(vec![disk], made_of, PES as usize)),
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, FLIT as u32, Pacing::Eager);
+        let lengths = vec![bytes; PES as usize * PES as usize];
+        let prediction = tests::predicted(algorithm, &tree, &lengths, &model, &timing);
+        prediction.files_ns[0]
+    };
+    // The first block was read before the round.
+    let once = 9 * (5 * BLOCK - (BLOCK - FLIT));
+    let again = 5 * BLOCK + once;
+    let [circulated, direct] =
+        [Algorithm::GOSSIP_CIRCULATE, Algorithm::GOSSIP_DIRECT].map(|algorithm| {
+            [
+                waits(algorithm, slow, entries(1)),
+                waits(algorithm, fetched, cold),
+            ]
+        });
+    assert_eq!(circulated[0], once);
+    assert_eq!(direct[0], once + (PES - 2) * again);
+    assert_eq!(direct[1], circulated[1]);
+}
+
 fn entries(entries: u64) -> MadeOf {
     MadeOf {
         entries,

@@ -22,9 +22,12 @@ pub const FINALISTS: usize = 8;
 /// Number of finalists for which the best flit size is searched for: each takes many predictions.
 pub const SEARCHED_FINALISTS: usize = 6;
 
-/// Ratio of predicted times within which predictions count as equal. Least memory, then the shallowest tree, then
-/// the longest flits are chosen, because they cost least where predictions are incomplete.
+/// Ratio of predicted times within which predictions count as equal. Least memory, then the fewest edges one after
+/// the other, then the longest flits are chosen, because they cost least where predictions are incomplete.
 pub const EQUAL_PREDICTIONS: f64 = 1.02;
+
+/// The same where software is the limit and not the links: predictions are less exact there.
+pub const EQUAL_SOFTWARE_PREDICTIONS: f64 = 1.05;
 
 /// Number of flits of the longest message in the first pass of a choice: enough to tell a path, which is a
 /// pipeline, from a tree of whole messages.

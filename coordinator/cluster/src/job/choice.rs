@@ -24,7 +24,7 @@ pub struct Choice {
     pub took_ns: u64,
     /// The choice.
     pub chosen: Forecast,
-    /// The number of alternatives that are equal to the choice within 2 %, and take more memory or deeper trees.
+    /// The number of alternatives that take about as long, and more memory or more edges one after the other.
     pub alike: usize,
     /// The next best on another tree or by another algorithm, if there is one.
     pub runner_up: Option<Forecast>,
@@ -73,7 +73,7 @@ impl fmt::Display for Choice {
         }
         if self.alike > 0 {
             let alike = counted(self.alike as u64, "other", "others");
-            write!(f, ", {alike} equal within 2 %")?;
+            write!(f, ", {alike} about equal")?;
         }
         if let Some(next) = &self.runner_up {
             let more = next.predicted_ns as f64 / self.chosen.predicted_ns.max(1) as f64 - 1.0;

@@ -39,7 +39,7 @@ mod present;
 mod registry;
 mod ring_emulation;
 pub mod scatter_in_packets;
-mod schedules;
+pub mod schedules;
 mod shoulder_tap;
 mod spec;
 mod steps;

@@ -12,6 +12,23 @@ use flitcast_proto::{PeId, Tree};
 use super::algorithm::Algorithm;
 use crate::timing::Timing;
 
+/// Returns the largest number of edges that a message crosses one after the other by static schedules; 0 without
+/// such schedules.
+pub fn most_hops(schedules: &[PeSchedule]) -> u64 {
+    let pes = (0..).map(PeId).zip(schedules);
+    let sent =
+        pes.flat_map(|(pe, schedule)| schedule.hops.iter().filter(move |hop| hop.from == pe));
+    let mut sent: Vec<_> = sent.collect();
+    sent.sort_by_key(|hop| hop.first_step);
+    let mut crossed: BTreeMap<_, u64> = BTreeMap::new();
+    for hop in sent {
+        let before = crossed.get(&(hop.message, hop.from)).copied();
+        let here = crossed.entry((hop.message, hop.to)).or_default();
+        *here = (*here).max(before.unwrap_or(0) + 1);
+    }
+    crossed.into_values().max().unwrap_or(0)
+}
+
 impl Algorithm {
     /// Returns the schedules of all PEs by index. `bytes` is by delivery: 0 if a PE is absent or
     /// the message is left out there. An absent PE has no messages.
@@ -120,4 +137,28 @@ fn messages_of_pes(
         receives.sort_by_key(|message: &Message| message.id);
     }
     (sends, receives)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Model;
+    use crate::tests::tree;
+
+    #[test]
+    fn hops_are_counted_along_the_way_of_each_message() {
+        for (algorithm, hops) in [
+            (Algorithm::GOSSIP_DIRECT, 1),
+            (Algorithm::GOSSIP_DISSEMINATION, 3),
+            (Algorithm::GOSSIP_CIRCULATE, 7),
+            (Algorithm::GOSSIP_FLOOD, 2),
+            (Algorithm::FARTHEST_FIRST, 0),
+        ] {
+            let tree = tree("star:8");
+            let bytes = vec![1000; algorithm.collective().deliveries(&tree)];
+            let timing = Timing::of(&Model::unit(tree.len()), 100, Pacing::Eager);
+            let schedules = algorithm.schedules(&tree, &bytes, &timing);
+            assert_eq!(most_hops(&schedules), hops, "{algorithm:?}");
+        }
+    }
 }

@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
+use flitcast_plan::algorithms::schedules::most_hops;
 use flitcast_plan::cost::Model;
 use flitcast_plan::predict::Prediction;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
@@ -27,15 +29,23 @@ pub struct BestPrediction {
     pub flit_bytes: u32,
     /// Maximum number of bytes of other PEs' messages that a PE holds at once.
     pub held_bytes: u64,
+    /// The largest number of edges that a message crosses one after the other.
+    pub hops: u64,
 }
 
 impl BestPrediction {
-    /// Returns the result of a prediction, with its time and its flits.
-    fn of(prediction: &Prediction, ns: u64, flit_bytes: u32) -> BestPrediction {
+    /// Returns the result of a prediction of these schedules, with its time and its flits.
+    fn of(
+        prediction: &Prediction,
+        schedules: &[PeSchedule],
+        ns: u64,
+        flit_bytes: u32,
+    ) -> BestPrediction {
         BestPrediction {
             ns,
             flit_bytes,
             held_bytes: prediction.held_flits * u64::from(flit_bytes),
+            hops: most_hops(schedules),
         }
     }
 }
@@ -62,13 +72,17 @@ impl Alternative<'_> {
         self.best.map_or(u64::MAX, |best| best.ns)
     }
 
-    /// Returns the order of alternatives of equal times: by the MiB that PEs hold, then by depth and flits.
-    pub fn modesty(&self) -> (Option<u64>, Option<u32>, Reverse<Option<u32>>) {
+    /// Returns the order of alternatives of equal times: by the MiB that PEs hold, then by the edges that messages
+    /// cross one after the other, each of which may be late, and then by flits.
+    pub fn modesty(&self) -> Option<(u64, u64, Reverse<u32>)> {
         let tree = &self.request.site.tree;
-        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
-        let held = self.best.map(|best| best.held_bytes >> 20);
-        let flit_bytes = self.best.map(|best| best.flit_bytes);
-        (held, depth, Reverse(flit_bytes))
+        let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
+        let best = self.best?;
+        let hops = match best.hops {
+            0 => depth().into(),
+            hops => hops,
+        };
+        Some((best.held_bytes >> 20, hops, Reverse(best.flit_bytes)))
     }
 
     /// Returns the best prediction.
@@ -115,7 +129,7 @@ impl Alternative<'_> {
 
     /// Returns whether links are the limit, and not software. Where software is, flits are at most as long as
     /// the default: longer ones do not fit into the caches of a core, and take more memory.
-    fn has_slow_links(&self) -> bool {
+    pub fn has_slow_links(&self) -> bool {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         are_slow(tree, operation, &self.model)
     }
@@ -168,12 +182,9 @@ impl Alternative<'_> {
         let left_ns = budget.left_ns();
         let mut predicted = |ns| budget.predicted(ns);
         let found = plan_with_best_flit_size_within(&planner, |_| left_ns, &mut predicted)?;
-        let flit_bytes = found.decisions.flit_bytes;
-        self.take(BestPrediction::of(
-            &found.prediction,
-            found.ns(),
-            flit_bytes,
-        ));
+        let (schedules, flit_bytes) = (&found.schedules, found.decisions.flit_bytes);
+        let best = BestPrediction::of(&found.prediction, schedules, found.ns(), flit_bytes);
+        self.take(best);
         Ok(())
     }
 
@@ -213,10 +224,10 @@ impl Alternative<'_> {
             &self.model,
             &AtomicBool::new(false),
         );
-        let prediction = planned?.1;
+        let (schedules, prediction) = planned?;
         let ns = prediction.round_ns();
         budget.predicted(ns);
-        Ok(BestPrediction::of(&prediction, ns, flit_bytes))
+        Ok(BestPrediction::of(&prediction, &schedules, ns, flit_bytes))
     }
 
     /// Keeps a prediction if it is the best one, or instead of an estimate.

@@ -31,7 +31,7 @@ use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
-use crate::tuning::{EQUAL_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS};
+use crate::tuning::{EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS};
 
 /// The alternatives of a choice.
 struct Offer<'a> {
@@ -150,12 +150,17 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     Ok(request)
 }
 
-/// Moves those that take the least memory, then the shallowest, to the front of the alternatives whose times are
-/// equal to the best within [`EQUAL_PREDICTIONS`], and returns their number. `open` is in the order of the predicted
-/// times.
+/// Sorts the alternatives whose times are about equal to the best by [`Alternative::modesty`], and returns their
+/// number. `open` is in the order of the predicted times.
 fn most_modest_first(open: &mut [Alternative<'_>]) -> usize {
-    let best_ns = open.first().map_or(0, Alternative::rank);
-    let most_ns = (best_ns as f64 * EQUAL_PREDICTIONS) as u64;
+    let Some(best) = open.first() else {
+        return 0;
+    };
+    let equal = match best.has_slow_links() {
+        true => EQUAL_PREDICTIONS,
+        false => EQUAL_SOFTWARE_PREDICTIONS,
+    };
+    let most_ns = (best.rank() as f64 * equal) as u64;
     let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|best| best.ns <= most_ns);
     let alike = open.iter().take_while(|one| is_alike(one)).count();
     open[..alike].sort_by_key(Alternative::modesty);

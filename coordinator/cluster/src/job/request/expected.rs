@@ -13,9 +13,9 @@ use crate::job::model::{model_by, model_of};
 use crate::options::link_spec::EdgeSpec;
 
 /// Returns the model of a request's cluster before it runs: of its profile, or else of the requested
-/// links and the known costs of hosts.
+/// links and the known costs of hosts, in the median of its rounds.
 pub fn expected_model(request: &Request) -> Model {
-    match &request.profile {
+    let mut model = match &request.profile {
         Some(profile) => model_by(profile, &request.site),
         None => {
             let links = request.site.links.iter();
@@ -23,7 +23,9 @@ pub fn expected_model(request: &Request) -> Model {
             let hosts = host_costs::expected(&request.site);
             model_of(links.map(edge).collect(), hosts, &request.site)
         }
-    }
+    };
+    model.hosts = model.hosts.in_median_of(request.rounds.max(1));
+    model
 }
 
 /// Returns the steps of a round in the papers' model, in which a flit or a control item crosses an

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use flitcast_proto::wire::seal::{FrameSealer, FrameVerifier, HEAD_BYTES};
 use flitcast_proto::wire::{LENGTH_BYTES, edge::EdgeFrame, flit};
 
-use crate::words;
+use crate::wire_examples;
 
 /// Longer than any frame in a test.
 const LONGEST: usize = 2 << 20;
@@ -114,7 +114,7 @@ pub fn framed(body: &[u8]) -> Vec<u8> {
 
 /// Returns an edge's frame with its length and without a seal.
 pub fn written(frame: &EdgeFrame) -> Vec<u8> {
-    words::written(|out| frame.put(out))
+    wire_examples::written(|out| frame.put(out))
 }
 
 /// Returns whether a frame with its length and without a seal is a flit.

@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Folder;
 use crate::edge::{Edge, framed, read_body};
 use crate::processes::eventually;
-use crate::words::written;
+use crate::wire_examples::written;
 
 /// A path of PEs on separate addresses of this machine; the test operates one of them.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ pub mod storm;
 pub mod stranger;
 pub mod table;
 pub mod tap;
-pub mod words;
+pub mod wire_examples;
 
 pub use binary::flitcast;
 pub use command::{parsed, printed, refused, reported, resume};

@@ -9,7 +9,7 @@ use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{FromPe, Timeouts, ToPe, Welcome};
 
 use crate::edge::{framed, read_body};
-use crate::words::written;
+use crate::wire_examples::written;
 
 /// Time limit: many times the longest answer.
 const PATIENCE: Duration = Duration::from_secs(30);

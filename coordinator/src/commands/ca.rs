@@ -13,7 +13,7 @@ use flitcast_proto::tree::MAX_PES;
 
 use crate::faults::Faults;
 use flitcast_cluster::site::ca::{authority_in, found, issue_all, locked, name, put, read};
-use flitcast_cluster::text::words;
+use flitcast_cluster::text::phrases;
 
 /// Maximum validity in days, ten years: a longer period would be forgotten.
 const MOST_DAYS: u32 = 3660;
@@ -144,7 +144,7 @@ fn revoke(args: &RevokeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
     let names = named(&args.names, &mut faults);
     faults.check()?;
     let listed = revoke_all(&args.folder, &names)?;
-    let (names, folder) = (words::names(&names), args.folder.display());
+    let (names, folder) = (phrases::names(&names), args.folder.display());
     Ok(writeln!(
         out,
         "in {folder}: all certificates of {names} are revoked; {REVOKED_FILE} lists {listed}, and belongs beside ca.pem on every host"

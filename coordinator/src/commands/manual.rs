@@ -11,8 +11,8 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::faults::Faults;
 use crate::render::exit::EXIT_STATUS;
+use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::whole_file::write_whole;
-use flitcast_cluster::text::words::at;
 
 const SHELLS: &str = "\
 Examples:

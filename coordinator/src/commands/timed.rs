@@ -25,9 +25,9 @@ use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
 use flitcast_cluster::rounds::outcome::{PeOutcome, by_row, bytes_by_row};
 use flitcast_cluster::text::figures::{beside, fitted, micros, table};
 use flitcast_cluster::text::pe_names::with_names;
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::{self, columns};
 use flitcast_cluster::text::units::{Bytes, Nanos};
-use flitcast_cluster::text::words::counted;
 
 /// The last lines of the help of `flitcast plan` and `compare`.
 pub const TIMED_HELP: &str = "\

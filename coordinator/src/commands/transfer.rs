@@ -25,10 +25,10 @@ use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::pe_names::with_names;
+use flitcast_cluster::text::phrases::names;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::unless_closed;
-use flitcast_cluster::text::words::names;
 
 /// Puts a path in the place of standard input or output, if an option names that.
 ///

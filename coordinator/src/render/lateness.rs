@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use flitcast_proto::PeId;
 
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Returns the end of the line with a round's times, and what was retransmitted if that line does not
 /// contain it. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is the

@@ -18,9 +18,9 @@ use flitcast_cluster::rounds::outcome::{
 use flitcast_cluster::system::spool;
 use flitcast_cluster::text::figures::{self, beside, fitted, wrapped};
 use flitcast_cluster::text::pe_names::with_names;
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::{Detail, Style, on_stdout};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate, Seconds};
-use flitcast_cluster::text::words::counted;
 
 /// Characters before the text of a summary's line.
 const INDENT: usize = 13;

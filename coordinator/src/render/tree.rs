@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use flitcast_proto::{PeId, Tree};
 
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::printable::printable;
-use flitcast_cluster::text::words::counted;
 
 /// Maximum number of PEs of a tree that is drawn, so that it fits into a few screens.
 const MAX_DRAWN: usize = 200;

@@ -7,7 +7,7 @@ use flitcast_proto::wire::{LENGTH_BYTES, Secret, flit};
 use flitcast_proto::{PeId, RoundId};
 
 use crate::edge;
-use crate::words::{self, from_pe, to_pe, written};
+use crate::wire_examples::{self, from_pe, to_pe, written};
 
 fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
@@ -19,7 +19,7 @@ fn bodies(frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 }
 
 fn edge_frames() -> Vec<Vec<u8>> {
-    let frames = words::edge_frames().into_iter();
+    let frames = wire_examples::edge_frames().into_iter();
     frames.map(|frame| edge::written(&frame)).collect()
 }
 

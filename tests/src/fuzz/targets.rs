@@ -9,7 +9,7 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
 use super::target::{Target, parse_text};
 use super::{PART, examples, payload, state};
-use crate::words::written;
+use crate::wire_examples::written;
 
 /// All targets of this module.
 pub const TARGETS: &[Target] = &[

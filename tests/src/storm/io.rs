@@ -32,7 +32,7 @@ use super::cause::Cause;
 use super::payload::{content, payload};
 use super::world::{Delivery, World};
 use crate::edge::{self, framed};
-use crate::words::written;
+use crate::wire_examples::written;
 
 pub(super) use process::Process;
 

@@ -2,7 +2,7 @@
 
 use flitcast_proto::wire::control::{End, FromPe, Ran, ToPe};
 use flitcast_proto::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN};
-use flitcast_tests::words::written;
+use flitcast_tests::wire_examples::written;
 
 use super::reference::Reference;
 use super::{body, refuses};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, ToPe};
 use flitcast_proto::{DeliveryId, PeId, RoundId, Tree};
-use flitcast_tests::words::{assignment, register, written};
+use flitcast_tests::wire_examples::{assignment, register, written};
 
 use super::reference::Reference;
 use super::{TO_PE, body};

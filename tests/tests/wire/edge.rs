@@ -4,7 +4,7 @@ use flitcast_proto::RoundId;
 use flitcast_proto::items::Control;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::seal::{FrameSealer, HEAD_BYTES};
-use flitcast_tests::words::{edge_frames, hello, written};
+use flitcast_tests::wire_examples::{edge_frames, hello, written};
 
 use super::reference::Reference;
 use super::{EDGE, body, refuses};

@@ -4,7 +4,7 @@
 use flitcast_proto::items::Message;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, flit};
 use flitcast_proto::{PeId, RoundId};
-use flitcast_tests::words::written;
+use flitcast_tests::wire_examples::written;
 
 use super::reference::Reference;
 use super::{body, refuses};

@@ -15,7 +15,7 @@ use std::fmt::{Debug, Display};
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, WireError, frame_length};
-use flitcast_tests::words::{edge_frames, from_pe, to_pe, written};
+use flitcast_tests::wire_examples::{edge_frames, from_pe, to_pe, written};
 use reference::Reference;
 
 /// Checks that a case was refused for a reason.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, ensure};
 
 use crate::system::process;
-use crate::text::words::at;
+use crate::text::phrases::at;
 
 /// Returns `$XDG_RUNTIME_DIR/flitcast`, or `/tmp/flitcast-UID` if that variable is not set. The
 /// directory is created if it does not exist.

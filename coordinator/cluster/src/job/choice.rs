@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::text::figures::as_micros;
+use crate::text::phrases::counted;
 use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
 
 /// The chosen algorithm, and its alternatives.
 #[derive(Clone, Debug, Serialize)]

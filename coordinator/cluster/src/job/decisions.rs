@@ -13,9 +13,9 @@ use crate::job::order_choice::OrderChoice;
 use crate::options::names::pacing_name;
 use crate::options::packets::Packets;
 use crate::text::figures::as_micros;
+use crate::text::phrases::counted;
 use crate::text::title::title;
 use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
 use crate::tuning::USUAL_FLIT_BYTES;
 
 /// The decisions for a round. A request makes the first ones, and the prediction of the round the others.

@@ -15,7 +15,7 @@ use crate::options::packets::Packets;
 use crate::tuning::{MIXED_PARTS, USUAL_FLIT_BYTES};
 
 /// Plans and predicts a scatter in packets that mix messages, with the quickest of some flit sizes.
-pub fn foresee_mixed(planner: &Planner<'_>) -> Result<PlannedRound, ProtocolError> {
+pub fn plan_mixed_packets(planner: &Planner<'_>) -> Result<PlannedRound, ProtocolError> {
     let longest = planner.bytes.iter().copied().max().unwrap_or(0);
     let sizes = MIXED_PARTS.map(|parts| {
         let [least, most] = [MIN_FLIT_BYTES, MAX_FLIT_BYTES].map(u64::from);
@@ -47,7 +47,7 @@ fn in_flits_of(planner: &Planner<'_>, flit_bytes: u32) -> Result<PlannedRound, P
     };
     let mut schedules = planned.schedules.clone();
     set_packets(tree, &mut schedules, &plan.sequence);
-    planned = planner.foresee_with(schedules, &planned)?;
+    planned = planner.predict_schedules(schedules, &planned)?;
     let (_, usual) = plan_and_predict(
         tree,
         Algorithm::FARTHEST_FIRST,

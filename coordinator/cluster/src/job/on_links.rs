@@ -13,8 +13,8 @@ use crate::job::model::links_alone;
 use crate::job::request::flit_size;
 use crate::options::link_spec::LinkSpec;
 use crate::text::figures::as_micros;
+use crate::text::phrases::counted;
 use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
 use crate::tuning::USUAL_FLIT_BYTES;
 
 /// The links for which a plan's time is computed.

@@ -28,27 +28,27 @@ use crate::tuning::ORDER_NODES;
 pub fn ordered(
     planner: &Planner<'_>,
     requested: &MessageOrder,
-    foreseen: PlannedRound,
+    planned: PlannedRound,
 ) -> Result<PlannedRound, ProtocolError> {
     match requested {
-        MessageOrder::Tail => Ok(foreseen),
+        MessageOrder::Tail => Ok(planned),
         MessageOrder::Fdf => {
-            let order = farthest_first(planner.tree, &foreseen);
-            let fdf = reordered(planner, &foreseen, &order)?;
-            Ok(fdf.unwrap_or(foreseen))
+            let order = farthest_first(planner.tree, &planned);
+            let fdf = reordered(planner, &planned, &order)?;
+            Ok(fdf.unwrap_or(planned))
         }
-        MessageOrder::Search => search(planner, foreseen),
+        MessageOrder::Search => search(planner, planned),
         MessageOrder::Given(order) => match planner.operation().collective().direction() {
-            Direction::Up => given_gather(planner, order, foreseen),
-            Direction::Down | Direction::Across => given_scatter(planner, order, foreseen),
+            Direction::Up => given_gather(planner, order, planned),
+            Direction::Down | Direction::Across => given_scatter(planner, order, planned),
         },
     }
 }
 
 /// Returns the indices of messages by decreasing depth of their destinations, whatever links and
 /// flits cost.
-fn farthest_first(tree: &Tree, foreseen: &PlannedRound) -> Vec<usize> {
-    let sends = &foreseen.schedules[tree.root().index()].sends;
+fn farthest_first(tree: &Tree, planned: &PlannedRound) -> Vec<usize> {
+    let sends = &planned.schedules[tree.root().index()].sends;
     let mut order: Vec<usize> = (0..sends.len()).collect();
     order.sort_by_key(|&place| {
         let pe = sends[place].id.pe();
@@ -60,15 +60,15 @@ fn farthest_first(tree: &Tree, foreseen: &PlannedRound) -> Vec<usize> {
 /// Predicts a scatter in another order; returns `None` if that is the order it has.
 fn reordered(
     planner: &Planner<'_>,
-    foreseen: &PlannedRound,
+    planned: &PlannedRound,
     order: &[usize],
 ) -> Result<Option<PlannedRound>, ProtocolError> {
     if order.is_sorted() {
         return Ok(None);
     }
-    let mut schedules = foreseen.schedules.clone();
+    let mut schedules = planned.schedules.clone();
     reorder(&mut schedules[planner.tree.root().index()], order);
-    planner.foresee_with(schedules, foreseen).map(Some)
+    planner.predict_schedules(schedules, planned).map(Some)
 }
 
 /// Predicts a scatter in a given order. A message that is not in it comes last.
@@ -111,7 +111,7 @@ fn given_gather(
     if set_order(planner.tree, &mut schedules, order.pes()).is_err() {
         return Ok(earliest_first);
     }
-    let mut given = planner.foresee_with(schedules, &earliest_first)?;
+    let mut given = planner.predict_schedules(schedules, &earliest_first)?;
     given.decisions.order = Some(OrderChoice::Gather {
         asked: "given",
         predicted_ns: given.ns(),

@@ -13,9 +13,9 @@ use crate::job::order_choice::{OrderChoice, ScatterOrder};
 use crate::job::planned_round::PlannedRound;
 
 /// Returns a lower bound of the duration of a scatter of the same packets in any order.
-pub fn bound_of(tree: &Tree, foreseen: &PlannedRound, model: &Model) -> f64 {
-    let schedule = &foreseen.schedules[tree.root().index()];
-    let streams = streams(tree, foreseen, model, |message| {
+pub fn bound_of(tree: &Tree, planned: &PlannedRound, model: &Model) -> f64 {
+    let schedule = &planned.schedules[tree.root().index()];
+    let streams = streams(tree, planned, model, |message| {
         let full = u64::from(schedule.flit_bytes_of(message.id));
         let flits = message.bytes.div_ceil(full);
         Cut {
@@ -32,13 +32,13 @@ pub fn bound_of(tree: &Tree, foreseen: &PlannedRound, model: &Model) -> f64 {
 pub fn of_any_packets(
     choice: OrderChoice,
     tree: &Tree,
-    foreseen: &PlannedRound,
+    planned: &PlannedRound,
     model: &Model,
 ) -> OrderChoice {
     let OrderChoice::Scatter(choice) = choice else {
         return choice;
     };
-    let streams = streams(tree, foreseen, model, |message| Cut {
+    let streams = streams(tree, planned, model, |message| Cut {
         flits: message.bytes.div_ceil(MAX_FLIT_BYTES.into()),
         first_bytes: message.bytes.min(MIN_FLIT_BYTES.into()),
         last_bytes: 1,
@@ -94,11 +94,11 @@ impl Crossing {
 /// Returns the streams of a scatter whose messages are cut in this way.
 fn streams(
     tree: &Tree,
-    foreseen: &PlannedRound,
+    planned: &PlannedRound,
     model: &Model,
     cut: impl Fn(&Message) -> Cut,
 ) -> Vec<Stream> {
-    let sends = foreseen.schedules[tree.root().index()].sends.iter();
+    let sends = planned.schedules[tree.root().index()].sends.iter();
     sends
         .map(|message| Stream::new(tree, model, message, cut(message)))
         .collect()

@@ -15,7 +15,7 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::job::decisions::PacketChoice;
 use crate::job::flit_size::{best_alone, best_around, link_cost, looking_ns, take_time};
-use crate::job::mixed_packets::foresee_mixed;
+use crate::job::mixed_packets::plan_mixed_packets;
 use crate::job::order::ordered;
 use crate::job::order_bound::{bound_of, of_any_packets};
 use crate::job::planned_round::{PlannedRound, Planner};
@@ -24,19 +24,19 @@ use crate::options::packets::Packets;
 use crate::tuning::{GRAINS, ORDERED_CUTS, PACKET_COUNTS, PACKETS_NS, USUAL_FLIT_BYTES};
 
 /// Plans and predicts a round whose messages are cut as requested.
-pub fn foresee_in_packets(
+pub fn plan_in_packets(
     planner: &Planner<'_>,
     requested: Packets,
 ) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, bytes, .. } = *planner;
     if requested == Packets::Mixed {
-        return foresee_mixed(planner);
+        return plan_mixed_packets(planner);
     }
     let operation = planner.operation();
     let requested_order = &planner.decisions.way.order;
     let before_others = requested_order.before_others();
     let in_order = |one| ordered(planner, &before_others, one);
-    let cut = |packet_bytes| in_order(planner.foresee_cut(packet_bytes)?);
+    let cut = |packet_bytes| in_order(planner.plan_and_predict_cut(packet_bytes)?);
     let of_one_size = |flit_bytes| in_order(planner.plan_and_predict(flit_bytes)?);
     let usual = of_one_size(USUAL_FLIT_BYTES)?;
     let usual_ns = usual.ns();
@@ -246,7 +246,7 @@ fn in_order_of(
     if set_order(planner.tree, &mut schedules, &plan.order).is_err() {
         return Ok(round);
     }
-    let ordered = planner.foresee_with(schedules, &round)?;
+    let ordered = planner.predict_schedules(schedules, &round)?;
     Ok(match ordered.ns() < round.ns() {
         true => ordered,
         false => round,
@@ -328,7 +328,7 @@ mod tests {
                 _ => 1 + random.below(300_000),
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
-            let foreseen = |order: &MessageOrder, requested: Packets| {
+            let planned = |order: &MessageOrder, requested: Packets| {
                 let mut decisions = Decisions::of(Algorithm::FARTHEST_FIRST, Pacing::Scheduled);
                 decisions.way.order = order.clone();
                 let planner = Planner {
@@ -338,15 +338,15 @@ mod tests {
                     model: &model,
                     given_up: &AtomicBool::new(false),
                 };
-                foresee_in_packets(&planner, requested).expect("a schedule")
+                plan_in_packets(&planner, requested).expect("a schedule")
             };
             let orders = [MessageOrder::Search, MessageOrder::Tail, MessageOrder::Fdf];
-            let chosen = orders.each_ref().map(|it| foreseen(it, Packets::Auto));
+            let chosen = orders.each_ref().map(|it| planned(it, Packets::Auto));
             let any = chosen[0].scatter_order();
             let counts = (1..=8).chain([13, 20, 40]).map(Packets::Count);
             let sizes = [4 << 10, USUAL_FLIT_BYTES, 1 << 20].map(Packets::Size);
             for requested in counts.chain(sizes) {
-                let each = orders.each_ref().map(|order| foreseen(order, requested));
+                let each = orders.each_ref().map(|order| planned(order, requested));
                 for (auto, one) in chosen.iter().zip(&each) {
                     let choice = one.decisions.packets.expect("packets were requested");
                     assert_eq!(choice.predicted_ns, one.ns());

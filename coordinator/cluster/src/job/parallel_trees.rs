@@ -144,11 +144,11 @@ impl ParallelTrees {
                     model,
                     ..*planner
                 };
-                let foreseen = on_lane.plan_and_predict(flit_bytes)?;
-                lanes.push(foreseen.schedules);
+                let planned = on_lane.plan_and_predict(flit_bytes)?;
+                lanes.push(planned.schedules);
                 together = Some(match together {
-                    Some(others) => others.beside(foreseen.prediction),
-                    None => foreseen.prediction,
+                    Some(others) => others.beside(planned.prediction),
+                    None => planned.prediction,
                 });
             }
             let Some(prediction) = together else { continue };

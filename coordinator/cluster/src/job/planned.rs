@@ -14,7 +14,7 @@ use crate::job::choice::{Choice, Forecast};
 use crate::job::decisions::{CompressionChoice, Decisions};
 use crate::job::flit_size::{may_pay, plan_with_best_flit_size};
 use crate::job::order::ordered;
-use crate::job::packets::foresee_in_packets;
+use crate::job::packets::plan_in_packets;
 use crate::job::parallel_trees::ParallelTrees;
 use crate::job::planned_round::{PlannedRound, Planner};
 use crate::tuning::EQUAL_PREDICTIONS;
@@ -98,7 +98,7 @@ impl Planned {
         };
         let way = &decisions.way;
         let one = match way.packets {
-            Some(packets) => foresee_in_packets(planner, packets)?,
+            Some(packets) => plan_in_packets(planner, packets)?,
             None => ordered(planner, &way.order, plan_with_best_flit_size(planner)?)?,
         };
         self.lanes.plan_and_predict(planner, one)

@@ -70,24 +70,27 @@ impl Planner<'_> {
     /// Plans and predicts the round with flits of this size.
     pub fn plan_and_predict(&self, flit_bytes: u32) -> Result<PlannedRound, ProtocolError> {
         let timing = Timing::of(self.model, flit_bytes, self.decisions.pacing);
-        self.foresee_in(&timing, |_| flit_bytes)
+        self.plan_and_predict_in(&timing, |_| flit_bytes)
     }
 
     /// Plans and predicts the round with full flits of these sizes, by message id.
-    pub fn foresee_cut(&self, packet_bytes: Vec<u32>) -> Result<PlannedRound, ProtocolError> {
+    pub fn plan_and_predict_cut(
+        &self,
+        packet_bytes: Vec<u32>,
+    ) -> Result<PlannedRound, ProtocolError> {
         let largest = packet_bytes.iter().copied().max();
         let largest = largest.unwrap_or(MIN_FLIT_BYTES);
         let timing = Timing::of(self.model, largest, self.decisions.pacing);
         let timing = timing.in_packets(packet_bytes);
         let usual = self.decisions.flit_bytes;
-        self.foresee_in(&timing, |schedules| {
+        self.plan_and_predict_in(&timing, |schedules| {
             schedules
                 .first()
                 .map_or(usual, |schedule| schedule.flit_bytes)
         })
     }
 
-    fn foresee_in(
+    fn plan_and_predict_in(
         &self,
         timing: &Timing,
         flit_bytes: impl Fn(&[PeSchedule]) -> u32,
@@ -106,14 +109,14 @@ impl Planner<'_> {
     }
 
     /// Predicts other schedules with the same decisions.
-    pub fn foresee_with(
+    pub fn predict_schedules(
         &self,
         schedules: Vec<PeSchedule>,
-        foreseen: &PlannedRound,
+        planned: &PlannedRound,
     ) -> Result<PlannedRound, ProtocolError> {
         let prediction = predict_unless(self.given_up, self.tree, &schedules, self.model)?;
         Ok(PlannedRound {
-            decisions: foreseen.decisions.clone(),
+            decisions: planned.decisions.clone(),
             schedules,
             lanes: Vec::new(),
             prediction,

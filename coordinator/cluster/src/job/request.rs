@@ -2,8 +2,6 @@
 //! socket is bound, a process started or a byte written.
 
 mod alternative;
-mod asked;
-mod asked_messages;
 mod budget;
 mod checked;
 mod checks;
@@ -20,8 +18,10 @@ mod open_choices;
 mod operations;
 mod order;
 mod output;
+mod requested_messages;
 mod roots;
 mod selection;
+mod spec;
 mod trees;
 
 pub use super::choice::Forecast;

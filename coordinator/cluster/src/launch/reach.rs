@@ -23,7 +23,7 @@ use super::cluster::begin;
 use super::log_args::LogArgs;
 use super::ssh::{Begun, Hosts};
 use crate::site::placement::{Launch, Place, Placement};
-use crate::text::words::{keep_last, last_words};
+use crate::text::phrases::{keep_last, last_words};
 use crate::tuning::{ANSWER, ENDING};
 
 /// Time to connect to an address: TCP repeats a lost packet after 1 and 3 s.

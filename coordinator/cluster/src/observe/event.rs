@@ -73,7 +73,7 @@ pub enum Event<'a> {
     /// The command enters another phase.
     Enters(Phase),
     /// The rounds are planned and predicted.
-    Foreseen {
+    Predicted {
         /// The algorithm, which may have been chosen after the links were measured.
         algorithm: &'static str,
         /// Bytes of M_i, by PE index.

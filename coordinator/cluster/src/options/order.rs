@@ -8,7 +8,7 @@ use flitcast_plan::algorithms::gather_order::{GatherOrderError, child_ranks};
 use flitcast_proto::{PeId, Tree};
 
 use crate::options::pes::pe_called;
-use crate::text::words;
+use crate::text::phrases;
 
 /// An order of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl GivenOrder {
             1 => "is",
             _ => "are",
         };
-        Some(format!("{} {are} missing", words::names(&missing)))
+        Some(format!("{} {are} missing", phrases::names(&missing)))
     }
 
     /// Returns all errors in the order for a gather.

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use flitcast_proto::seeded::SplitMix64;
 
+use crate::text::phrases::counted;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
-use crate::text::words::counted;
 
 /// The lengths of M_1..M_n, before `n` is known.
 #[derive(Clone, Debug, PartialEq, Eq)]

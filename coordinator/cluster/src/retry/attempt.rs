@@ -9,7 +9,7 @@ use super::resumable_job::ResumableJob;
 use super::retry_report::Retry;
 use crate::job::request::{Request, Site};
 use crate::rounds::outcome::Failure;
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 impl ResumableJob {
     /// Returns whether one PE can be the parent of another.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::unkept::UnkeptAttributes;
 use crate::text::deliveries;
+use crate::text::phrases::{counted, names, shell_word};
 use crate::text::units::Bytes;
-use crate::text::words::{counted, names, shell_word};
 
 /// The runs after the first one, and the messages that are missing.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use crate::launch::log_args::LogArgs;
 use crate::rounds::outcome::{DeliverySummary, Failure, Outcome};
 use crate::rounds::run::{self, Conducted, RunResult};
 use crate::system::interrupts::Interrupts;
+use crate::text::phrases::counted;
 use crate::text::stderr;
-use crate::text::words::counted;
 
 /// Result of all runs of a request.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
 use crate::job::request::Request;
-use crate::text::words::counted;
+use crate::text::phrases::counted;
 
 /// Attributes of files that destinations do not have.
 #[derive(Clone, Copy, Debug, Default)]

@@ -144,17 +144,17 @@ impl Driver<'_> {
             lanes: self.lanes.clone(),
             model,
         };
-        let foreseen = self
+        let planned = self
             .aside(move |given_up| planned.plan_and_predict(given_up))
             .await?;
-        let foreseen = foreseen.map_err(FailureCause::from)?;
-        emit(Event::Foreseen {
-            algorithm: foreseen.decisions.way.algorithm(),
+        let planned = planned.map_err(FailureCause::from)?;
+        emit(Event::Predicted {
+            algorithm: planned.decisions.way.algorithm(),
             bytes: &self.sent,
-            pacing: foreseen.decisions.pacing_of_orders(),
-            prediction: &foreseen.prediction,
+            pacing: planned.decisions.pacing_of_orders(),
+            prediction: &planned.prediction,
         });
-        Ok(foreseen)
+        Ok(planned)
     }
 
     /// Collects the reports of all rounds, and the spans of the median one.

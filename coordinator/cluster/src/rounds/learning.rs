@@ -62,7 +62,7 @@ pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option
     let model = measured_model(edges, hosts, &request.site);
     let prediction = predict(&request.site.tree, &outcome.rounds.schedules, &model);
     let (operation, tree) = (request.way.operation, &request.site.tree);
-    host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
+    host_costs::comparable_arrivals(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
 }
 
 /// Learns the costs of processes on each machine from rounds of synthetic messages on unshaped

@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::{Report, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 /// The versions that sources and destinations have reported in a run.
 #[derive(Clone, Debug, Default)]

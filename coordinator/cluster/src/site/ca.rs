@@ -27,8 +27,8 @@ use rcgen::KeyPair;
 
 use crate::site::authority::{Authority, Issued, Validity};
 use crate::text::pem::pem;
+use crate::text::phrases::at;
 use crate::text::whole_file::write_with_mode;
-use crate::text::words::at;
 pub use ledger::{Entry, name, read};
 
 const AUTHORITY_KEY_FILE: &str = "ca.key";

@@ -3,7 +3,7 @@
 use flitcast_proto::{DeliveryName, PeId};
 use serde_json::{Value, json};
 
-use super::words;
+use super::phrases;
 
 /// Maximum number of deliveries by pairs that a text names; there can be as many as PEs squared.
 const MOST_PAIRS: usize = 32;
@@ -12,7 +12,7 @@ const MOST_PAIRS: usize = 32;
 /// ordered by row.
 pub fn names(all: &[DeliveryName]) -> String {
     if all.iter().all(|name| name.source.is_none()) {
-        return words::names(all);
+        return phrases::names(all);
     }
     let (named, rest) = all.split_at(all.len().min(MOST_PAIRS));
     let mut rows: Vec<(PeId, Vec<String>)> = Vec::new();
@@ -25,7 +25,7 @@ pub fn names(all: &[DeliveryName]) -> String {
         }
     }
     let rows = rows.iter();
-    let rows = rows.map(|(row, sources)| format!("{} at {row}", words::names(sources)));
+    let rows = rows.map(|(row, sources)| format!("{} at {row}", phrases::names(sources)));
     let mut parts: Vec<String> = rows.collect();
     if !rest.is_empty() {
         parts.push(format!("and {} more", rest.len()));

@@ -12,8 +12,8 @@ use super::csv_line::{line, micros};
 use super::samples::Sample;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
 use flitcast_cluster::system::machine;
+use flitcast_cluster::text::phrases::{counted, shell_word};
 use flitcast_cluster::text::whole_file::check_place;
-use flitcast_cluster::text::words::{counted, shell_word};
 
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");

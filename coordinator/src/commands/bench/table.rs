@@ -5,8 +5,8 @@ use super::measure::passes;
 use super::samples::Figures;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
 use flitcast_cluster::text::figures::{self, explained, fitted, heading};
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
-use flitcast_cluster::text::words::counted;
 
 /// A heading with the cells of its column.
 type Column = (&'static str, Vec<String>);

@@ -20,8 +20,8 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::rounds::run::{self, Interrupted, RunResult};
 use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::whole_file::write_whole;
-use flitcast_cluster::text::words::counted;
 
 /// Fraction of the time for measuring edges; the rest is for rounds.
 const EDGES_SHARE: f64 = 0.4;

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{self, beside, fitted, heading};
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::columns;
-use flitcast_cluster::text::words::counted;
 
 /// The result of a comparison.
 #[derive(Default, Serialize)]

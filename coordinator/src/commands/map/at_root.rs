@@ -18,7 +18,7 @@ use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
-use flitcast_cluster::text::words::last_words;
+use flitcast_cluster::text::phrases::last_words;
 
 /// Time for P0 to answer: to list an input, or to move results.
 const ANSWER: Duration = Duration::from_secs(600);

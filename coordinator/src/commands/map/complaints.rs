@@ -6,7 +6,7 @@ use flitcast_node::task::failed_name;
 
 use super::args::Map;
 use super::task::{CommandFate, Mapped, ShardTask};
-use flitcast_cluster::text::words::{counted, last_words, names};
+use flitcast_cluster::text::phrases::{counted, last_words, names};
 
 /// Number of shards with equal errors up to which each has its own line.
 const SEPARATE: usize = 3;

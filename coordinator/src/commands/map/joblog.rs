@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use flitcast_proto::wire::control::End;
 
 use super::task::{CommandFate, ShardTask};
-use flitcast_cluster::text::words::shell_word;
+use flitcast_cluster::text::phrases::shell_word;
 
 const COLUMNS: &str =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tShard\n";

@@ -27,7 +27,7 @@ use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::observe::emit::emit;
 use flitcast_cluster::observe::event::{Event, MapEvent, ShardCounts};
 use flitcast_cluster::rounds::controller::LEFT;
-use flitcast_cluster::text::words::last_words;
+use flitcast_cluster::text::phrases::last_words;
 
 /// Time between two checks that all PEs with running commands are alive. Each death is reported as an
 /// event; this covers events that do not arrive.

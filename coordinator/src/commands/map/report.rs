@@ -11,10 +11,10 @@ use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
+use flitcast_cluster::text::phrases::{counted, shell_word};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::title::network_of;
 use flitcast_cluster::text::units::{Bytes, Nanos};
-use flitcast_cluster::text::words::{counted, shell_word};
 
 /// Number of characters that a long name of a shard has at least on a narrow terminal.
 const LEAST_OF_NAME: usize = 12;

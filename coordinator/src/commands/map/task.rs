@@ -9,7 +9,7 @@ use flitcast_proto::wire::control::{End, Ran};
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
-use flitcast_cluster::text::words::signal_named;
+use flitcast_cluster::text::phrases::signal_named;
 
 /// A shard, and the end of the command on it.
 #[derive(Debug)]

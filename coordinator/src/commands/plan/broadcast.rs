@@ -8,8 +8,8 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
-use super::asked::topology;
 use super::error::{not_planned, unfit};
+use super::input::topology;
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::broadcast_plans::among_all;

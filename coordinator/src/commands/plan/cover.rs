@@ -11,7 +11,7 @@ use flitcast_proto::PeId;
 use super::args::{
     DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
-use super::asked::{topology, topology_and_lengths};
+use super::input::{topology, topology_and_lengths};
 use super::static_plan::{PlannedMessage, StaticPlan};
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{

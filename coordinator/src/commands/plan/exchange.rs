@@ -6,8 +6,8 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 
 use super::args::PlanExchangeArgs;
-use super::asked::topology;
 use super::error::unfit;
+use super::input::topology;
 use super::static_plan::StaticPlan;
 use crate::faults::Faults;
 use flitcast_cluster::options::tree::SpanningArg;

@@ -3,8 +3,8 @@
 use flitcast_plan::algorithms::ListTask;
 
 use super::args::PlanGossipArgs;
-use super::asked::topology;
 use super::error::{not_planned, unfit};
+use super::input::topology;
 use super::static_plan::{Played, StaticPlan};
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{check_flits, check_pes};

@@ -12,8 +12,8 @@ use super::report::{Numbers, PlanReport, each};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::text::figures::{Table, decimal, exact, table};
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::title::title;
-use flitcast_cluster::text::words::counted;
 
 /// Limit of rows of steps that a user would still read.
 const MAX_ROWS: usize = 40;

@@ -9,7 +9,7 @@ use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::figures::decimal;
 use flitcast_cluster::text::pe_names::called;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 impl GossipPlan<'_> {
     /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it

@@ -2,7 +2,6 @@
 //! run uses, without a network.
 
 mod args;
-mod asked;
 mod broadcast;
 mod command;
 mod cover;
@@ -12,6 +11,7 @@ mod gossip_on_network;
 mod gossip_on_tree;
 mod gossip_report;
 mod gossip_scene;
+mod input;
 mod ordered;
 mod packet_args;
 mod packets;

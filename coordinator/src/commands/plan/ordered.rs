@@ -8,7 +8,7 @@ use flitcast_plan::schedule::order_search::{self, Hop, MOST_HOPS};
 use flitcast_proto::PeId;
 
 use super::args::PlanScatterArgs;
-use super::asked::topology_and_lengths;
+use super::input::topology_and_lengths;
 use super::report::{PlanReport, each, proof};
 use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
@@ -16,8 +16,8 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::{EdgeSpec, LinkSpec};
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::phrases::{counted, names};
 use flitcast_cluster::text::units::Nanos;
-use flitcast_cluster::text::words::{counted, names};
 
 /// Payload of a flit on links with rates: the default of a run.
 const FLIT_BYTES: u64 = 64 << 10;

@@ -14,8 +14,8 @@ use flitcast_plan::packets::{self, Method, Split};
 use flitcast_proto::PeId;
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::asked::PlanInput;
 use super::error::unfit;
+use super::input::PlanInput;
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;

@@ -10,15 +10,15 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::asked::PlanInput;
+use super::input::PlanInput;
 use super::packets_report::{UNIT, exact};
 use super::report::{PlanReport, each};
 use crate::render::rows::notable;
 use crate::render::tree::parents;
 use flitcast_cluster::text::figures::{Table, table};
 use flitcast_cluster::text::pe_names::called;
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen;
-use flitcast_cluster::text::words::counted;
 
 /// A gather by certification with its names.
 pub struct CertifiedPlan<'a> {

@@ -9,13 +9,13 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::asked::PlanInput;
+use super::input::PlanInput;
 use super::report::{PlanReport, each, proof};
 use crate::render::tree::parents;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{self, Table, table};
 use flitcast_cluster::text::pe_names::called;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 const MOST_ROWS: usize = 50;
 /// The unit of times in packets.

@@ -6,14 +6,14 @@ use flitcast_plan::packets::certification::Stream;
 use flitcast_plan::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
-use super::asked::PlanInput;
+use super::input::PlanInput;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
 use super::svg::bands::{Crossings, SETUP};
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::pe_names::called;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Returns the sheet of a plan in packets, without title and summary.
 fn in_packets(input: &PlanInput, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {

@@ -11,7 +11,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 
 use super::args::{Order, PlanScatterArgs};
-use super::asked::topology_and_lengths;
+use super::input::topology_and_lengths;
 use super::static_plan::{Crossings, PlannedMessage, Played, StaticPlan};
 use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;

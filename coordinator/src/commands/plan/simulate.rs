@@ -18,7 +18,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::static_plan::{Played, StaticPlan};
 use super::steps::Planned;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
 const MAX_SIMULATED: u64 = 20_000_000;

@@ -19,9 +19,9 @@ use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
 use flitcast_cluster::text::figures::{Table, table};
 use flitcast_cluster::text::pe_names::called;
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen;
 use flitcast_cluster::text::title::title;
-use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {
     /// Prints the plan in the requested format, after the simulation if that is requested.

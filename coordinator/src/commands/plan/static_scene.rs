@@ -10,7 +10,7 @@ use super::svg::bands::{Crossings, MAX_BANDS};
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
 use flitcast_cluster::text::pe_names::called;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Returns the flits that cross without a gap as one hop; with `singly`, each flit.
 fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {

@@ -9,7 +9,7 @@ use flitcast_plan::algorithms::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
-use super::asked::PlanInput;
+use super::input::PlanInput;
 use crate::faults::Faults;
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;

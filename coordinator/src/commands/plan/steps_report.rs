@@ -15,9 +15,9 @@ use super::steps_scene::scene;
 use crate::render::tree::parents;
 use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::pe_names::{self, called};
+use flitcast_cluster::text::phrases::names as names_of;
 use flitcast_cluster::text::screen::{self, Detail, columns};
 use flitcast_cluster::text::title::title;
-use flitcast_cluster::text::words::names as names_of;
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;

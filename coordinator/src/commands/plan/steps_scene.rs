@@ -11,7 +11,7 @@ use flitcast_proto::ops::Direction;
 use super::svg::bands::{Band, Crossings};
 use super::svg::scene::Scene;
 use super::svg::sheet::{Axis, Moment, Sheet};
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Returns the scene of a plan.
 pub fn scene(plan: &Plan, title: String) -> Scene {

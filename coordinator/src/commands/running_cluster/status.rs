@@ -29,10 +29,10 @@ use flitcast_cluster::site::running_cluster::pes::{self, Pes};
 use flitcast_cluster::site::running_cluster::{InUse, RunningCluster, all, find, rounds};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::figures::{self, fitted};
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos, Seconds};
-use flitcast_cluster::text::words::counted;
 
 /// Time for the PEs to join: they try twice a second.
 const WAIT: Duration = Duration::from_secs(2);

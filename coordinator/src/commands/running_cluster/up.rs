@@ -33,10 +33,10 @@ use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::system::process::Process;
 use flitcast_cluster::system::random::drawn;
+use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::print;
-use flitcast_cluster::text::words::at;
 
 /// Ports below the ephemeral ports: a PE that repeatedly connects to such a port on the same host
 /// would eventually be connected to itself.

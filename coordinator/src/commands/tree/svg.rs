@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 
 use crate::render::tree::TreeFigures;
 use flitcast_cluster::site::topology::Topology;
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Distance in pixels between two leaves.
 const COLUMN: f64 = 44.0;

@@ -11,7 +11,7 @@ use super::draw::name;
 use flitcast_cluster::files::runtime_dir::runtime_dir;
 use flitcast_cluster::observe::live::snapshot::Snapshot;
 use flitcast_cluster::system::process;
-use flitcast_cluster::text::words::at;
+use flitcast_cluster::text::phrases::at;
 
 /// Maximum bytes of a file: 100,000 PEs with 400 bytes each.
 const LONGEST: u64 = 64 * 1024 * 1024;

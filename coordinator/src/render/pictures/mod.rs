@@ -12,8 +12,8 @@ use crate::render::report::nothing_to_send;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::text::phrases::shell_word;
 use flitcast_cluster::text::whole_file::write_whole;
-use flitcast_cluster::text::words::shell_word;
 use scene::Scene;
 
 /// Draws a run and returns the files that were written. `is_repeated` is whether messages were in the

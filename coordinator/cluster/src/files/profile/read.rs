@@ -16,7 +16,7 @@ use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::{PositionedError, SourcePosition};
 use crate::options::names::pacing_named;
 use crate::options::pes::MAX_LOCAL_PES;
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 /// The permitted values of a number.
 type Range = RangeInclusive<f64>;

@@ -8,7 +8,7 @@ use toml::de::DeInteger;
 
 use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::SourcePosition;
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 #[derive(Clone, Copy)]
 pub enum Parent {

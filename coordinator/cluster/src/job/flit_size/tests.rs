@@ -33,10 +33,10 @@ fn best(spec: &str, operation: Algorithm, ns_per_byte: f64, lengths: &[u64]) -> 
     let tree = tree(spec);
     let bytes = operation.collective().by_delivery(&tree, lengths);
     let model = model(&tree, ns_per_byte);
-    foreseen(&tree, operation, None, &bytes, &model)
+    planned(&tree, operation, None, &bytes, &model)
 }
 
-fn foreseen(
+fn planned(
     tree: &Arc<Tree>,
     operation: Algorithm,
     flit_bytes: Option<u32>,
@@ -82,7 +82,7 @@ fn the_chosen_size_is_the_predicted_one() {
     let tree = tree("path:8");
     let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
     let (requested_bytes, model) = (Some(USUAL_FLIT_BYTES), model(&tree, MBIT_100));
-    let usual = foreseen(
+    let usual = planned(
         &tree,
         Algorithm::FARTHEST_FIRST,
         requested_bytes,

@@ -123,7 +123,7 @@ pub fn expected(site: &Site) -> Hosts {
 
 /// Returns a prediction in the form in which rounds are compared: the arrival of the last byte, and the
 /// geometric mean of the messages' arrivals.
-pub fn foreseen(arrivals_ns: &[Option<u64>]) -> Option<Vec<f64>> {
+pub fn comparable_arrivals(arrivals_ns: &[Option<u64>]) -> Option<Vec<f64>> {
     let arrivals = arrivals_ns.iter().copied().flatten();
     let last = arrivals.clone().max()?;
     Some(vec![last as f64, geometric_mean(arrivals)?])

@@ -13,7 +13,7 @@ mod source;
 pub use assumed::prior;
 pub use cache::Key;
 pub use known::{
-    HostCosts, expected, foreseen, geometric_mean, host_here, is_here, keep_measured, known, learn,
-    take_measured,
+    HostCosts, comparable_arrivals, expected, geometric_mean, host_here, is_here, keep_measured,
+    known, learn, take_measured,
 };
 pub use source::CostSource;

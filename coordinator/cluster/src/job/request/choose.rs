@@ -14,7 +14,6 @@ use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::alternative::Alternative;
-use super::asked::RequestSpec;
 use super::budget::Budget;
 use super::checked::Request;
 use super::crossings::check_crossings;
@@ -22,6 +21,7 @@ use super::expected::{expected_model, steps};
 use super::gossip_ways::candidates_on;
 use super::least::least_ns;
 use super::open_choices::OpenChoices;
+use super::spec::RequestSpec;
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::choice::{Choice, Forecast};

@@ -4,13 +4,13 @@ use anyhow::{anyhow, bail};
 use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
-use super::asked::RequestSpec;
 use super::checked::Request;
 use super::checks::check;
 use super::gather::{GATHER, fitting, gather_by_ports, one_port, other_gathers, unfit};
 use super::gossip_ways;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_by;
+use super::spec::RequestSpec;
 use super::trees::emulates_own_links;
 use crate::algorithms::candidates;
 use crate::algorithms::method::{Method, operation_by};

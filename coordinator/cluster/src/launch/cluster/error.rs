@@ -4,7 +4,7 @@ use flitcast_proto::PeId;
 use thiserror::Error;
 
 use super::exit::Exit;
-use crate::text::words;
+use crate::text::phrases;
 
 /// An error of launching a cluster.
 #[derive(Debug, Error)]
@@ -17,7 +17,7 @@ pub struct LaunchError {
 
 /// A process that ended before it registered.
 #[derive(Debug, Error)]
-#[error("{pe} {exit}{}{}", too_soon(.exit), words::last_words(": ", .last_lines))]
+#[error("{pe} {exit}{}{}", too_soon(.exit), phrases::last_words(": ", .last_lines))]
 pub struct Death {
     pub pe: PeId,
     pub exit: Exit,

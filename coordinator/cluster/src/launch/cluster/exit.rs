@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 use crate::launch::ssh::SSH_FAILED;
-use crate::text::words::signal_named;
+use crate::text::phrases::signal_named;
 
 /// Shells report death by signal `n` as the exit status `SIGNALLED + n`.
 const SIGNALLED: i32 = 128;

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 
 use super::conversation::{ChannelReader, ChannelWriter, open};
 use super::plan::Joining;
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 /// First byte of a TLS handshake; a frame, which begins with its length, never starts with it.
 const TLS_HANDSHAKE: u8 = 0x16;

@@ -18,7 +18,7 @@ use super::plan::Joining;
 use super::running::Cluster;
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
-use crate::text::words::names;
+use crate::text::phrases::names;
 use crate::tuning::JOIN_NOTICE;
 
 impl Cluster {

@@ -32,7 +32,7 @@ use crate::site::ca;
 use crate::site::guard::{Guard, Guarded};
 use crate::site::placement::Launch;
 use crate::site::running_cluster;
-use crate::text::words::names;
+use crate::text::phrases::names;
 use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
 
 /// Validity of certificates that are made for a launch, in days: longer than a job may take.

@@ -22,8 +22,8 @@ use crate::launch::ssh::{Begun, Hosts, RemoteCommand, attach, lines};
 use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
+use crate::text::phrases::keep_last;
 use crate::text::stderr;
-use crate::text::words::keep_last;
 use crate::tuning::LAST_LINES;
 
 /// Returns the command that runs `program`, behind the host's prefix if there is one.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::script::{self, BEGINS, MISSING, SERVES};
 use crate::site::ssh::Ssh;
-use crate::text::words::{self, keep_last};
+use crate::text::phrases::{self, keep_last};
 
 /// Time in seconds for ssh to connect and authenticate. It is longer than `connect` of `limits.rs`
 /// because ssh also looks up names and checks keys.
@@ -278,7 +278,7 @@ impl SshStep {
     /// Returns the error for a step that exceeded its time limit, with the last lines on stderr.
     pub fn late(self, destination: &str, limit: Duration, lines: &[String]) -> anyhow::Error {
         let (step, seconds) = (self.name(), limit.as_secs());
-        let behind = words::last_words(": ", lines);
+        let behind = phrases::last_words(": ", lines);
         anyhow!("ssh {destination}, {step}: not done after {seconds} s{behind}")
     }
 }

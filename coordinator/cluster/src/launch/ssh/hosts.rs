@@ -19,7 +19,7 @@ use super::copy_plan::{CopyPlan, CopySource};
 use super::script::{self, RemoteCommand, TAKING_S};
 use crate::site::placement::{Launch, Placement};
 use crate::site::ssh::Ssh;
-use crate::text::words::at;
+use crate::text::phrases::at;
 
 /// Maximum number of simultaneous calls: each is a local process whose cryptography takes about 10
 /// ms of a core. A call no longer counts once its PE has started.

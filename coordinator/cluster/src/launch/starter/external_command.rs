@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::launch::ssh::{attach, lines};
-use crate::text::words::{keep_last, last_words};
+use crate::text::phrases::{keep_last, last_words};
 
 /// Time to read the remaining output after the command has ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);

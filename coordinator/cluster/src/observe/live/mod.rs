@@ -128,7 +128,7 @@ impl Live {
                 *self.lock().totals.errors.entry(kind).or_default() += 1;
             }
             Event::Abandoned => self.round_over(RoundEnd::Interrupted),
-            Event::Foreseen { algorithm, .. } => {
+            Event::Predicted { algorithm, .. } => {
                 if let Some(now) = &mut self.lock().cluster {
                     now.kind.algorithm = algorithm;
                 }

@@ -79,12 +79,12 @@ impl Spans {
             Event::Launching(request) => self.launching(request),
             Event::Launched { .. } => self.with(Traced::end_step),
             Event::Enters(phase) => self.enter(phase),
-            Event::Foreseen {
+            Event::Predicted {
                 algorithm,
                 bytes,
                 pacing,
                 prediction,
-            } => self.foreseen(algorithm, bytes, pacing, prediction),
+            } => self.predicted(algorithm, bytes, pacing, prediction),
             Event::RoundBegins { round, .. } => {
                 self.with(|traced| traced.step("round", vec![number("flitcast.round", round.0)]));
             }
@@ -162,7 +162,7 @@ impl Spans {
         });
     }
 
-    fn foreseen(
+    fn predicted(
         &self,
         algorithm: &'static str,
         bytes: &[u64],

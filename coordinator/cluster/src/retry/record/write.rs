@@ -15,7 +15,7 @@ use crate::options::replacing::update_name;
 use crate::options::sync::durability_name;
 use crate::options::timeouts;
 use crate::text::deliveries;
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 const HEAD: &str =
     "# A round that was cut off, and how far it came. `flitcast resume FILE` goes on with it.\n";

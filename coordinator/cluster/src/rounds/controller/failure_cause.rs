@@ -8,7 +8,7 @@ use flitcast_proto::wire::control::{FromPe, Version};
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 use thiserror::Error;
 
-use crate::text::words::{self, names};
+use crate::text::phrases::{self, names};
 
 /// The first error of a run.
 #[derive(Debug, Error)]
@@ -197,7 +197,7 @@ pub const LEFT: &str =
 pub fn cause_of_loss(pe: PeId, lost: PeLoss) -> FailureCause {
     let why = match lost {
         PeLoss::Exited { how, last_words } => {
-            let output = words::last_words("; it last printed: ", &last_words);
+            let output = phrases::last_words("; it last printed: ", &last_words);
             return FailureCause::of_pe("died", pe, format!("{pe} {how}{output}"));
         }
         PeLoss::Lifeless(lifeless) => format!("its channel broke: {lifeless}"),

@@ -16,8 +16,8 @@ use crate::observe::phase::Phase;
 use crate::rounds::versions::SeenVersions;
 use crate::site::guard::Guard;
 use crate::text::deliveries;
+use crate::text::phrases::{counted, names};
 use crate::text::units::Bytes;
-use crate::text::words::{counted, names};
 
 /// A message that did not arrive.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use flitcast_node::security::Name;
 use flitcast_node::system::regular;
 use flitcast_proto::PeId;
 
-use crate::text::words::at;
+use crate::text::phrases::at;
 
 const LEDGER_FILE: &str = "issued.txt";
 

@@ -19,7 +19,7 @@ use super::entry::PeEntry;
 use super::tree::ids;
 use crate::files::toml_file::{Field, Reader};
 use crate::site::reachability::Spanned;
-use crate::text::words::names;
+use crate::text::phrases::names;
 
 /// Reads the network and reports its faults; a valid one is connected.
 pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {

@@ -13,7 +13,7 @@ use flitcast_node::system::lock::{Lock, try_lock};
 use super::locks::{is_kept, taken};
 use super::running::RunningCluster;
 use crate::files::runtime_dir::runtime_dir;
-use crate::text::words::at;
+use crate::text::phrases::at;
 
 /// Lock file of a claim in the folder; it contains the id of the claiming process.
 const CLAIM: &str = "claim";

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::state::{self, since};
 use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
-use crate::text::words::at;
+use crate::text::phrases::at;
 
 /// Name of the record's file in the cluster's folder.
 pub const FILE: &str = "cluster.json";

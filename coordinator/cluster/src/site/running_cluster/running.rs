@@ -16,7 +16,7 @@ use crate::files::runtime_dir::runtime_dir;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
 use crate::system::process::{Process, Signal};
-use crate::text::words::at;
+use crate::text::phrases::at;
 
 /// Time for a running PE to join a command. The PE is notified and also tries twice a second; a PE
 /// that has just died is restarted within this time.

@@ -8,8 +8,8 @@ use flitcast_proto::PeId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::text::phrases::at;
 use crate::text::whole_file::write_whole;
-use crate::text::words::at;
 
 /// Maximum bytes of a file: some hundred bytes and two paths, and a few hundred bytes for each PE.
 const LONGEST: u64 = 64 * 1024 + 4096 * crate::options::pes::MAX_LOCAL_PES as u64;

@@ -9,7 +9,7 @@ use super::canvas::{Canvas, Num, Taken, text_width};
 use super::frame;
 use super::layout::Layout;
 use super::sheet::{Entry, Icon};
-use flitcast_cluster::text::words::counted;
+use flitcast_cluster::text::phrases::counted;
 
 /// Returns the legend of the kinds of items that there are.
 pub fn legend(items: &[ControlPlan]) -> Vec<Entry> {

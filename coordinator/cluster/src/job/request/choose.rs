@@ -122,6 +122,10 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     }
     open.sort_by_key(Alternative::rank);
     let alike = most_modest_first(&mut open);
+    if let Some(chosen) = open.first_mut().filter(|one| one.best.is_some()) {
+        // Without time for the usual flits of all: the longer ones of the first pass take more memory.
+        chosen.predict_usual(bytes, &mut budget)?;
+    }
     let mut all: Vec<Forecast> = open.iter().filter_map(Alternative::forecast).collect();
     if offer.is_complete {
         for (one, forecast) in open.iter().zip(&mut all) {

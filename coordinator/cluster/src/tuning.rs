@@ -29,6 +29,13 @@ pub const EQUAL_PREDICTIONS: f64 = 1.02;
 /// The same where software is the limit and not the links: predictions are less exact there.
 pub const EQUAL_SOFTWARE_PREDICTIONS: f64 = 1.05;
 
+/// The same for an alternative whose PEs hold less by [`LESS_HELD_BYTES`]: its prediction does not depend on the
+/// speed of memory.
+pub const EQUAL_WITH_LESS_HELD: f64 = 1.15;
+
+/// Number of bytes that a PE must hold less for a longer time to count as equal.
+pub const LESS_HELD_BYTES: u64 = 8 << 20;
+
 /// Number of flits of the longest message in the first pass of a choice: enough to tell a path, which is a
 /// pipeline, from a tree of whole messages.
 pub const COARSE_FLITS: u64 = 4;

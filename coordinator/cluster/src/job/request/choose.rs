@@ -31,7 +31,10 @@ use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
-use crate::tuning::{EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS};
+use crate::tuning::{
+    EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, EQUAL_WITH_LESS_HELD, FINALISTS,
+    LESS_HELD_BYTES, SEARCHED_FINALISTS,
+};
 
 /// The alternatives of a choice.
 struct Offer<'a> {
@@ -154,19 +157,29 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     Ok(request)
 }
 
-/// Sorts the alternatives whose times are about equal to the best by [`Alternative::modesty`], and returns their
-/// number. `open` is in the order of the predicted times.
+/// Moves the alternatives whose times are about equal to the best to the front, sorted by
+/// [`Alternative::modesty`], and returns their number. `open` is in the order of the predicted times.
 fn most_modest_first(open: &mut [Alternative<'_>]) -> usize {
-    let Some(best) = open.first() else {
+    let Some((first, best)) = open.first().and_then(|one| Some((one, one.best?))) else {
         return 0;
     };
-    let equal = match best.has_slow_links() {
+    let equal = match first.has_slow_links() {
         true => EQUAL_PREDICTIONS,
         false => EQUAL_SOFTWARE_PREDICTIONS,
     };
-    let most_ns = (best.rank() as f64 * equal) as u64;
-    let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|best| best.ns <= most_ns);
-    let alike = open.iter().take_while(|one| is_alike(one)).count();
+    let within = |ratio: f64| {
+        let most_ns = (best.ns as f64 * ratio) as u64;
+        open.iter().take_while(|one| one.rank() <= most_ns).count()
+    };
+    let holds_less = |one: &Alternative<'_>| {
+        let less = best.held_bytes.checked_sub(LESS_HELD_BYTES);
+        one.best.map(|one| one.held_bytes) <= less
+    };
+    let (equal, equal_with_less) = (within(equal), within(EQUAL_WITH_LESS_HELD));
+    let alike = match open[..equal_with_less].iter().any(holds_less) {
+        true => equal_with_less,
+        false => equal,
+    };
     open[..alike].sort_by_key(Alternative::modesty);
     alike
 }

@@ -246,7 +246,8 @@ fn measured_links_decide_how_to_broadcast() {
         ("--size 256KiB --spanning bfs", "rounds"),
     ] {
         let report = report(&rack, &format!("broadcast {line}"));
-        assert_eq!(report.value("/algorithm"), algorithm, "{line}");
+        let choice = report.value("/choice");
+        assert_eq!(report.value("/algorithm"), algorithm, "{line}: {choice:#}");
         let is_named = line.contains("--algorithm") || line.contains("--spanning");
         assert_eq!(*report.value("/choice") == Value::Null, is_named, "{line}");
     }

@@ -26,11 +26,11 @@ pub const SEARCHED_FINALISTS: usize = 6;
 /// the other, then the longest flits are chosen, because they cost least where predictions are incomplete.
 pub const EQUAL_PREDICTIONS: f64 = 1.02;
 
-/// The same where software is the limit and not the links: predictions are less exact there.
+/// Ratio of equal times where software is the limit and not the links: predictions are less exact there.
 pub const EQUAL_SOFTWARE_PREDICTIONS: f64 = 1.05;
 
-/// The same for an alternative whose PEs hold less by [`LESS_HELD_BYTES`]: its prediction does not depend on the
-/// speed of memory.
+/// Ratio of equal times for an alternative whose PEs hold less by [`LESS_HELD_BYTES`]: its prediction does not depend
+/// on the speed of memory.
 pub const EQUAL_WITH_LESS_HELD: f64 = 1.15;
 
 /// Number of bytes that a PE must hold less for a longer time to count as equal.

@@ -23,8 +23,8 @@ pub const HELD_IN_CACHE: u64 = 1 << 20;
 /// receiving it.
 pub const HELD_BYTE_COST: f64 = 0.5;
 
-/// The same in a process's first round, which receives its memory from the kernel, and where the bytes are
-/// held in a file.
+/// Additional cost of such a byte in a process's first round, which receives its memory from the kernel, and
+/// of a byte that is held in a file.
 pub const HELD_IN_NEW_MEMORY_COST: f64 = 1.0;
 
 /// The costs of processes, in nanoseconds of a core unless stated otherwise.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use flitcast_plan::cost::Model;
 use flitcast_plan::predict::compressed_share;
 use flitcast_proto::Tree;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 
 use crate::algorithms::candidates;
@@ -53,7 +54,11 @@ impl Planned {
         if all.is_empty() {
             return Ok(usual);
         }
-        all.push(usual);
+        match self.decisions.way.operation.collective() {
+            // Without a schedule, no link carries requests.
+            Collective::Gather => all.push(usual),
+            _ => all.insert(0, usual),
+        }
         Ok(quickest(all, began))
     }
 

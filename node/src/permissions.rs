@@ -49,7 +49,7 @@ impl Permissions {
     pub fn joined(pe: PeId, security: &Security, files: FileAccess, commands: bool) -> Permissions {
         if matches!(security, Security::Plain) {
             let why = format!(
-                "{pe} has joined without credentials, so its coordinator is not authenticated, and it accepts only synthetic messages: give both ends --credentials DIR"
+                "{pe} has joined without credentials, so its coordinator is not authenticated, and it accepts synthetic messages only: give both ends --credentials DIR"
             );
             return Permissions {
                 files: Err(why.clone()),

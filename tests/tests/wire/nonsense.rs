@@ -30,9 +30,9 @@ fn nonsense_is_refused_with_a_reason() {
         "
         parents: 0 parents: 3 parents: 2 | cycle
         parents: 0 parents: 2 parents: 2 | P3: parent P2 is absent
-        parents: 0 parents: 0 parents: 1 left_out: 0 | left out
-        parents: 0 parents: 0 parents: 1 left_out: 4 | left out
-        parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1 | left out
+        parents: 0 parents: 0 parents: 1 left_out: 0 | omitted messages
+        parents: 0 parents: 0 parents: 1 left_out: 4 | omitted messages
+        parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1 | omitted messages
         parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} } | no edge leads to P2
     ",
     ) {

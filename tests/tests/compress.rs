@@ -86,7 +86,7 @@ fn files_arrive_whatever_is_compressed() {
 /// Returns the mean length in bytes of the frames of flits from P0 to P1 and from P1 to P2.
 fn frame_bytes(dir: &Folder, more: &str) -> [f64; 2] {
     let files = "--input @/in --output @/out --rounds 100000 --metrics 127.0.0.1:0";
-    let line = format!("scatter --tree path:3 --link rate=200mbit --sync none {files} {more}");
+    let line = format!("scatter --tree path:3 --link rate=50mbit --sync none {files} {more}");
     let mut running = dir.start(&line);
     let at = address(&mut running);
     let lengths = eventually("flits have crossed both edges", || {

@@ -90,7 +90,7 @@ fn owner(host: &str) -> String {
 fn describe_alert(alert: AlertDescription) -> String {
     let why = match alert {
         AlertDescription::CertificateExpired => {
-            "by the other clock, its certificate has expired or is not valid yet"
+            "its certificate has expired or is not valid yet, by the clock of the other end"
         }
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
             "its certificate was issued by another authority"
@@ -99,7 +99,7 @@ fn describe_alert(alert: AlertDescription) -> String {
         AlertDescription::CertificateRevoked => "its certificate was revoked",
         AlertDescription::CertificateRequired => "it showed no certificate",
         AlertDescription::BadCertificate => "its certificate is for another one",
-        AlertDescription::ProtocolVersion => "the other end does not support this version of TLS",
+        AlertDescription::ProtocolVersion => "both ends support different versions of TLS",
         other => return format!("{other:?}"),
     };
     why.to_owned()

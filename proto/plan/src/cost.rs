@@ -16,7 +16,7 @@ pub const COALESCED_FRAME_COST: f64 = 0.1;
 /// cache, as a fraction of their cost.
 pub const COLD_BYTE_COST: f64 = 0.6;
 
-/// Number of held bytes that a PE finds again in a cache.
+/// Maximum number of held bytes that stay in a cache.
 pub const HELD_IN_CACHE: u64 = 1 << 20;
 
 /// Additional cost of a byte that leaves a cache while a PE holds it, as a fraction of the cost of sending and

@@ -55,7 +55,7 @@ impl Planned {
             return Ok(usual);
         }
         match self.decisions.way.operation.collective() {
-            // Without a schedule, no link carries requests.
+            // The first of equal times is chosen: for a gather, a method without requests.
             Collective::Gather => all.push(usual),
             _ => all.insert(0, usual),
         }

@@ -74,7 +74,7 @@ impl Alternative<'_> {
 
     /// Returns the order of alternatives of equal times: by the MiB that PEs hold, then by the edges that messages
     /// cross one after the other, each of which may be late, and then by flits.
-    pub fn modesty(&self) -> Option<(u64, u64, Reverse<u32>)> {
+    pub fn tie_break(&self) -> Option<(u64, u64, Reverse<u32>)> {
         let tree = &self.request.site.tree;
         let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
         let best = self.best?;

@@ -124,7 +124,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         }
     }
     open.sort_by_key(Alternative::rank);
-    let alike = most_modest_first(&mut open);
+    let alike = break_ties(&mut open);
     if let Some(chosen) = open.first_mut().filter(|one| one.best.is_some()) {
         // Without time for the usual flits of all: the longer ones of the first pass take more memory.
         chosen.predict_usual(bytes, &mut budget)?;
@@ -158,8 +158,8 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
 }
 
 /// Moves the alternatives whose times are about equal to the best to the front, sorted by
-/// [`Alternative::modesty`], and returns their number. `open` is in the order of the predicted times.
-fn most_modest_first(open: &mut [Alternative<'_>]) -> usize {
+/// [`Alternative::tie_break`], and returns their number. `open` is in the order of the predicted times.
+fn break_ties(open: &mut [Alternative<'_>]) -> usize {
     let Some((first, best)) = open.first().and_then(|one| Some((one, one.best?))) else {
         return 0;
     };
@@ -180,7 +180,7 @@ fn most_modest_first(open: &mut [Alternative<'_>]) -> usize {
         true => equal_with_less,
         false => equal,
     };
-    open[..alike].sort_by_key(Alternative::modesty);
+    open[..alike].sort_by_key(Alternative::tie_break);
     alike
 }
 

@@ -2,6 +2,7 @@
 # Makes one mistake after the other in a copy of the program, and checks that the storm finds each:
 #
 #     tests/mistakes.sh [SEEDS [WORD]]
+#     tests/mistakes.sh --check          # only that each mistake can be made
 #
 # The storm runs the code that ships, so it has to find a mistake in the node's driver, the round, the
 # roles, the parts of messages, held messages, the controller or the rules of a retry. It has no files
@@ -10,9 +11,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seeds=${1:-1000} word=${2:-}
-copy=$(mktemp -d)
-trap 'git worktree remove --force "$copy"' EXIT
-git worktree add --quiet --detach "$copy" HEAD
+if [ "$seeds" = --check ]; then
+    copy=.
+else
+    copy=$(mktemp -d)
+    trap 'git worktree remove --force "$copy"' EXIT
+    git worktree add --quiet --detach "$copy" HEAD
+fi
 # Built quickly: the storm takes seconds in any case.
 export CARGO_TARGET_DIR=$PWD/target/mistakes CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false
 missed=0
@@ -20,15 +25,17 @@ missed=0
 # mistake NAME FILE RIGHT WRONG [TESTS...]: RIGHT is in FILE once; the arguments TESTS of `cargo test`
 # select the tests that fail instead of the storm.
 mistake() {
-    local name=$1 file=$2 tests=("${@:5}")
+    local name=$1 file=$2 right=$3 wrong=$4 tests=("${@:5}")
     [[ $name == *"$word"* ]] || return 0
-    git -C "$copy" checkout --quiet .
-    RIGHT=$3 WRONG=$4 perl -0pi -e '
-        my ($right, $wrong) = @ENV{qw(RIGHT WRONG)};
-        my $times = () = /\Q$right\E/g;
-        die "`$right` stands $times times in $ARGV\n" unless $times == 1;
-        s/\Q$right\E/$wrong/;
-    ' "$copy/$file"
+    local before
+    [ "$copy" = . ] || git -C "$copy" checkout --quiet .
+    before=$(<"$copy/$file")
+    if [[ $before != *"$right"* || ${before#*"$right"} == *"$right"* ]]; then
+        echo "$name: not once in $file: $right" >&2
+        exit 1
+    fi
+    [ "$copy" != . ] || return 0
+    printf '%s%s%s\n' "${before%%"$right"*}" "$wrong" "${before#*"$right"}" > "$copy/$file"
     if ((${#tests[@]})); then
         cargo test --quiet --manifest-path "$copy/Cargo.toml" --no-run "${tests[@]}"
         if cargo test --quiet --manifest-path "$copy/Cargo.toml" "${tests[@]}" &> /dev/null; then
@@ -73,7 +80,7 @@ mistake "controller: what came is taken for delivered" coordinator/cluster/src/r
 mistake "controller: a round is over when P0 says so" coordinator/cluster/src/rounds/controller/round.rs \
     'pes.filter(|pe| self.last_reports[pe.index()].is_none())' 'pes.filter(|_| false)'
 mistake "controller: nobody is told that a round is given up" coordinator/cluster/src/rounds/controller/end.rs \
-    'self.say(pe, ToPe::Abort { round, reason });' 'let _ = (pe, round, reason);'
+    'self.send_command(pe, ToPe::Abort { round, reason });' 'let _ = (pe, round, reason);'
 mistake "retry: what was delivered is sent again" coordinator/cluster/src/retry/progress.rs \
     'left_out: self.delivered.iter().copied().collect(),' 'left_out: Vec::new(),'
 mistake "list: what is to be sent on is not held" proto/src/ops/static_schedule_role.rs \
@@ -84,10 +91,10 @@ mistake "list: a held flit is forgotten ahead of its last crossing" proto/src/op
 mistake "list: a part begins where the message does" proto/src/ops/static_schedule_role.rs \
     'let flits = [hop.offset, hop.offset.saturating_add(hop.flits)];' \
     'let flits = [0, hop.offset.saturating_add(hop.flits)];'
-mistake "calls: a call is not heard" proto/src/ops/pull_requests.rs \
-    '*self.heard.entry(receiver).or_default() += 1;' ''
+mistake "calls: a call is not counted" proto/src/ops/pull_requests.rs \
+    '*self.received.entry(receiver).or_default() += 1;' ''
 mistake "calls: one call is for all" proto/src/ops/pull_requests.rs \
-    'take_one(&mut self.heard, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::pull_requests
+    'take_one(&mut self.received, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::pull_requests
 mistake "calls: what came is not counted" proto/src/ops/pull_requests.rs \
     'self.due_bytes = self.due_bytes.saturating_sub(bytes);' 'let _ = bytes;' -p flitcast-proto --lib ops::pull_requests
 mistake "calls: a call 64 KiB early" proto/src/ops/pull_requests.rs \
@@ -95,7 +102,7 @@ mistake "calls: a call 64 KiB early" proto/src/ops/pull_requests.rs \
     'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes + (64 << 10)' \
     -p flitcast-proto --lib ops::pull_requests
 mistake "parts: a flit is stored ahead of its turn" node/src/parts.rs \
-    'if self.turns.peek() != Some(&place) || came > went {' 'if came > went {'
+    'if self.turns.peek() != Some(&place) || received > written {' 'if received > written {'
 mistake "parts: a message is durable ahead of its last part" node/src/parts.rs \
     'if assembly.uncommitted == 0 {' 'if assembly.uncommitted < 2 {'
 mistake "parts: a part that is given up waits for ever" node/src/parts.rs \
@@ -106,8 +113,8 @@ mistake "parts: a part of an earlier round is taken up" node/src/parts.rs \
 mistake "parts: the first tree gets the short flit" proto/src/ops/parts.rs \
     'trees.max_by_key(|at| flits[*at])' 'trees.min_by_key(|at| *at)'
 mistake "held: the frame behind the next one is sent" node/src/held.rs \
-    'let place = place.checked_sub(frames.gone)?;' \
-    'let place = place.checked_sub(frames.gone)? + 1;'
+    'let place = place.checked_sub(frames.discarded)?;' \
+    'let place = place.checked_sub(frames.discarded)? + 1;'
 mistake "held: memory keeps an earlier frame" node/src/held.rs \
     'body.clear();' ''
 mistake "held: memory is never counted down" node/src/held.rs \

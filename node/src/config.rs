@@ -13,7 +13,6 @@ use crate::security::Security;
 /// The identity and the settings of a PE.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// The PE.
     pub pe: PeId,
     /// The coordinator's address.
     pub coordinator: SocketAddr,

@@ -29,7 +29,9 @@ impl Activity {
 /// example because the path is wrong. A later failure is logged once, and the PE continues without
 /// a current file.
 pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
-    let part = path.with_extension("part");
+    // Other PEs may have the same name with another extension.
+    let mut part = path.clone().into_os_string();
+    part.push(".part");
     let write = || {
         std::fs::write(&part, format!("{}\n", state.0.borrow()))?;
         std::fs::rename(&part, &path)

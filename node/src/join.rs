@@ -35,7 +35,6 @@ use crate::timeout_stream::in_time;
 /// The settings of a PE that joins.
 #[derive(Clone, Debug)]
 pub struct JoinConfig {
-    /// The PE.
     pub pe: PeId,
     /// The address at which the coordinator listens, now or later: `HOST:PORT`.
     pub coordinator: String,

@@ -112,7 +112,6 @@ pub enum SendProgress {
 /// A message that is durable and visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The message.
     pub message: Message,
     /// The digest of the written bytes, if they were written to files and the message is not one of
     /// several parts.

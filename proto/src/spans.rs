@@ -11,7 +11,6 @@ pub struct Span {
     pub port: Port,
     /// The PE at the other end.
     pub peer: PeId,
-    /// The item.
     pub item: SpanItem,
     /// From when, in nanoseconds. The node's spans are on its host's monotonic
     /// clock, the prediction's count from the root's trigger.
@@ -23,7 +22,6 @@ pub struct Span {
 /// One of a PE's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// Sending.
     Send,
     /// Receiving.
     Receive,
@@ -40,11 +38,9 @@ pub enum SpanItem {
     Wakeup,
     /// The synchronization token.
     Token,
-    /// A certificate.
     Certificate,
     /// A TRANSMIT AFTER order.
     Order,
-    /// A receipt.
     Receipt,
 }
 

@@ -17,9 +17,7 @@ pub struct TransmitOrder {
 /// The certificate and the stream of a child, as the parent received them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildStream {
-    /// The child.
     pub child: PeId,
-    /// The certificate.
     pub certificate: Certificate,
     /// Time of its arrival, on the clock of the round at the parent, in nanoseconds.
     pub certified_ns: u64,

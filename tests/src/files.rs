@@ -32,7 +32,6 @@ pub struct Node {
 pub enum Kind {
     /// A regular file and its content.
     File(Vec<u8>),
-    /// A directory.
     Directory,
     /// A symlink and its target.
     Symlink(PathBuf),

@@ -153,7 +153,6 @@ pub struct Impostor {
     pid: i32,
     /// Admission of the PE.
     pub admission: Admission,
-    /// The PE.
     pub pe: PeId,
     /// Listener for its children.
     pub listener: TcpListener,

@@ -38,7 +38,6 @@ impl Turn {
 /// A lab that is up. Dropping it takes the lab down.
 #[derive(Debug)]
 pub struct Lab {
-    /// Path for `--cluster`.
     pub cluster_file: PathBuf,
     is_up: bool,
     _turn: Turn,

@@ -52,7 +52,6 @@ pub struct OneFrame<F> {
     pub is_flit: bool,
     /// Number of frames of that kind to forward before.
     pub skip: u32,
-    /// The change.
     pub change: Option<F>,
 }
 

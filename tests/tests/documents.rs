@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use flitcast_tests::files::{names, snapshot};
 
@@ -150,4 +151,15 @@ fn messages_that_are_explained_exist() {
         explained += 1;
     }
     assert!(explained > 20, "{explained} messages are explained");
+}
+
+/// Nobody waits for `tests/mistakes.sh` in each test run, so a change of the code could make it useless
+/// unnoticed.
+#[test]
+fn planted_mistakes_fit_the_code() {
+    let script = root().join("tests/mistakes.sh");
+    let checked = Command::new("bash").arg(script).arg("--check").output();
+    let checked = checked.expect("bash runs");
+    let errors = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{errors}");
 }

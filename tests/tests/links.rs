@@ -220,4 +220,38 @@ fn a_printed_tree_file_has_the_same_links() {
     assert!(printed.ends_with(links), "{printed}");
     dir.put("b.toml", &printed);
     assert_eq!(print("b.toml"), printed);
+
+    // Links of a cluster file, and what a tree file cannot have.
+    let slow = "link = 'rate=2mbit,setup=5ms'";
+    dir.put("c.toml", cluster_of("rate=8mbit", ["", slow]));
+    let printed = dir.run("tree --cluster @/c.toml --format toml").ok().stdout;
+    let links = "# Tree files have no set-up times; those of the links are left out.\n\
+                 [[edges]]\nchild = 1\ndown = { rate = \"8mbit\" }\nup = { rate = \"8mbit\" }\n\
+                 [[edges]]\nchild = 2\ndown = { rate = \"2mbit\" }\nup = { rate = \"2mbit\" }\n";
+    assert!(printed.ends_with(links), "{printed}");
+}
+
+/// Returns a cluster file of a star with further lines for each leaf.
+fn cluster_of<const N: usize>(link: &str, leaves: [&str; N]) -> String {
+    let leaf = |(nth, more): (usize, &str)| {
+        format!("[[pe]]\nname = 'p{nth}'\naddress = '127.0.0.{nth}'\nparent = 'p1'\n{more}\n")
+    };
+    let leaves: String = (2..).zip(leaves).map(leaf).collect();
+    let root = "[[pe]]\nname = 'p1'\naddress = '127.0.0.1'\n";
+    format!("link = '{link}'\ncoordinator = '127.0.0.1'\n{root}{leaves}")
+}
+
+/// Each flit takes the set-up time and then its bytes' time: 64 KiB at 8 Mbit/s are 65.536 ms.
+#[test]
+fn a_searched_order_counts_set_up_times() {
+    let dir = scratch();
+    for (link, ns) in [
+        ("rate=8mbit", 65_536_000_u64),
+        ("rate=8mbit,setup=5ms", 70_536_000),
+        ("setup=5ms", 5_000_000),
+    ] {
+        dir.put("c.toml", cluster_of(link, [""]));
+        let line = "plan scatter --cluster @/c.toml --order search --lengths 2";
+        assert_eq!(dir.report(line).number("/time"), 2 * ns, "{link}");
+    }
 }

@@ -36,10 +36,15 @@ pub fn create_durable(folder: &Path) -> io::Result<()> {
         made => made?,
     }
     check_private(folder)?;
-    match File::open(parent) {
-        // The parent may be writable but not readable; then the whole file system is synced.
+    sync_folder(parent, folder)
+}
+
+/// Makes the names in a folder durable, of which one is that of `entry`.
+pub(super) fn sync_folder(folder: &Path, entry: &Path) -> io::Result<()> {
+    match File::open(folder) {
+        // A folder may be writable but not readable; then the whole file system is synced.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Ok(syncfs(File::open(folder)?)?)
+            Ok(syncfs(File::open(entry)?)?)
         }
         opened => sync(opened?.as_fd()),
     }

@@ -58,7 +58,6 @@ impl OutputLock {
 /// Facts about a run that sweeps a folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
-    /// The run.
     pub run: u64,
     /// Whether no process of the run writes any more.
     pub run_has_ended: bool,

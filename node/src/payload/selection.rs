@@ -86,7 +86,7 @@ impl Rule {
         };
         let is_for_folders = rule.ends_with('/');
         let path = rule.trim_end_matches('/');
-        if path.is_empty() || rule.starts_with('#') {
+        if path.is_empty() || !takes && rule.starts_with('#') {
             return None;
         }
         let is_at_root = path.contains('/');
@@ -217,11 +217,14 @@ mod tests {
 
     #[test]
     fn the_last_rule_that_matches_decides() {
-        let rules = ["*.log", "!keep.log", "old/"];
+        let rules = ["*.log", "[#]*", "!keep.log", "!#a", "old/"];
         for (path, expected) in [
             ("a.log", Choice::LeftOut),
             ("keep.log", Choice::Taken),
             ("d/keep.log", Choice::Taken),
+            // Only at its begin is it the mark of a comment.
+            ("#a", Choice::Taken),
+            ("#b", Choice::LeftOut),
             // A folder that is left out is not read.
             ("old/keep.log", Choice::LeftOut),
             ("a", Choice::Taken),

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::Durability;
@@ -11,8 +11,8 @@ use flitcast_proto::wire::flit::Digest;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::durability::sync;
 use super::error::PayloadError;
+use super::folders::sync_folder;
 use super::heads::Heads;
 use super::hidden::{heads_name, partial_name};
 use super::leftovers::discard;
@@ -165,8 +165,7 @@ impl Staging {
         if !is_durable {
             return Ok(());
         }
-        File::open(&self.parent)
-            .and_then(|parent| sync(parent.as_fd()))
+        sync_folder(&self.parent, self.destination())
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
@@ -220,8 +219,13 @@ impl Staging {
         }
         fs::rename(self.destination(), &aside)?;
         if let Err(error) = fs::rename(&self.path, self.destination()) {
-            fs::rename(&aside, self.destination())?;
-            return Err(error);
+            return Err(match fs::rename(&aside, self.destination()) {
+                Ok(()) => error,
+                Err(other) => {
+                    let aside = shown(&aside);
+                    io::Error::other(format!("{error}; what was there is now {aside}: {other}"))
+                }
+            });
         }
         fs::rename(&aside, &self.path)
     }
@@ -256,6 +260,8 @@ fn is_free(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     fn target(destination: &Path) -> Target {

@@ -25,7 +25,6 @@ use crate::system::clock;
 pub enum Source {
     /// The synthetic pattern.
     Synthetic(Synthetic),
-    /// Files.
     Files(Box<FileSource>),
 }
 
@@ -179,7 +178,6 @@ fn read_block(mut packer: Packer, mut block: Vec<u8>, last: bool) -> Read {
 pub enum Sink {
     /// Comparison with the synthetic pattern.
     Synthetic(Synthetic),
-    /// Files.
     Files(FileSink),
 }
 

@@ -12,7 +12,6 @@ pub struct Target {
     pub destination: PathBuf,
     /// Whether an existing entry is replaced. An entry that the same job has delivered always is.
     pub replace: bool,
-    /// The run.
     pub run: u64,
     /// The job that the run belongs to.
     pub job: u64,

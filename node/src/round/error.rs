@@ -22,7 +22,6 @@ pub enum RoundError {
     /// Files cannot be read or written.
     #[error("{source} (the message of {})", message.pe())]
     Payload {
-        /// The message.
         message: Message,
         /// The reason.
         source: PayloadError,
@@ -30,7 +29,6 @@ pub enum RoundError {
     /// Held messages cannot be stored.
     #[error("data to forward cannot be stored in {}: {source}", crate::system::lent::as_named(folder).display())]
     Held {
-        /// The folder.
         folder: PathBuf,
         /// The reason.
         source: std::io::Error,

@@ -162,7 +162,6 @@ impl RecordKey {
 /// A decrypted record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The type of its content.
     pub kind: ContentType,
     /// The place of its content, from the start of its header.
     pub content: Range<usize>,

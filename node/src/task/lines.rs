@@ -14,6 +14,8 @@ const LAST_BLOCK: u64 = 4096;
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
+    /// Whether its begin was returned as a line.
+    is_split: bool,
 }
 
 impl Lines {
@@ -21,12 +23,17 @@ impl Lines {
     pub fn cut(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut complete = Vec::new();
         for &byte in bytes {
-            if byte != b'\n' {
-                self.begun.push(byte);
+            if byte == b'\n' {
+                let is_over = std::mem::take(&mut self.is_split) && self.begun.is_empty();
+                complete.extend((!is_over).then(|| self.take()));
+                continue;
             }
+            self.begun.push(byte);
             // A character has at least one byte.
-            if byte == b'\n' || self.begun.len() == MAX_LINE_CHARS {
+            if self.begun.len() == MAX_LINE_CHARS {
+                let rest = self.begun.split_off(whole_characters(&self.begun));
                 complete.push(self.take());
+                (self.begun, self.is_split) = (rest, true);
             }
         }
         complete
@@ -44,6 +51,14 @@ impl Lines {
         let line = String::from_utf8_lossy(&self.begun).into_owned();
         self.begun.clear();
         line
+    }
+}
+
+/// Returns the number of bytes before a character whose end is missing.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
     }
 }
 
@@ -80,5 +95,12 @@ mod tests {
         assert_eq!(long.len(), 2);
         assert!(long.iter().all(|line| line.len() == MAX_LINE_CHARS));
         assert_eq!(lines.rest(), ["x"]);
+        let full = format!("{}\n\nx\n", "y".repeat(MAX_LINE_CHARS));
+        let cut = Lines::default().cut(full.as_bytes());
+        assert_eq!(cut, [&full[..MAX_LINE_CHARS], "", "x"]);
+        // No character is cut.
+        let wide = format!("z{}\n", "\u{e9}".repeat(MAX_LINE_CHARS));
+        let cut = Lines::default().cut(wide.as_bytes());
+        assert_eq!(cut.concat(), wide.trim_end());
     }
 }

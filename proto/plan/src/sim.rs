@@ -39,7 +39,6 @@ impl Simulated {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("step {step}: {fault}")]
 pub struct SimulationError {
-    /// The step.
     pub step: u64,
     /// The fault, as a clause.
     pub fault: String,

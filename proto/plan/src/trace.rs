@@ -15,7 +15,6 @@ pub struct Crossing<T = Item> {
     pub from: PeId,
     /// The receiver.
     pub to: PeId,
-    /// The item.
     pub item: T,
 }
 
@@ -37,7 +36,6 @@ pub enum Item {
     Control(Control),
     /// Flit `index` (from 1) of a message.
     Flit {
-        /// The message.
         message: Message,
         /// 1 for the head flit.
         index: u64,

@@ -19,7 +19,6 @@ pub type Hops = SmallVec<[PeId; 4]>;
 /// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Destination {
-    /// At this PE.
     One(PeId),
     /// At every PE but its source.
     Others,
@@ -47,11 +46,8 @@ impl fmt::Display for Destination {
 /// A message of a round without its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The id.
     pub id: MessageId,
-    /// The source.
     pub source: PeId,
-    /// The destination.
     pub destination: Destination,
 }
 
@@ -86,11 +82,8 @@ impl Address {
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// The id.
     pub id: MessageId,
-    /// The source.
     pub source: PeId,
-    /// The destination.
     pub destination: Destination,
     /// The total length.
     pub bytes: u64,
@@ -130,7 +123,6 @@ impl Message {
 /// A crossing of a static schedule: flits of a message go over one edge, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledHop {
-    /// The message.
     pub message: MessageId,
     /// The first of these flits in the message, counted from 0.
     pub offset: u64,
@@ -211,7 +203,6 @@ pub enum Transmit {
     Control {
         /// The neighbour.
         to: PeId,
-        /// The item.
         item: Control,
     },
     /// Send a message of which this PE is the source, or which it holds.
@@ -219,7 +210,6 @@ pub enum Transmit {
         /// The first PE on its way; several for a message that starts here, each flit to one after
         /// the other.
         to: Hops,
-        /// The message.
         message: Message,
     },
     /// Send a part of a message of which this PE is the source, or of which it holds the part, or
@@ -227,7 +217,6 @@ pub enum Transmit {
     Part {
         /// The neighbour.
         to: PeId,
-        /// The message.
         message: Message,
         /// The first byte of the part in the message, and the byte after the last.
         bytes: [u64; 2],

@@ -13,7 +13,6 @@ pub enum Violation {
     UnexpectedControl {
         /// The neighbour.
         from: PeId,
-        /// The item.
         item: Control,
         /// The phase of the round.
         phase: &'static str,
@@ -23,7 +22,6 @@ pub enum Violation {
     Message {
         /// The neighbour.
         from: PeId,
-        /// The message.
         message: Message,
         /// The rule that it breaks.
         fault: MessageFault,

@@ -16,7 +16,6 @@ use crate::{MessageId, PeId, Tree};
 pub struct PeSchedule {
     /// Collective of the round.
     pub collective: Collective,
-    /// Role of the PE.
     pub role: PeRole,
     /// Maximum number of parts of a message; 1 if messages are undivided.
     pub parts: u32,

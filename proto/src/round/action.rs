@@ -8,7 +8,6 @@ use crate::{PeId, Time};
 /// Consecutive bytes of a message: the payload of a flit, or of several in a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The message.
     pub message: Message,
     /// The offset of the first byte.
     pub offset: u64,
@@ -35,7 +34,6 @@ pub enum Action {
     SendControl {
         /// The receiving neighbour.
         to: PeId,
-        /// The item.
         item: Control,
     },
     /// Send the next flit of a message that starts here, with the prefix from
@@ -80,7 +78,6 @@ pub enum Action {
     Store {
         /// The sender.
         from: PeId,
-        /// The message.
         message: Message,
         /// The payload's offset in the message.
         offset: u64,
@@ -91,7 +88,6 @@ pub enum Action {
     Hold {
         /// The sender.
         from: PeId,
-        /// The message.
         message: Message,
     },
     /// Free the frame in hand, to make room for the next one.
@@ -102,10 +98,7 @@ pub enum Action {
     /// Make a message for this PE, which has arrived and is verified, durable and visible. The
     /// action is done as soon as that is in progress;
     /// [`Round::handle_delivered`](super::Round::handle_delivered) reports the end.
-    Commit {
-        /// The message.
-        message: Message,
-    },
+    Commit { message: Message },
     /// Do nothing: a message is complete, and frames of other neighbours had to wait for it. If PEs
     /// send and receive at the same time, this is only for own messages that continue later or use
     /// several ports.

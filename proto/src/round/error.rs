@@ -19,7 +19,6 @@ pub enum ProtocolError {
     Wire {
         /// The neighbour.
         from: PeId,
-        /// The error.
         error: WireError,
     },
     /// A violation of the protocol by a neighbour.
@@ -32,13 +31,11 @@ pub enum ProtocolError {
         from: PeId,
         /// The frame.
         what: String,
-        /// The round.
         round: RoundId,
     },
     /// A message that differs from what its source sent.
     #[error("the message of {} is damaged: {what}", message.pe())]
     Damaged {
-        /// The message.
         message: Message,
         /// The difference.
         what: String,

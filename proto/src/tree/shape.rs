@@ -35,7 +35,6 @@ pub enum TreeSpec {
     Random {
         /// N.
         pes: usize,
-        /// SEED.
         seed: u64,
     },
     /// `parents:p1,p2,...`: the parents of P1, P2 and so on, as indices; `P0` may be written for 0.

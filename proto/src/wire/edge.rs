@@ -43,12 +43,7 @@ pub enum EdgeFrame {
     /// Opens the edge.
     Hello(Hello),
     /// A control item of a round.
-    Control {
-        /// The round.
-        round: RoundId,
-        /// The item.
-        item: Control,
-    },
+    Control { round: RoundId, item: Control },
     /// Starts a burst that measures the edge.
     Probe(Probe),
     /// Ends the answer to a probe. Both times are on the sender's monotonic clock.

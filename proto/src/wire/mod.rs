@@ -9,7 +9,7 @@ mod codec;
 pub mod control;
 pub mod edge;
 pub mod flit;
-#[allow(missing_docs, clippy::all)]
+#[allow(clippy::all)]
 #[rustfmt::skip]
 mod generated;
 pub mod packed;
@@ -55,7 +55,6 @@ pub enum WireError {
     TooLong {
         /// Declared length.
         length: u64,
-        /// Limit.
         limit: u64,
     },
     /// Not a protobuf message, or not one of this protocol.

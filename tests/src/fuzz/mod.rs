@@ -29,7 +29,6 @@ const MOST_KEPT: usize = 2000;
 /// An input that violates a property.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The input.
     pub input: Vec<u8>,
     /// Description of the violation.
     pub what: String,

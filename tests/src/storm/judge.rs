@@ -39,7 +39,6 @@ pub enum Finding {
     /// Every PE finished the round, but a message is missing.
     #[error("round {round} ended well without {messages} messages")]
     Lost {
-        /// The round.
         round: u64,
         /// The number of messages.
         messages: u64,
@@ -59,7 +58,6 @@ pub enum Finding {
     /// A round without faults took longer than predicted.
     #[error("round {round} took {took_ns} ns, predicted were {predicted_ns} ns")]
     SlowerThanPlanned {
-        /// The round.
         round: u64,
         /// The measured time.
         took_ns: u64,

@@ -45,9 +45,7 @@ const MOST_PES: u64 = 20;
 /// One run of one cluster.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The seed.
     pub seed: u64,
-    /// The tree.
     pub tree: Arc<Tree>,
     /// The algorithm of the rounds.
     pub operation: Algorithm,

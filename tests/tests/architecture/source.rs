@@ -22,7 +22,6 @@ const FOR_TESTS: &str = "#[cfg(test)]";
 pub struct Source {
     /// The path from the workspace's root.
     pub file: String,
-    /// The code.
     pub code: String,
     /// The complete text.
     pub text: String,

@@ -120,7 +120,7 @@ fn the_report_has_the_slowest_of_many_shards_and_json_has_all() {
     let mapped = place.shell(&[], "echo {}").ok();
     mapped.prints(&[
         "  shard  PE  bytes  exit  ",
-        "  and 4 quicker ones\n",
+        "  and 4 more: --format json lists them all\n",
         ", longest: ",
     ]);
     let options = ["--force", "--format", "json"];

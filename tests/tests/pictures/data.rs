@@ -24,7 +24,6 @@ pub fn with_data(page: &str, data: &Value) -> String {
 /// One of a page's spans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// The PE.
     pub pe: u64,
     /// Whether this is a span of the receive port, not of the send port.
     pub received: bool,

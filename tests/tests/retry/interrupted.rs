@@ -55,7 +55,6 @@ impl Case {
 pub struct Place<'a> {
     dir: Folder,
     case: &'a Case,
-    /// The links.
     link: &'a str,
 }
 

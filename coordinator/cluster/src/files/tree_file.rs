@@ -35,7 +35,6 @@ const FILE: FileKind = FileKind {
 /// The content of a tree file.
 #[derive(Clone, Debug)]
 pub struct TreeFile {
-    /// The tree.
     pub tree: Tree,
     /// The links that it describes.
     pub links: Links,

@@ -54,7 +54,6 @@ pub enum FileError {
 /// A position in a file; both numbers start at 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
-    /// The line.
     pub line: usize,
     /// The column in characters, as editors count them; 0 if only the line is known.
     pub column: usize,

@@ -108,7 +108,6 @@ impl Decisions {
 /// The chosen payload of a full flit, and the predictions for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FlitSize {
-    /// Bytes.
     #[serde(skip)]
     pub bytes: u32,
     /// Predicted duration of a round with this size, in nanoseconds.

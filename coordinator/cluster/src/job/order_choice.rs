@@ -12,7 +12,6 @@ use crate::tuning::EQUAL_DURATIONS;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum OrderChoice {
-    /// On a scatter.
     Scatter(ScatterOrder),
     /// On a gather, in the order in which P0 takes the messages.
     Gather {

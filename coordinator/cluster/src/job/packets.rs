@@ -171,7 +171,6 @@ struct Grains {
     bytes: u64,
     /// The grains of each message, by PE.
     messages: Vec<u64>,
-    /// The costs of a link.
     cost: LinkCost,
 }
 

@@ -23,7 +23,6 @@ use crate::tuning::EQUAL_PREDICTIONS;
 /// The input for the plan and the prediction of a round.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The tree.
     pub tree: Arc<Tree>,
     /// The decisions of the request.
     pub decisions: Decisions,

@@ -20,7 +20,6 @@ use crate::job::decisions::Decisions;
 /// The decisions for a round, and its prediction.
 #[derive(Debug)]
 pub struct PlannedRound {
-    /// The decisions.
     pub decisions: Decisions,
     /// The schedule of each PE, by PE index.
     pub schedules: Vec<PeSchedule>,
@@ -49,7 +48,6 @@ impl PlannedRound {
 /// Plans and predicts a round on one tree, for decisions that are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner<'a> {
-    /// The tree.
     pub tree: &'a Arc<Tree>,
     /// The decisions that are already made.
     pub decisions: &'a Decisions,

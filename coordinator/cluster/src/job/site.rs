@@ -22,7 +22,6 @@ pub struct Site {
     pub name: String,
     /// The network's node of each PE, if there is a network.
     pub nodes: Option<Vec<u32>>,
-    /// The tree.
     pub tree: Arc<Tree>,
     /// The places where the PEs run.
     pub placement: Placement,

@@ -85,7 +85,6 @@ pub enum Event<'a> {
     },
     /// A round is triggered.
     RoundBegins {
-        /// The id of the round.
         round: RoundId,
         /// Bytes of M_i, by PE index.
         bytes: &'a [u64],

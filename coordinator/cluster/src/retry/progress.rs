@@ -34,7 +34,6 @@ pub struct DeliveryProgress {
 pub struct NextRun {
     /// The repaired tree, and the PEs with a new parent.
     pub repair: Repair,
-    /// The operation.
     pub operation: Algorithm,
     /// The complete deliveries, whose messages are null in this run, in increasing order.
     pub left_out: Vec<DeliveryId>,

@@ -38,7 +38,8 @@ pub fn request(
     let tree = &record.tree;
     let retries = retries::of(args.retry.as_deref(), 1);
     let retries = retries.map_err(|fault| faults.push(fault.into()));
-    let timeouts = match args.timeouts.as_deref().map(timeouts::parse) {
+    let over = |text| timeouts::over(record.timeouts, text);
+    let timeouts = match args.timeouts.as_deref().map(over) {
         None => Ok(record.timeouts),
         Some(timeouts) => {
             let timeouts = of_all("--timeouts", timeouts);

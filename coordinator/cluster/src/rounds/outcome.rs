@@ -136,7 +136,6 @@ pub fn bytes_by_row(operation: Algorithm, tree: &Tree, bytes: &[u64]) -> Vec<u64
 /// The results of one PE: the deliveries in its row.
 #[derive(Clone, Debug)]
 pub struct PeOutcome {
-    /// The PE.
     pub pe: PeId,
     /// The host that it has joined from, if it has.
     pub host: Option<String>,

@@ -67,7 +67,6 @@ pub struct RoundsResult {
 /// The spans of a round.
 #[derive(Debug)]
 pub struct MeasuredRound {
-    /// The id of the round.
     pub round: RoundId,
     /// The time of the round.
     pub round_ns: u64,

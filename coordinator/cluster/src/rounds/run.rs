@@ -41,7 +41,6 @@ pub enum RunResult<T> {
 /// A run that a signal ended.
 #[derive(Debug)]
 pub struct Interrupted {
-    /// The signal.
     pub signal: Interruption,
     /// The end of the processes of the PEs.
     pub processes: &'static str,

@@ -24,7 +24,6 @@ pub struct SeenVersions {
 /// A message of which destinations have several versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The message.
     pub message: MessageId,
     /// The PEs that have each version.
     pub holders: BTreeMap<Digest, Vec<PeId>>,

@@ -11,7 +11,6 @@ use flitcast_proto::PeId;
 pub struct Spanned {
     /// Name of the network; `None` if it has none, as in most cluster files.
     pub spec: Option<NetworkSpec>,
-    /// The network.
     pub network: Network,
 }
 

@@ -23,7 +23,6 @@ pub struct Settings {
 /// The folder of certificates, with its position in the file.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// The folder.
     pub folder: PathBuf,
     /// Position for messages about its content.
     pub spot: SourcePosition,

@@ -71,7 +71,8 @@ fn of_message(before: &str, behind: &str, name: &str) -> Option<String> {
 
 fn is_there(behind: &str, name: &str) -> bool {
     let next = behind.strip_prefix(' ');
-    next.is_some_and(|next| next.starts_with(name))
+    let behind = next.and_then(|next| next.strip_prefix(name));
+    behind.is_some_and(|behind| !behind.starts_with(char::is_alphanumeric))
 }
 
 /// Returns the name behind a value of the field `pe`: `pe=P2 gamma`; in JSON in a further field,
@@ -120,6 +121,9 @@ mod tests {
         ] {
             assert_eq!(insert_names(same, &names, of_message), same);
         }
+        let short = ["root", "w"].map(str::to_owned);
+        let killed = insert_names("P1 was killed", &short, of_message);
+        assert_eq!(killed, "P1 w was killed");
         let message = "P1 is gone";
         assert_eq!(insert_names(message, &[], of_message), message);
         let numbers = ["p0", "p1"].map(str::to_owned);

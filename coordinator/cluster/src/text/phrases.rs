@@ -1,5 +1,6 @@
 //! Words in messages and results: numbers with nouns, lists of names, quoting for shells.
 
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -48,11 +49,37 @@ pub fn signal_named(signal: i32) -> String {
     }
 }
 
+/// Returns a command line, quoted so that it can be typed again.
+pub fn command_line(words: impl IntoIterator<Item: AsRef<OsStr>>) -> String {
+    let quoted = |word: &OsStr| shell_word(word.to_string_lossy().into_owned());
+    let words = words.into_iter().map(|word| quoted(word.as_ref()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Quotes a word for a shell, if necessary.
 pub fn shell_word(word: String) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.,:/=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word,
         false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_line;
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let typed = [
+            ("flitcast", "flitcast"),
+            ("uniform:0..1MiB:7", "uniform:0..1MiB:7"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("$HOME;*", "'$HOME;*'"),
+        ];
+        let line = command_line(typed.map(|(word, _)| word));
+        assert_eq!(line, typed.map(|(_, quoted)| quoted).join(" "));
     }
 }

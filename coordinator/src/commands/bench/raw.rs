@@ -1,7 +1,6 @@
 //! A file of all timed rounds: lines that begin with `#` contain time, host, commit and command
 //! line; CSV follows.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use super::csv_line::{line, micros};
 use super::samples::Sample;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
 use flitcast_cluster::system::machine;
-use flitcast_cluster::text::phrases::{counted, shell_word};
+use flitcast_cluster::text::phrases::{command_line, counted};
 use flitcast_cluster::text::whole_file::check_place;
 
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
@@ -54,7 +53,7 @@ impl Raw {
                 .open(path)
                 .map_err(fault)?,
         };
-        let (host, command) = (host(), command_line(std::env::args_os()));
+        let (host, command) = (host(), command_line(std::env::args_os()).replace('\n', " "));
         let above = format!("# commit: {COMMIT}\n# host: {host}\n# command: {command}\n");
         let begun = raw.append(&(above + HEADER));
         begun.map(|()| raw).map_err(|error| {
@@ -108,24 +107,4 @@ fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cores = counted(cores as u64, "core", "cores");
     format!("{}, {cores}", machine::described())
-}
-
-/// Returns the command line on one line, quoted for a shell.
-fn command_line(args: impl Iterator<Item = OsString>) -> String {
-    let words = args.map(|word| shell_word(word.to_string_lossy().replace('\n', " ")));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_line_can_be_pasted() {
-        let words = ["flitcast", "bench", "--raw", "a\nb"].map(OsString::from);
-        assert_eq!(
-            command_line(words.into_iter()),
-            "flitcast bench --raw 'a b'"
-        );
-    }
 }

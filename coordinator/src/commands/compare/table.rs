@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::text::figures::{self, beside, fitted, heading};
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::Nanos;
 
@@ -112,8 +113,11 @@ pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
         );
     }
     let title = format!(
-        "{} of {total} flits over {pes} PEs; no schedule takes less than {} steps",
-        comparison.operation, comparison.lower_bound_steps,
+        "{} of {} over {}; no schedule takes less than {}",
+        comparison.operation,
+        counted(total, "flit", "flits"),
+        counted(pes as u64, "PE", "PEs"),
+        counted(comparison.lower_bound_steps, "step", "steps"),
     );
     let width = columns();
     let mut out = heading(&title, width) + "\n\n";
@@ -143,20 +147,19 @@ fn why(rows: &[Row], place: usize, bound: u64) -> String {
     };
     let behind = next.time_steps - row.time_steps;
     let reason = if behind > 0 {
-        format!("{behind} steps before {} on {}", next.algorithm, next.tree)
+        let behind = counted(behind, "step", "steps");
+        format!("{behind} before {} on {}", next.algorithm, next.tree)
     } else if row.control_steps < next.control_steps {
-        format!(
-            "as fast as {} with {} control steps less",
-            next.algorithm,
-            next.control_steps - row.control_steps
-        )
+        let fewer = next.control_steps - row.control_steps;
+        let fewer = counted(fewer, "control step", "control steps");
+        format!("as fast as {} with {fewer} less", next.algorithm)
     } else if row.largest_buffer_flits < next.largest_buffer_flits {
-        format!(
-            "as fast as {}, which buffers {} flits in a PE",
-            next.algorithm, next.largest_buffer_flits
-        )
+        let buffered = counted(next.largest_buffer_flits, "flit", "flits");
+        let algorithm = &next.algorithm;
+        format!("as fast as {algorithm}, which buffers {buffered} in a PE")
     } else {
         format!("no slower than {}", next.algorithm)
     };
-    format!("{name}: {} steps{bound_met}; {reason}", row.time_steps)
+    let steps = counted(row.time_steps, "step", "steps");
+    format!("{name}: {steps}{bound_met}; {reason}")
 }

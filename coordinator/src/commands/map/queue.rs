@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::time::{Duration, SystemTime};
 
-use flitcast_node::channel::ChannelError;
-use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
@@ -26,8 +24,7 @@ use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::observe::emit::emit;
 use flitcast_cluster::observe::event::{Event, MapEvent, ShardCounts};
-use flitcast_cluster::rounds::controller::LEFT;
-use flitcast_cluster::text::phrases::last_words;
+use flitcast_cluster::rounds::controller::PeLoss;
 
 /// Time between two checks that all PEs with running commands are alive. Each death is reported as an
 /// event; this covers events that do not arrive.
@@ -358,13 +355,15 @@ impl<'a> Queue<'a> {
             }
             PeEvent::Reply(FromPe::Fault { reason, .. }) => reason,
             PeEvent::Reply(other) => format!("sent an unexpected message: {}", other.kind()),
-            PeEvent::Exited(exit, lines) => {
-                format!("{exit}{}", last_words("; it last printed: ", &lines))
+            PeEvent::Exited(exit, last_words) => {
+                let how = exit.to_string();
+                PeLoss::Exited { how, last_words }.to_string()
             }
-            PeEvent::ChannelEnded(end) => match why_ended(self.cluster, pe, end) {
-                Some(why) => why,
+            PeEvent::ChannelEnded(end) => match PeLoss::of_channel(end) {
+                PeLoss::Lifeless(idle) => idle.to_string(),
                 // The end of its process is reported next.
-                None => return self.cluster.give_up_on(pe),
+                _ if self.cluster.joined_from(pe).is_none() => return self.cluster.give_up_on(pe),
+                lost => lost.to_string(),
             },
         };
         self.lose(pe, &lost);
@@ -461,20 +460,5 @@ impl<'a> Queue<'a> {
             done,
             failed,
         })));
-    }
-}
-
-/// Returns the reason why the channel of a PE has ended, unless the end of its process gives a better
-/// one.
-fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<String> {
-    let idle_timeout = match &end {
-        Some(ChannelError::Io(error)) => IdleTimeout::of(error),
-        _ => None,
-    };
-    match (idle_timeout, end) {
-        (Some(idle_timeout), _) => Some(idle_timeout.to_string()),
-        _ if cluster.joined_from(pe).is_none() => None,
-        (None, Some(error)) => Some(format!("is gone: its channel broke: {error}")),
-        (None, None) => Some(format!("is gone: {LEFT}")),
     }
 }

@@ -11,7 +11,7 @@ use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
-use flitcast_cluster::text::phrases::{counted, shell_word};
+use flitcast_cluster::text::phrases::{command_line, counted};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::title::network_of;
 use flitcast_cluster::text::units::{Bytes, Nanos};
@@ -110,7 +110,7 @@ fn shards_table(map: &Map, mapped: &Mapped) -> String {
     match (tasks.len(), left) {
         (0, _) => String::new(),
         (_, 0) => table,
-        _ => table + &format!("  and {left} quicker ones\n"),
+        _ => table + &format!("  and {left} more: --format json lists them all\n"),
     }
 }
 
@@ -140,16 +140,10 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
     }
 }
 
-/// Returns the words of the command.
-fn words(map: &Map) -> impl Iterator<Item = String> {
-    let words = map.args.command.iter();
-    words.map(|word| word.display().to_string())
-}
-
 /// Returns the command on one line, cut to a moderate length.
 fn command(map: &Map) -> String {
     const LONGEST: usize = 60;
-    let shown = words(map).map(shell_word).collect::<Vec<_>>().join(" ");
+    let shown = command_line(&map.args.command);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     match shown.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}..", &shown[..end]),
@@ -247,9 +241,11 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
         task.map_or_else(|| json!({ "pe": pe.0, "shard_bytes": null }), task_json)
     });
     let undelivered = mapped.tasks.iter().filter(|task| !task.has_result());
+    let words = map.args.command.iter();
+    let words = words.map(|word| word.display().to_string());
     let mut result = json!({
         "operation": "map",
-        "command": words(map).collect::<Vec<_>>(),
+        "command": words.collect::<Vec<_>>(),
         "tree": map.scatter.site.name,
         "security": map.scatter.site.guard.name(),
     });

@@ -13,7 +13,7 @@ use super::report::{PlanReport, each, proof};
 use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::format::Format;
-use flitcast_cluster::options::link_spec::{EdgeSpec, LinkSpec};
+use flitcast_cluster::options::link_spec::LinkSpec;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::phrases::{counted, names};
@@ -109,12 +109,8 @@ enum Unit {
 
 /// Returns the links down to each PE, by index, or an error that names those without a rate.
 fn hops(topology: &Topology) -> Result<(Vec<Hop>, Unit), String> {
-    let everywhere = topology.settings.link.map(EdgeSpec::alike);
     let tree = &topology.tree;
-    let down = |pe: PeId| -> LinkSpec {
-        let link = topology.links.get(&pe).copied().or(everywhere);
-        link.unwrap_or_default().down
-    };
+    let down = |pe: PeId| topology.link_to(pe).unwrap_or_default().down;
     let below = || tree.pes().filter(|&pe| tree.parent(pe).is_some());
     let step = Hop {
         flit: 1,
@@ -123,7 +119,8 @@ fn hops(topology: &Topology) -> Result<(Vec<Hop>, Unit), String> {
     if below().all(|pe| down(pe) == LinkSpec::default()) {
         return Ok((vec![step; tree.len()], Unit::Step));
     }
-    let unknown: Vec<PeId> = below().filter(|&pe| down(pe).rate.is_none()).collect();
+    let takes_no_time = |link: LinkSpec| link.rate.is_none() && link.setup.is_none();
+    let unknown: Vec<PeId> = below().filter(|&pe| takes_no_time(down(pe))).collect();
     if !unknown.is_empty() {
         return Err(format!(
             "search compares links by their rates, and those to {} have none: give each a rate in \
@@ -136,7 +133,8 @@ fn hops(topology: &Topology) -> Result<(Vec<Hop>, Unit), String> {
         let bits = u128::from(FLIT_BYTES) * 8 * 1_000_000_000;
         let nanos = |rate: u64| u64::try_from(bits.div_ceil(rate.into())).unwrap_or(u64::MAX);
         Hop {
-            flit: link.rate.map_or(1, |rate| nanos(rate.0)),
+            // Each flit is a packet.
+            flit: link.rate.map_or(0, |rate| nanos(rate.0)) + link.setup.map_or(0, |setup| setup.0),
             latency: link.latency.map_or(0, |latency| latency.0),
         }
     };

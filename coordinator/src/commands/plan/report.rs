@@ -16,6 +16,7 @@ use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{Table, beside, fitted};
 use flitcast_cluster::text::pe_names::{self, with_names};
+use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::columns;
 
 /// Writes a value as JSON.
@@ -99,7 +100,8 @@ impl<'a> PlanReport<'a> {
     pub fn size(&mut self, tree: &Tree, nonnull: usize, flits: u64) {
         let depth = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
         self.line("PEs", format!("{}, depth {depth}", tree.len()));
-        let messages = format!("{nonnull} nonnull, {flits} flits together");
+        let flits = counted(flits, "flit", "flits");
+        let messages = format!("{nonnull} nonnull, {flits} together");
         self.line("messages", messages);
     }
 

@@ -15,7 +15,7 @@ use super::steps_scene::scene;
 use crate::render::tree::parents;
 use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::pe_names::{self, called};
-use flitcast_cluster::text::phrases::names as names_of;
+use flitcast_cluster::text::phrases::{counted, names as names_of};
 use flitcast_cluster::text::screen::{self, Detail, columns};
 use flitcast_cluster::text::title::title;
 
@@ -109,20 +109,21 @@ impl Planned {
                 ),
                 false => String::new(),
             };
-        report.line("time", format!("{steps} steps{by_the_paper}"));
+        let in_steps = |steps: u64| counted(steps, "step", "steps");
+        report.line("time", in_steps(steps) + &by_the_paper);
         let over = match plan.lower_bound_steps {
             0 => String::new(),
             bound => format!(" ({:.3} times it)", steps as f64 / bound as f64),
         };
-        let bound = format!("{} steps{over}", plan.lower_bound_steps);
-        report.line("lower bound", bound);
+        report.line("lower bound", in_steps(plan.lower_bound_steps) + &over);
         if let Some(bound) = plan.upper_bound() {
             let (steps, theorem, formula) = (bound.steps, bound.theorem, bound.formula);
             let by = match bound.printed {
                 Some(printed) => format!("{theorem} prints {printed}, which does not hold"),
                 None => theorem.to_owned(),
             };
-            report.line("upper bound", format!("{steps} steps, {formula} ({by})"));
+            let steps = in_steps(steps);
+            report.line("upper bound", format!("{steps}, {formula} ({by})"));
         }
         if let Some(last) = plan.control.last() {
             let (items, step) = (plan.control.len(), last.step);
@@ -130,13 +131,14 @@ impl Planned {
         }
         if let Some(single) = self.single_port_steps {
             let gain = single.saturating_sub(steps);
-            let than = format!("{gain} steps less than {single} with single ports, pipelined");
+            let gain = in_steps(gain);
+            let than = format!("{gain} less than {single} with single ports, pipelined");
             report.line("many ports", than);
         }
         if let Some(each) = self.port_each_steps {
             let ports =
                 "if P0 receives from each child on a separate port, as `gather --ports multi` does";
-            report.line("a port each", format!("{each} steps, {ports}"));
+            report.line("a port each", format!("{}, {ports}", in_steps(each)));
         }
     }
 }

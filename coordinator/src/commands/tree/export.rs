@@ -32,7 +32,23 @@ pub fn toml(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{between}{},", parent.0)?;
     }
     writeln!(out, "\n]")?;
-    for (child, link) in &topology.links {
+    let links = tree
+        .below_root()
+        .map(|child| (child, topology.link_to(child)));
+    let links: Vec<_> = links
+        .filter_map(|(child, link)| Some((child, link?)))
+        .collect();
+    let has_setup = |link: LinkSpec| link.setup.is_some();
+    if links
+        .iter()
+        .any(|(_, link)| has_setup(link.down) || has_setup(link.up))
+    {
+        writeln!(
+            out,
+            "# Tree files have no set-up times; those of the links are left out."
+        )?;
+    }
+    for (child, link) in links {
         writeln!(out, "[[edges]]\nchild = {}", child.0)?;
         for (direction, link) in [("down", link.down), ("up", link.up)] {
             writeln!(out, "{direction} = {{ {} }}", link_keys(link))?;

@@ -4,7 +4,9 @@
 pub mod scene;
 mod trace;
 
+use std::env::args_os;
 use std::io;
+use std::iter::once;
 use std::path::Path;
 
 use crate::render::page::Page;
@@ -12,7 +14,7 @@ use crate::render::report::nothing_to_send;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::pictures::PictureArgs;
 use flitcast_cluster::rounds::outcome::Outcome;
-use flitcast_cluster::text::phrases::shell_word;
+use flitcast_cluster::text::phrases::command_line;
 use flitcast_cluster::text::whole_file::write_whole;
 use scene::Scene;
 
@@ -39,7 +41,7 @@ pub fn draw<'a>(
     if let Some(path) = &pictures.report {
         let page = Page {
             title: outcome.rounds.decisions.title(),
-            command: command_line(std::env::args()),
+            command: command_line(once("flitcast".into()).chain(args_os().skip(1))),
             run: crate::render::json::json_value(request, outcome),
             rounds_ns: &outcome.rounds_ns,
             nothing: nothing_to_send(is_repeated),
@@ -50,31 +52,4 @@ pub fn draw<'a>(
         written.push(path);
     }
     Ok(written)
-}
-
-/// Returns the command line, quoted so that it can be typed again.
-fn command_line(args: impl Iterator<Item = String>) -> String {
-    let mut words = vec!["flitcast".to_owned()];
-    words.extend(args.skip(1).map(shell_word));
-    words.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_line_can_be_typed_again() {
-        let typed = [
-            ("/usr/bin/flitcast", "flitcast"),
-            ("--lengths", "--lengths"),
-            ("uniform:0..1MiB:7", "uniform:0..1MiB:7"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-            ("two words", "'two words'"),
-            ("$HOME;*", "'$HOME;*'"),
-        ];
-        let line = command_line(typed.iter().map(|(word, _)| (*word).to_owned()));
-        assert_eq!(line, typed.map(|(_, quoted)| quoted).join(" "));
-    }
 }

@@ -1,5 +1,5 @@
 //! Steps for planned crossings if each PE receives the parts of a message in order, as a static
-//! schedule requires ([`super::static_schedule_role`]), with one port in each direction or with two for each
+//! schedule requires (`flitcast_proto::ops`), with one port in each direction or with two for each
 //! neighbour.
 //!
 //! The plan determines the sender of each part to each PE, the packets, and their order at each port;
@@ -54,7 +54,6 @@ struct Packet {
 enum Keeps {
     /// The packets, and their order at each send port.
     Order,
-    /// The packets.
     Packets,
     /// The crossings alone.
     Parts,

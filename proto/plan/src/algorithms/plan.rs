@@ -28,9 +28,7 @@ pub use super::steps::{ControlPlan, MessagePlan};
 /// The schedule of a round.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The tree.
     pub tree: Arc<Tree>,
-    /// The algorithm.
     pub operation: Algorithm,
     /// The nonnull messages, by PE.
     pub messages: Vec<MessagePlan>,

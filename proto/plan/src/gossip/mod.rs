@@ -58,9 +58,7 @@ pub const MAX_FLITS: u64 = 1 << 44;
 /// A gossip of blocks of known lengths, by one algorithm.
 #[derive(Clone, Debug)]
 pub struct Gossip {
-    /// The network.
     pub arena: GossipNetwork,
-    /// The blocks.
     pub blocks: Blocks,
     way: Way,
 }

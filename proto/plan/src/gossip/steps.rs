@@ -13,7 +13,6 @@ pub struct Packet {
     pub from: PeId,
     /// The receiver.
     pub to: PeId,
-    /// The axis.
     pub axis: usize,
     /// The number of hops, in the direction of rising coordinates if above 0.
     pub hops: i64,

@@ -27,7 +27,6 @@ pub enum SpanningError {
     /// The root is not a node of the network.
     #[error("root {root}: there is no such node (the last one is {last})")]
     NoSuchRoot {
-        /// The root.
         root: u32,
         /// Largest number of a node.
         last: u32,
@@ -35,7 +34,6 @@ pub enum SpanningError {
     /// The network is not connected.
     #[error("the network is not connected: {}", cut(*root, nodes, *count))]
     Unreachable {
-        /// The root.
         root: u32,
         /// The first few of the nodes that cannot be reached from it.
         nodes: Vec<u32>,

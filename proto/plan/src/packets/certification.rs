@@ -54,13 +54,11 @@ pub struct Certificate {
 /// The times at which a PE sends its own data and relays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The PE.
     pub pe: PeId,
     /// s: number of ticks from the PE's order to the begin of the stream.
     pub after: Ticks,
     /// Begin on the link to the parent,
     pub start: Ticks,
-    /// and end.
     pub end: Ticks,
 }
 

@@ -62,7 +62,6 @@ pub struct PacketPlan {
     pub time: Ticks,
     /// A lower bound for any schedule; equal to `time` if the schedule is proven optimal.
     pub bound: Ticks,
-    /// The method.
     pub method: Method,
 }
 
@@ -94,9 +93,8 @@ pub fn plan(
 }
 
 /// Returns the best schedule under one cap on packet sizes or with one count of packets, one message
-/// after the other: `order`
-/// has each PE with a nonnull message once. Farthest destination first on a path, each message has
-/// its own packet size, and the schedule is optimal.
+/// after the other: `order` has each PE with a nonnull message once. Farthest destination first on a
+/// path, each message has its own packet size, and the schedule is optimal.
 pub fn plan_in_order(
     tree: &Tree,
     flits: &[u64],

@@ -20,7 +20,6 @@ pub(super) struct CompressedMessages(BTreeMap<MessageId, CompressionCosts>);
 /// The costs of compressing the flits of a message, for each byte of its payload.
 #[derive(Clone, Copy, Debug)]
 struct CompressionCosts {
-    /// Bytes on a wire.
     wire_bytes: f64,
     pack_ns: f64,
     unpack_ns: f64,

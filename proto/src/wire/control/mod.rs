@@ -57,7 +57,6 @@ pub enum FromPe {
     Report(Report),
     /// Number of bytes that P0 has sent or received so far.
     Progress {
-        /// The round.
         round: RoundId,
         /// Number of bytes.
         bytes: u64,
@@ -68,7 +67,6 @@ pub enum FromPe {
         round: RoundId,
         /// The neighbour at fault, if there is one.
         peer: Option<PeId>,
-        /// The reason.
         reason: String,
         /// Whether a message cannot be read at its source, so that excluding a PE does not help.
         bad_input: bool,
@@ -143,10 +141,7 @@ pub enum ToPe {
     /// The answer to a [`FromPe::Join`].
     Welcome(Welcome),
     /// The negative answer to a [`FromPe::Join`].
-    Refusal {
-        /// The reason.
-        reason: String,
-    },
+    Refusal { reason: String },
     /// The position of the PE in the cluster, and its task.
     Assignment(Assignment),
     /// Request to measure the edge to a child.
@@ -164,43 +159,28 @@ pub enum ToPe {
         encrypted: bool,
     },
     /// Request for the digests of prefixes of messages that the PE sends or receives.
-    CheckPrefixes {
-        /// The prefixes.
-        prefixes: Vec<Prefix>,
-    },
+    CheckPrefixes { prefixes: Vec<Prefix> },
     /// Files that all destinations of a message have; the source sends no content for them.
-    SkipFiles {
-        /// The files, by message.
-        present: Vec<MessageFiles>,
-    },
+    SkipFiles { present: Vec<MessageFiles> },
     /// The schedule of the rounds.
     Prepare(Prepare),
     /// Request for the time, before a round that all PEs begin at one time.
     ReadClock,
     /// Request to begin a round: to P0, or to every PE if all begin by the clock.
     Trigger {
-        /// The round.
         round: RoundId,
         /// When to begin, on the monotonic clock of the PE's host; 0 for at once.
         at_ns: u64,
     },
     /// Request to report a round when it has ended.
-    Collect {
-        /// The round.
-        round: RoundId,
-    },
+    Collect { round: RoundId },
     /// Request to leave the cluster.
     Stop {
         /// Whether the job has ended, so that the PE removes its receipts first.
         over: bool,
     },
     /// Request to give a round up, to remove partial messages and to report those that arrived.
-    Abort {
-        /// The round.
-        round: RoundId,
-        /// The reason.
-        reason: String,
-    },
+    Abort { round: RoundId, reason: String },
     /// Request for an immediate [`FromPe::Pong`].
     Ping {
         /// Whether to check if the neighbours can be reached, since no byte has moved for a while.
@@ -340,7 +320,6 @@ pub enum Payload {
         /// in a broadcast, one for each other PE.
         lengths: Vec<u64>,
     },
-    /// Files.
     Files(FilePayload),
 }
 

@@ -116,7 +116,6 @@ record! {
 /// Request of a PE to join a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// The PE.
     pub pe: PeId,
     /// Whether the process joins the next cluster when this one has ended.
     pub stays: bool,

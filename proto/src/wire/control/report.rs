@@ -18,7 +18,6 @@ use crate::{MessageId, PeId, RoundId};
 /// Result of a round at one PE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The round.
     pub round: RoundId,
     /// Whether the round was completed; false if it was given up.
     pub complete: bool,
@@ -153,7 +152,6 @@ record! { OwnStart = OwnStart { due_ns, began_ns } }
 /// A message at its destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// The message.
     pub message: MessageId,
     /// The PE that sends it.
     pub source: PeId,

@@ -10,7 +10,6 @@ use crate::{DeliveryId, MessageId};
 /// A version of a message made of files, as its source was measured and its destinations have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The message.
     pub message: MessageId,
     /// The message's length in bytes.
     pub bytes: u64,
@@ -59,7 +58,6 @@ impl Wire for Vec<Digest> {
 /// The first bytes of a message made of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
-    /// The message.
     pub message: MessageId,
     /// The length of the prefix in bytes.
     pub bytes: u64,
@@ -91,7 +89,6 @@ pub(super) fn pairs<T: Wire>(ids: Vec<T::Pb>, bytes: Vec<u64>) -> Result<Vec<(T,
 /// An entry at a destination that a message replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryListing {
-    /// The delivery.
     pub delivery: DeliveryId,
     /// Digest of the entry's files and folders without their content, or with it if that is compared.
     pub digest: Digest,
@@ -136,7 +133,6 @@ fn groups(counts: &[u64], mut all: &[u64]) -> Result<Vec<Vec<u64>>, WireError> {
 /// Files that all destinations of a message have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageFiles {
-    /// The message.
     pub message: MessageId,
     /// The hashes of the files, as in [`EntryListing`].
     pub files: Vec<u64>,

@@ -9,7 +9,6 @@ use super::HARMLESS_NS;
 pub struct Fault {
     /// The time after the trigger of the first round.
     pub at_ns: u64,
-    /// The kind.
     pub kind: Kind,
 }
 
@@ -48,7 +47,6 @@ pub enum Kind {
     },
     /// A process is stopped and continued later.
     Stop {
-        /// The PE.
         pe: PeId,
         /// The duration.
         for_ns: u64,

@@ -18,7 +18,6 @@ use super::{Dice, Fault, Kind, Scenario, Way};
 /// One of the trees over which messages are split; each has separate connections.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The tree.
     pub tree: Arc<Tree>,
     /// The links; the processes take no time.
     pub model: Model,

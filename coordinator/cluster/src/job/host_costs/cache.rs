@@ -293,7 +293,7 @@ fn remove_old(folder: &Path, kind: &str) {
         let written = entry.metadata().and_then(|found| found.modified());
         let age = written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
         let is_old = age.is_ok_and(|age| age > CACHE_AGE);
-        if is_old && name.starts_with(kind) && name.ends_with(".json") {
+        if is_old && name.starts_with(kind) {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -14,7 +14,6 @@ pub enum CostSource {
         /// The time since the first of them.
         age: Duration,
     },
-    /// A profile.
     Profile,
     /// An assumption, because no PE could measure it.
     Assumed,

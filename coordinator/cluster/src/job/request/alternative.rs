@@ -54,7 +54,6 @@ impl BestPrediction {
 pub struct Alternative<'a> {
     /// The algorithm.
     pub candidate: &'a Candidate,
-    /// The request for it.
     pub request: Request,
     /// The costs of links and hosts on its tree.
     pub model: Model,

@@ -31,7 +31,6 @@ pub struct Request {
     pub choice: Option<Arc<Choice>>,
     /// Alternatives to `way` on the same links. The quickest is chosen after the links are measured.
     pub others: Vec<Method>,
-    /// The messages.
     pub messages: Messages,
     /// The number of times that the run may continue without a PE that fails.
     pub retries: u32,

@@ -23,18 +23,14 @@ use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The requested messages, independent of the tree.
 pub enum RequestedMessages {
-    /// Files.
     Files {
-        /// Path of the input.
         input: PathBuf,
-        /// Path of the output.
         output: PathBuf,
     },
     /// Bytes that every receiver can check.
     Synthetic {
         /// The option that requests them.
         option: &'static str,
-        /// The lengths.
         lengths: Lengths,
     },
     /// Synthetic messages of a total exchange, whose lengths a file gives for each pair.

@@ -28,7 +28,6 @@ pub enum Exit {
     CutOff {
         /// Destination of ssh.
         destination: String,
-        /// The exit status of ssh.
         ssh: ExitStatus,
     },
     /// The process was never started.

@@ -1,7 +1,9 @@
 //! The errors of rounds, and the PEs at fault.
 
 use std::time::Duration;
+use std::{fmt, io};
 
+use flitcast_node::channel::ChannelError;
 use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::control::{FromPe, Version};
@@ -23,7 +25,6 @@ pub enum FailureCause {
         witness: PeId,
         /// The neighbour at fault according to the PE.
         blamed: Option<PeId>,
-        /// The reason.
         reason: String,
         /// Whether the PE's input cannot be read.
         bad_input: bool,
@@ -188,23 +189,47 @@ pub enum PeLoss {
     Closed,
 }
 
-/// The reason for a closed channel of a PE that has joined.
-pub const LEFT: &str =
-    "its process has ended, or was told to leave by a signal or by `flitcast down`";
-
-/// Creates the error for the end of a process, with its last lines on stderr, or for the end of the
-/// channel of a PE that has joined, the only sign of its death.
-pub fn cause_of_loss(pe: PeId, lost: PeLoss) -> FailureCause {
-    let why = match lost {
-        PeLoss::Exited { how, last_words } => {
-            let output = phrases::last_words("; it last printed: ", &last_words);
-            return FailureCause::of_pe("died", pe, format!("{pe} {how}{output}"));
+impl PeLoss {
+    /// Returns the loss that the end of a channel shows.
+    pub fn of_channel(end: Option<ChannelError>) -> PeLoss {
+        let Some(error) = end else {
+            return PeLoss::Closed;
+        };
+        let ChannelError::Io(failure) = &error else {
+            return PeLoss::Broken(error.to_string());
+        };
+        match (IdleTimeout::of(failure), failure.kind()) {
+            (Some(lifeless), _) => PeLoss::Lifeless(lifeless),
+            // The kernel resets the connection of a process that ends before it has read everything.
+            (None, io::ErrorKind::ConnectionReset) => PeLoss::Closed,
+            (None, _) => PeLoss::Broken(error.to_string()),
         }
-        PeLoss::Lifeless(lifeless) => format!("its channel broke: {lifeless}"),
-        PeLoss::Broken(why) => format!("its channel broke: {why}"),
-        PeLoss::Closed => LEFT.to_owned(),
-    };
-    FailureCause::vanished(pe, &format!("is gone: {why}"))
+    }
+}
+
+/// A predicate of the PE, with the last lines on stderr of its process.
+impl fmt::Display for PeLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeLoss::Exited { how, last_words } => {
+                let output = phrases::last_words("; it last printed: ", last_words);
+                write!(f, "{how}{output}")
+            }
+            PeLoss::Lifeless(lifeless) => write!(f, "is gone: its channel broke: {lifeless}"),
+            PeLoss::Broken(why) => write!(f, "is gone: its channel broke: {why}"),
+            PeLoss::Closed => f.write_str(
+                "is gone: its process has ended, or was told to leave by a signal or by `flitcast down`",
+            ),
+        }
+    }
+}
+
+/// Creates the error for the loss of a PE.
+pub fn cause_of_loss(pe: PeId, lost: PeLoss) -> FailureCause {
+    match lost {
+        PeLoss::Exited { .. } => FailureCause::of_pe("died", pe, format!("{pe} {lost}")),
+        _ => FailureCause::vanished(pe, &lost.to_string()),
+    }
 }
 
 /// Creates the error for a message that is not expected now.

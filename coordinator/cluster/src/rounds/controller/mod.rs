@@ -28,7 +28,7 @@ mod stall_detector;
 mod state;
 mod update;
 
-pub use failure_cause::{FailureCause, LEFT, PeLoss, out_of_turn};
+pub use failure_cause::{FailureCause, PeLoss, out_of_turn};
 pub use plan::{ClusterInfo, Plan, has_part_in};
 pub use stall_detector::{Stall, StallDetector};
 pub use state::RoundController;

@@ -18,30 +18,24 @@ use super::clock::{before, between};
 pub enum Stall {
     /// A PE's host does not acknowledge data from a neighbour.
     Unreached {
-        /// The PE.
         pe: PeId,
         /// The neighbour.
         from: PeId,
     },
     /// A PE does not receive from a neighbour, and waits for no other PE that could be at fault.
     TakesNothing {
-        /// The PE.
         pe: PeId,
         /// The neighbour.
         from: PeId,
     },
     /// A PE has not sent the rest of a message, and waits for no other PE that could be at fault.
     SendsNothing {
-        /// The PE.
         pe: PeId,
         /// The neighbour.
         to: PeId,
     },
     /// A PE's work on files takes too long.
-    Busy {
-        /// The PE.
-        pe: PeId,
-    },
+    Busy { pe: PeId },
     /// Every PE waits for another one.
     StandsStill,
 }

@@ -31,11 +31,9 @@ pub enum ControllerEvent {
     },
     /// A round takes much longer than predicted.
     Slow {
-        /// The round.
         round: RoundId,
         /// Ratio of the elapsed to the predicted time.
         times: f64,
-        /// The phase.
         phase: Phase,
     },
     /// P0 has finished the round.

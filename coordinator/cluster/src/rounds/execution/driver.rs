@@ -1,12 +1,9 @@
 //! Drives the controller on a cluster: sends its messages, passes on the PEs' messages and the
 //! time, and displays its events.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use flitcast_node::channel::ChannelError;
-use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::wire::control::{Payload, Report};
 use flitcast_proto::{PeId, Time};
 use tokio::time::Instant;
@@ -216,7 +213,8 @@ impl<'a> Driver<'a> {
             },
             Some((pe, PeEvent::Reply(reply))) => self.controller.handle_reply(now, pe, reply),
             Some((pe, PeEvent::ChannelEnded(end))) => {
-                self.controller.handle_lost(now, pe, why_ended(end));
+                self.controller
+                    .handle_lost(now, pe, PeLoss::of_channel(end));
             }
             Some((pe, PeEvent::Exited(exit, last_words))) => {
                 let how = exit.to_string();
@@ -351,21 +349,6 @@ impl<'a> Driver<'a> {
                 ..known
             },
         }
-    }
-}
-
-fn why_ended(end: Option<ChannelError>) -> PeLoss {
-    let Some(error) = end else {
-        return PeLoss::Closed;
-    };
-    let ChannelError::Io(failure) = &error else {
-        return PeLoss::Broken(error.to_string());
-    };
-    match (IdleTimeout::of(failure), failure.kind()) {
-        (Some(lifeless), _) => PeLoss::Lifeless(lifeless),
-        // The kernel resets the connection of a process that ends before it has read everything.
-        (None, io::ErrorKind::ConnectionReset) => PeLoss::Closed,
-        (None, _) => PeLoss::Broken(error.to_string()),
     }
 }
 

@@ -22,7 +22,6 @@ use crate::text::units::Bytes;
 /// A message that did not arrive.
 #[derive(Clone, Debug)]
 pub struct MissingDelivery {
-    /// The delivery.
     pub delivery: DeliveryId,
     /// The length of the message.
     pub bytes: u64,
@@ -61,7 +60,6 @@ impl DeliverySummary {
 /// The location of a PE and its position in the tree.
 #[derive(Clone, Debug)]
 pub struct PeLocation {
-    /// The PE.
     pub pe: PeId,
     /// The address at which it listens, if it is known.
     pub address: Option<String>,
@@ -108,7 +106,6 @@ pub struct Failure {
     pub guard: Guard,
     /// The round; `None` before the first.
     pub round: Option<RoundId>,
-    /// The algorithm.
     pub operation: Algorithm,
     /// The tree, from which PEs may be absent.
     pub tree: Arc<Tree>,

@@ -15,7 +15,6 @@ use crate::site::settings::Settings;
 pub struct Topology {
     /// Name of the tree: `kary:2:8`, or `mesh:4x4 root 0 bfs`.
     pub name: String,
-    /// The tree.
     pub tree: Tree,
     /// The network node of each PE, if the tree spans a network.
     pub nodes: Option<Vec<u32>>,
@@ -44,6 +43,12 @@ impl Topology {
             placement: None,
             settings: Settings::default(),
         }
+    }
+
+    /// Returns the link to a PE from its parent, if a file configures it or all links.
+    pub fn link_to(&self, pe: PeId) -> Option<EdgeSpec> {
+        let everywhere = || self.settings.link.map(EdgeSpec::alike);
+        self.links.get(&pe).copied().or_else(everywhere)
     }
 
     /// Returns the possible neighbours of PEs.

@@ -31,6 +31,12 @@ fn entries_that_belong_to_no_pe() {
     }
 }
 
+#[test]
+fn a_network_that_is_too_small_for_the_input() {
+    let line = format!("gossip --network ring:3 {TO_OUTPUT}");
+    refused_in(&with_input(), &line, &["use -n 3 or --network ring:4"]);
+}
+
 /// The error names the reason why the input does not give the number of PEs.
 #[test]
 fn an_input_that_names_no_pe() {

@@ -186,9 +186,14 @@ pub fn count_fault(input: &Path, layout: Layout, topology: &Topology) -> Option<
     if others < pes || topology.placement.is_some() {
         return None;
     }
-    let shape = topology.name.strip_suffix(&format!(":{pes}"));
+    let option = match topology.network {
+        Some(_) => "--network",
+        None => "--tree",
+    };
+    let shape = topology.name.split(' ').next();
+    let shape = shape.and_then(|name| name.strip_suffix(&format!(":{pes}")));
     let shape = shape.filter(|shape| *shape != "random");
-    let tree = shape.map(|shape| format!(" or --tree {shape}:{}", others + 1));
+    let tree = shape.map(|shape| format!(" or {option} {shape}:{}", others + 1));
     Some(anyhow!(
         "--input: {none}there are {} other PEs; use -n {others}{}",
         pes - 1,

@@ -142,7 +142,11 @@ pub(super) fn hops(
 }
 
 /// Returns the PEs whose positions among the present PEs are greater by `away`.
-fn neighbours_at(tree: &Tree, pe: PeId, away: impl Fn(usize) -> Vec<usize>) -> Vec<PeId> {
+pub(super) fn neighbours_at(
+    tree: &Tree,
+    pe: PeId,
+    away: impl Fn(usize) -> Vec<usize>,
+) -> Vec<PeId> {
     let pes: Vec<PeId> = tree.pes().collect();
     let Ok(place) = pes.binary_search(&pe) else {
         return Vec::new();

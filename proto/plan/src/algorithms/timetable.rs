@@ -25,6 +25,9 @@ pub(super) fn hop(
     }
 }
 
+/// The ends of a packet, and the lengths of its messages in flits.
+type Packet = ([usize; 2], Vec<(MessageId, u64)>);
+
 /// A list of crossings with their steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
@@ -46,6 +49,32 @@ impl Timetable {
             hops,
             kept_flits: None,
         }
+    }
+
+    /// Creates a timetable of rounds, each as long as its longest packet. Null messages are left out.
+    pub(super) fn of_rounds(
+        rounds: impl IntoIterator<Item: IntoIterator<Item = Packet>>,
+    ) -> Timetable {
+        let (mut hops, mut begun) = (Vec::new(), 0);
+        for packets in rounds {
+            let mut longest = 0;
+            for (ends, messages) in packets {
+                let mut sent = 0;
+                for (message, flits) in messages.into_iter().filter(|(_, flits)| *flits > 0) {
+                    let packing = match sent {
+                        0 => Packing::Begins,
+                        _ => Packing::Joins,
+                    };
+                    let ends = ends.map(|pe| PeId(pe as u32));
+                    let hop = hop(message, ends, [0, flits], begun + sent + 1);
+                    hops.push(ScheduledHop { packing, ..hop });
+                    sent += flits;
+                }
+                longest = longest.max(sent);
+            }
+            begun += longest;
+        }
+        Timetable::of(hops)
     }
 
     /// Returns the maximum number of flits that a PE keeps for others at the end of a step, not

@@ -252,13 +252,7 @@ mod tests {
                 };
                 let both = |input| [Ports::Single, Ports::PerEdge].map(|ports| (ports, input));
                 for (ports, (tree, flits)) in inputs.into_iter().flat_map(both) {
-                    let task = ListTask {
-                        tree,
-                        source: PeId::ROOT,
-                        flits,
-                        ports,
-                        setup_flits: 0,
-                    };
+                    let task = ListTask::new(tree, PeId::ROOT, flits, ports);
                     let Ok(plan) = one.list(&task) else {
                         continue;
                     };

@@ -221,19 +221,11 @@ where
 
 /// Returns a control item, with the index of its tree if there are several.
 pub fn control_item(tree: Option<usize>, control: &ControlPlan) -> Value {
-    let kind = match control.item {
-        Control::Token => "token",
-        Control::Certificate(_) => "certificate",
-        Control::Order { .. } => "order",
-        Control::Wakeup { .. } => "wakeup",
-        // Follows the data, outside the plan.
-        Control::Receipt => "receipt",
-    };
     let mut item = tree.map_or(json!({}), |tree| json!({ "tree": tree }));
     item["step"] = control.step.into();
     item["from"] = control.from.0.into();
     item["to"] = control.to.0.into();
-    item["kind"] = kind.into();
+    item["kind"] = control.item.name().into();
     match control.item {
         Control::Certificate(certificate) => {
             item["lag_steps"] = certificate.lag.into();

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::svg::scene::{MAX_PES, Scene};
+use super::svg::{MAX_PES, Scene};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{Table, beside, fitted};

@@ -14,8 +14,8 @@ fn on_links(operation: &str, line: &str) -> [u64; 2] {
 }
 
 /// Microseconds, and packets. Control items take a latency for each edge, nothing waits for the end of a
-/// step, and a port pays a set-up for each of its packets. On a
-/// network a packet over several edges has a link of its own, so the shorter side of a line does not wait.
+/// step, and a port pays a set-up for each of its packets. On a network a packet over several edges has its
+/// own link, so the two sides of a line are independent.
 #[test]
 fn a_plan_has_a_time_on_links() {
     for [operation, line, figures] in rows("

@@ -1,8 +1,6 @@
 //! The crossings of a tree's edges in a round, step by step, in the form of the papers' figures: one
 //! row per step, one column per PE.
 
-use std::fmt::Write;
-
 use flitcast_proto::PeId;
 use flitcast_proto::items::{Control, Message};
 
@@ -42,11 +40,11 @@ pub enum Item {
     },
 }
 
-/// Returns the network traffic of a run, cell by cell. A cell shows what its PE receives in its step; a
-/// message's source shows each flit one step before the neighbour has it, so a scatter's table begins
-/// at step 0. `(s)` is an order or wakeup call, `[*]` the token, `<c>` a certificate, `m4,1` the first
+/// Returns the network traffic of a run, cell by cell, below a header. A cell shows what its PE receives in
+/// its step; a message's source shows each flit one step before the neighbour has it, so a scatter's table
+/// begins at step 0. `(s)` is an order or wakeup call, `[*]` the token, `<c>` a certificate, `m4,1` the first
 /// flit of M_4.
-pub fn table(crossings: &[Crossing], pes: usize) -> String {
+pub fn table(crossings: &[Crossing], pes: usize) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = vec![vec![String::new(); pes]];
     let mut put = |step: u64, pe: usize, text: &str| {
         let step = step as usize;
@@ -76,26 +74,14 @@ pub fn table(crossings: &[Crossing], pes: usize) -> String {
             put(crossing.step - 1, crossing.from.index(), &text);
         }
     }
-    let names = (0..pes).map(|pe| format!("P{pe}")).collect();
-    let mut lines = vec![("Step".to_owned(), names)];
+    let names = (0..pes).map(|pe| format!("P{pe}"));
+    let header = ["Step".to_owned()].into_iter().chain(names).collect();
     let steps = rows.into_iter().enumerate();
     // Nothing happens in step 0 of a gather.
     let steps = steps.filter(|(step, row)| *step > 0 || !row.iter().all(String::is_empty));
-    lines.extend(steps.map(|(step, row)| (format!("{step:>4}"), row)));
-
-    let mut widths = vec![0; pes];
-    for (_, row) in &lines {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.len());
-        }
-    }
-    let mut out = String::new();
-    for (mut line, row) in lines {
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(line, "  {cell:<width$}");
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
+    let steps = steps.map(|(step, mut row)| {
+        row.insert(0, format!("{step:>4}"));
+        row
+    });
+    [header].into_iter().chain(steps).collect()
 }

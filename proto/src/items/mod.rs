@@ -196,6 +196,19 @@ pub enum Control {
     Receipt,
 }
 
+impl Control {
+    /// Returns the name of its kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Control::Wakeup { .. } => "wakeup",
+            Control::Token => "token",
+            Control::Certificate(_) => "certificate",
+            Control::Order { .. } => "order",
+            Control::Receipt => "receipt",
+        }
+    }
+}
+
 /// The next action of the send port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit {

@@ -173,65 +173,22 @@ mod tests {
     use super::*;
 
     use crate::items::Destination;
-    use crate::wire::LENGTH_BYTES;
     use crate::{MessageId, PeId};
 
-    fn head() -> (RoundId, Message) {
+    #[test]
+    fn the_longest_prefix_fits_its_limit() {
         let widest = Message {
             id: MessageId(u64::MAX),
             source: PeId(u32::MAX),
             destination: Destination::One(PeId(u32::MAX)),
             bytes: u64::MAX,
         };
-        (RoundId(u64::MAX), widest)
-    }
-
-    #[test]
-    fn the_longest_prefix_fits_its_limit() {
+        let head = (RoundId(u64::MAX), widest);
         let mut out = Vec::new();
         let payload = super::super::MAX_FLIT_BYTES as usize;
-        put_prefix(Some(head()), Some(&[0xff; 16]), payload, &mut out);
+        put_prefix(Some(head), Some(&[0xff; 16]), payload, &mut out);
         let sealed = out.len() + super::super::seal::SEAL_BYTES;
         assert!(sealed <= super::super::MAX_FLIT_PREFIX, "{sealed}");
-    }
-
-    #[test]
-    fn prefix_and_payload_are_the_frame_that_prost_writes() {
-        for (head, digest) in [
-            (None, None),
-            (Some(head()), None),
-            (None, Some([7; 16])),
-            (Some(head()), Some([9; 16])),
-        ] {
-            let payload = b"payload bytes";
-            let mut ours = Vec::new();
-            put_prefix(head, digest.as_ref(), payload.len(), &mut ours);
-            ours.extend_from_slice(payload);
-
-            let flit = pb::Flit {
-                head: head.map(|(round, message)| pb::Head {
-                    round: round.0,
-                    message: Some(message.put()),
-                }),
-                digest: digest.map_or_else(Default::default, |d| d.to_vec().into()),
-                payload: payload.to_vec().into(),
-            };
-            let frame = pb::Frame {
-                kind: Some(pb::frame::Kind::Flit(flit)),
-                ..pb::Frame::default()
-            };
-            let mut theirs = Vec::new();
-            super::super::put_frame(&frame, &mut theirs);
-            assert_eq!(ours, theirs);
-
-            let body = &ours[LENGTH_BYTES..];
-            assert!(is_flit(body));
-            let read = parse(body).unwrap();
-            assert_eq!(
-                (read.head, read.digest, &body[read.payload]),
-                (head, digest, &payload[..])
-            );
-        }
     }
 
     #[test]
@@ -249,27 +206,5 @@ mod tests {
         let overrun = Err(MessageFault::Overrun);
         assert_eq!(flit(7, true).rest(6), overrun);
         assert_eq!(flit(0, false).rest(6), overrun);
-    }
-
-    #[test]
-    fn a_flit_cut_anywhere_is_refused() {
-        let mut frame = Vec::new();
-        put_prefix(Some(head()), Some(&[1; 16]), 5, &mut frame);
-        frame.extend_from_slice(b"12345");
-        let body = &frame[LENGTH_BYTES..];
-        for cut in 0..body.len() {
-            assert!(parse(&body[..cut]).is_err(), "cut at {cut}");
-        }
-    }
-
-    #[test]
-    fn a_payload_that_is_not_last_is_refused() {
-        let mut fields = Vec::new();
-        prost::encoding::bytes::encode(FLIT_PAYLOAD, &b"x".to_vec(), &mut fields);
-        prost::encoding::bytes::encode(FLIT_DIGEST, &vec![0u8; 16], &mut fields);
-        let mut body = Vec::new();
-        prost::encoding::bytes::encode(FRAME_FLIT, &fields, &mut body);
-        let refused = parse(&body).unwrap_err();
-        assert!(refused.to_string().contains("last field"), "{refused}");
     }
 }

@@ -25,13 +25,8 @@ pub fn among_all(
         .map(|shape| tree_of_shape(&shape, from));
     let own = own.transpose().map_err(NotPlanned::Unfit)?;
     let tree = own.unwrap_or_else(|| tree.rerooted(from));
-    let task = ListTask {
-        tree: &tree,
-        source: from,
-        flits: &[flits],
-        ports: Ports::Single,
-        setup_flits: 0,
-    };
+    let flits = [flits];
+    let task = ListTask::new(&tree, from, &flits, Ports::Single);
     let plan = algorithm.operation().list(&task)?;
     Ok((tree, plan))
 }

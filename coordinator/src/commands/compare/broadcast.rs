@@ -50,13 +50,8 @@ fn comparison(
     let (pes, flits) = (trees[0].tree.len(), args.size);
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
     for Named { name, tree, .. } in trees {
-        let task = ListTask {
-            tree,
-            source: from,
-            flits: &[flits],
-            ports: args.ports.of_model(),
-            setup_flits: 0,
-        };
+        let size = [flits];
+        let task = ListTask::new(tree, from, &size, args.ports.of_model());
         bounds.push(Algorithm::BROADCAST_ROUNDS.least_steps_of_list(&task));
         let listed = Algorithm::listed(Collective::Broadcast);
         for one in listed.filter(|one| is_for_trees(*one)) {

@@ -39,13 +39,7 @@ fn comparison(
     // A complete network has one comparison, whichever trees span it.
     let trees = &trees[..if reach_all { 1 } else { trees.len() }];
     for Named { name, tree, .. } in trees {
-        let task = ListTask {
-            tree,
-            source: tree.root(),
-            flits: &flits,
-            ports: args.ports.of_model(),
-            setup_flits: 0,
-        };
+        let task = ListTask::new(tree, tree.root(), &flits, args.ports.of_model());
         let listed = Algorithm::listed(Collective::Exchange);
         for one in listed.filter(|one| is_for_trees(*one) != reach_all) {
             let name = if reach_all { network } else { name };

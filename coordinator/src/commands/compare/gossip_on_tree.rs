@@ -40,13 +40,7 @@ fn comparison(
     let total = check_flits("--lengths", flits)?;
     let (mut rows, mut bounds, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for Named { name, tree, .. } in trees {
-        let task = ListTask {
-            tree,
-            source: tree.root(),
-            flits,
-            ports: args.ports.of_model(),
-            setup_flits: 0,
-        };
+        let task = ListTask::new(tree, tree.root(), flits, args.ports.of_model());
         bounds.push(Algorithm::GOSSIP_FLOOD.least_steps_of_list(&task));
         for one in TreeGossip::compared() {
             match (one.plan(&task), one) {

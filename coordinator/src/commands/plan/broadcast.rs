@@ -46,13 +46,8 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
         one if reach_all || has_edges => return shared(args, one, tree, from),
         _ => return unfit("it is for --network complete:N, where all PEs reach each other"),
     }
-    let task = ListTask {
-        tree,
-        source: from,
-        flits: &[args.size],
-        ports: args.ports.of_model(),
-        setup_flits: 0,
-    };
+    let flits = [args.size];
+    let task = ListTask::new(tree, from, &flits, args.ports.of_model());
     let named = match args.algorithm {
         BroadcastAlgorithm::Listed(one) => Some(one),
         _ => None,
@@ -80,13 +75,8 @@ fn shared(
 ) -> Result<StaticPlan, Faults> {
     let planned = among_all(algorithm, tree, from, args.size);
     let (tree, plan) = planned.map_err(|why| not_planned(algorithm.name(), why))?;
-    let task = ListTask {
-        tree: &tree,
-        source: from,
-        flits: &[args.size],
-        ports: args.ports.of_model(),
-        setup_flits: 0,
-    };
+    let flits = [args.size];
+    let task = ListTask::new(&tree, from, &flits, args.ports.of_model());
     let planned = StaticPlan {
         algorithm: algorithm.name(),
         bound_steps: least_steps_of_complete(tree.len(), args.size),

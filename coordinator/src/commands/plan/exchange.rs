@@ -27,12 +27,10 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
         return Err(faults);
     };
     let rows = lengths.of_pes(topology.tree.len())?;
+    let (tree, rows) = (&topology.tree, rows.concat());
     let task = ListTask {
-        tree: &topology.tree,
-        source: topology.tree.root(),
-        flits: &rows.concat(),
-        ports: args.ports.of_model(),
         setup_flits: args.print.links.setup_flits(),
+        ..ListTask::new(tree, tree.root(), &rows, args.ports.of_model())
     };
     let planned = StaticPlan::quickest(algorithms.into_iter(), &args.algorithm, &task)?;
     Ok(match reach_all {

@@ -27,13 +27,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
     let flits = deal_flits_to_all(&lengths, tree.len())?;
     check_pes(tree.len())?;
     check_flits("--lengths", &flits)?;
-    let task = ListTask {
-        tree,
-        source: tree.root(),
-        flits: &flits,
-        ports: args.ports.of_model(),
-        setup_flits: 0,
-    };
+    let task = ListTask::new(tree, tree.root(), &flits, args.ports.of_model());
     let plan = algorithm.plan(&task);
     let plan = plan.map_err(|why| not_planned(algorithm, why))?;
     let planned = StaticPlan::listed(algorithm.alike(), &task, plan);

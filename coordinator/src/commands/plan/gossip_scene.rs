@@ -4,9 +4,7 @@ use flitcast_plan::fraction::Fraction;
 use flitcast_proto::PeId;
 
 use super::gossip_report::GossipPlan;
-use super::svg::bands::{Crossings, SETUP};
-use super::svg::scene::Scene;
-use super::svg::sheet::{Axis, Moment, Sheet};
+use super::svg::{Axis, Crossings, Moment, SETUP, Scene, Sheet};
 use flitcast_cluster::text::figures::decimal;
 use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::phrases::counted;
@@ -59,15 +57,10 @@ impl GossipPlan<'_> {
             }
             now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());
             let phases = &mut crossings.phases;
-            phases.push(Moment {
-                at: at(now),
-                name: format!("step {}", phases.len() + 1),
-            });
+            let name = format!("step {}", phases.len() + 1);
+            phases.push(Moment::new(at(now), name));
         }
-        let moment = |time: Fraction| Moment {
-            at: time.to_f64(),
-            name: decimal(time),
-        };
+        let moment = |time: Fraction| Moment::new(time.to_f64(), decimal(time));
         let flits = gossip.blocks.lengths().iter().sum();
         Ok(Scene {
             sheet: Sheet {

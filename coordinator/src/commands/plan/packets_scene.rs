@@ -9,18 +9,13 @@ use flitcast_proto::{PeId, Tree};
 use super::input::PlanInput;
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
-use super::svg::bands::{Crossings, SETUP};
-use super::svg::scene::Scene;
-use super::svg::sheet::{Axis, Moment, Sheet};
+use super::svg::{Axis, Crossings, Moment, SETUP, Scene, Sheet};
 use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::phrases::counted;
 
 /// Returns the sheet of a plan in packets, without title and summary.
 fn in_packets(input: &PlanInput, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {
-    let moment = |time| Moment {
-        at: cost.exact(time).to_f64(),
-        name: cost.exact(time).to_string(),
-    };
+    let moment = |time| Moment::new(cost.exact(time).to_f64(), cost.exact(time));
     Sheet {
         pes: input.tree.len(),
         tree: Some(Tree::clone(&input.tree)),
@@ -88,14 +83,10 @@ impl CertifiedPlan<'_> {
     pub fn scene(&self) -> anyhow::Result<Scene> {
         let tree = &self.input.tree;
         let at = |time| self.cost.exact(time).to_f64();
-        let phase = |name: &str, time| Moment {
-            at: at(time),
-            name: name.to_owned(),
-        };
         let mut crossings = Crossings {
             phases: vec![
-                phase("certification", self.certified.certified),
-                phase("transmission", self.certified.time),
+                Moment::new(at(self.certified.certified), "certification"),
+                Moment::new(at(self.certified.time), "transmission"),
             ],
             classes: tree.ids().map(called).collect(),
             what: "packets from a PE and those below it: a bar where they arrive",

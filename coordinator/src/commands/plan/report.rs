@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::svg::scene::{MAX_PES, Scene};
+use super::svg::{MAX_PES, Scene};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{Table, beside, fitted};
@@ -221,19 +221,11 @@ where
 
 /// Returns a control item, with the index of its tree if there are several.
 pub fn control_item(tree: Option<usize>, control: &ControlPlan) -> Value {
-    let kind = match control.item {
-        Control::Token => "token",
-        Control::Certificate(_) => "certificate",
-        Control::Order { .. } => "order",
-        Control::Wakeup { .. } => "wakeup",
-        // Follows the data, outside the plan.
-        Control::Receipt => "receipt",
-    };
     let mut item = tree.map_or(json!({}), |tree| json!({ "tree": tree }));
     item["step"] = control.step.into();
     item["from"] = control.from.0.into();
     item["to"] = control.to.0.into();
-    item["kind"] = kind.into();
+    item["kind"] = control.item.name().into();
     match control.item {
         Control::Certificate(certificate) => {
             item["lag_steps"] = certificate.lag.into();

@@ -75,13 +75,7 @@ pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticP
     let tree = &topology.tree;
     let from = source_of(args, &topology)?;
     let flits = deal_flits(&lengths, &tree.rerooted(from))?;
-    let task = ListTask {
-        tree,
-        source: from,
-        flits: &flits,
-        ports: args.ports.of_model(),
-        setup_flits: 0,
-    };
+    let task = ListTask::new(tree, from, &flits, args.ports.of_model());
     let planned = StaticPlan {
         played: Played::default(),
         ..StaticPlan::quickest([algorithm].into_iter(), algorithm.name(), &task)?

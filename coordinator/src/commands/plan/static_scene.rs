@@ -6,9 +6,7 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
 
 use super::static_plan::{PlannedMessage, StaticPlan};
-use super::svg::bands::{Crossings, MAX_BANDS};
-use super::svg::scene::Scene;
-use super::svg::sheet::{Axis, Moment, Sheet};
+use super::svg::{Axis, Crossings, MAX_BANDS, Moment, Scene, Sheet};
 use flitcast_cluster::text::pe_names::called;
 use flitcast_cluster::text::phrases::counted;
 
@@ -42,18 +40,13 @@ impl StaticPlan {
             .iter()
             .map(|band| band.out[0])
             .min_by(f64::total_cmp);
-        let phases = match self.operation {
-            "gather" => vec![
-                ("synchronization", begin.unwrap_or(0.0)),
-                ("transmission", Axis::Steps.behind(self.time_steps as f64)),
-            ],
-            _ => Vec::new(),
-        };
-        let moment = |(name, at): (&str, f64)| Moment {
-            at,
-            name: name.to_owned(),
-        };
-        crossings.phases = phases.into_iter().map(moment).collect();
+        if self.operation == "gather" {
+            let end = Axis::Steps.behind(self.time_steps as f64);
+            crossings.phases = vec![
+                Moment::new(begin.unwrap_or(0.0), "synchronization"),
+                Moment::new(end, "transmission"),
+            ];
+        }
         Ok(Scene {
             sheet: Sheet {
                 title: self.title(),

@@ -21,6 +21,8 @@ use flitcast_cluster::text::title::title;
 
 /// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
+/// The indent of other tables, which this one does not have.
+const INDENT: usize = 2;
 
 impl Planned {
     /// Prints the plan in the requested format, after the simulation if that is requested.
@@ -152,32 +154,22 @@ fn message(message: &MessagePlan) -> Numbers<4> {
     ])
 }
 
-/// Returns the table without the columns of the PEs that have least to do, so that its lines have at most
-/// `width` characters.
-fn in_columns(text: &str, width: usize) -> String {
-    let is_wide = |line: &str| line.len() > width;
-    let head = text.lines().next().unwrap_or_default();
-    if !text.lines().any(is_wide) {
-        return text.to_owned();
-    }
-    let begins = head.match_indices('P').map(|(at, _)| at);
-    let begins: Vec<usize> = [0].into_iter().chain(begins).chain([usize::MAX]).collect();
-    let cells = |line: &str| {
-        let ends = begins
-            .windows(2)
-            .map(|ends| ends[0]..ends[1].min(line.len()));
-        let cells = ends.map(|cell| line.get(cell).unwrap_or_default().trim().to_owned());
-        cells.collect::<Vec<String>>()
-    };
-    let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
+/// Returns the table. If its lines would have more than `width` characters, the columns of the PEs that have
+/// least to do are left out.
+fn in_columns(rows: &[Vec<String>], width: Option<usize>) -> String {
     let mut table = figures::table(&rows[0]);
     rows[1..].iter().for_each(|row| table.add_row(row));
     // P0 is a part of each message's way.
     let mut least: Vec<usize> = (2..rows[0].len()).collect();
-    least.sort_by_key(|column| rows.iter().filter(|row| !row[*column].is_empty()).count());
+    least.sort_by_cached_key(|column| rows.iter().filter(|row| !row[*column].is_empty()).count());
     let least: Vec<&str> = least.iter().map(|column| &*rows[0][*column]).collect();
-    let shown = fitted(table, usize::MAX, &least, Some(width));
-    shown + "  PEs with less to do are left out: -v shows all\n"
+    let shown = fitted(table, usize::MAX, &least, width.map(|width| width + INDENT));
+    let lines = shown.lines().map(|line| line[INDENT..].to_owned() + "\n");
+    let shown: String = lines.collect();
+    match shown.matches('P').count() + 1 < rows[0].len() {
+        true => shown + "  PEs with less to do are left out: -v shows all\n",
+        false => shown,
+    }
 }
 
 fn table(plan: &Plan) -> anyhow::Result<String> {
@@ -188,11 +180,9 @@ fn table(plan: &Plan) -> anyhow::Result<String> {
         cells <= MAX_CELLS,
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
     );
-    let text = flitcast_plan::trace::table(&plan.crossings(), pes);
-    Ok(match columns() {
-        Some(width) if screen::detail() != Detail::Full => in_columns(&text, width),
-        _ => text,
-    })
+    let rows = flitcast_plan::trace::table(&plan.crossings(), pes);
+    let width = columns().filter(|_| screen::detail() != Detail::Full);
+    Ok(in_columns(&rows, width))
 }
 
 #[cfg(test)]
@@ -202,11 +192,18 @@ mod tests {
     #[test]
     fn a_narrow_table_has_the_columns_of_the_busiest_pes() {
         let table = "Step  P0  P1   P2  P3\n   1           a   b\n   2      c d  e   f\n";
-        assert_eq!(in_columns(table, 21), table);
-        let two = "  Step  P0  P2  P3\n  1         a   b\n  2         e   f\n";
+        let rows = [
+            ["Step", "P0", "P1", "P2", "P3"],
+            ["   1", "", "", "a", "b"],
+            ["   2", "", "c d", "e", "f"],
+        ];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(in_columns(&rows, None), table);
+        assert_eq!(in_columns(&rows, Some(21)), table);
+        let two = "Step  P0  P2  P3\n   1      a   b\n   2      e   f\n";
         let more = "  PEs with less to do are left out: -v shows all\n";
-        assert_eq!(in_columns(table, 18), two.to_owned() + more);
-        let none = "  Step  P0\n  1\n  2\n";
-        assert_eq!(in_columns(table, 3), none.to_owned() + more);
+        assert_eq!(in_columns(&rows, Some(18)), two.to_owned() + more);
+        let none = "Step  P0\n   1\n   2\n";
+        assert_eq!(in_columns(&rows, Some(3)), none.to_owned() + more);
     }
 }

@@ -8,9 +8,7 @@ use flitcast_plan::algorithms::plan::{MessagePlan, Plan};
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Direction;
 
-use super::svg::bands::{Band, Crossings};
-use super::svg::scene::Scene;
-use super::svg::sheet::{Axis, Moment, Sheet};
+use super::svg::{Axis, Band, Crossings, Moment, Scene, Sheet};
 use flitcast_cluster::text::phrases::counted;
 
 /// Returns the scene of a plan.

@@ -3,15 +3,19 @@
 //! The picture is SVG without fonts and scripts, with colours for light and dark backgrounds, and the
 //! same plan always gives the same bytes.
 
-pub mod bands;
+mod bands;
 mod canvas;
 mod control;
 mod crossings;
 mod frame;
 mod layout;
 mod places;
-pub mod scene;
-pub mod sheet;
+mod scene;
+mod sheet;
+
+pub use bands::{Band, Crossings, MAX_BANDS, SETUP};
+pub use scene::{MAX_PES, Scene};
+pub use sheet::{Axis, Moment, Sheet};
 
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,10 @@ use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
+use super::blocks;
 use super::broadcast::{MOST_BLOCKS, URGENT, by_one_port};
 use super::broadcast_plan::least_steps_among_all;
+use super::gossip::neighbours_at;
 use super::lock_step::LockStep;
 use super::present::Present;
 use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
@@ -29,7 +31,13 @@ const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Complete,
     pays_on: LinkRequirement::Slow,
     gives_orders: true,
-    peers,
+    // Ranks that differ by a skip.
+    peers: |tree, pe| {
+        neighbours_at(tree, pe, |pes| {
+            let skips = skips(pes).into_iter();
+            skips.flat_map(|skip| [skip, pes - skip]).collect()
+        })
+    },
     parts: |tree| skips(tree.count()).len(),
     has_tail: true,
     hops,
@@ -47,45 +55,29 @@ impl Algorithm {
     pub const BROADCAST_CIRCULANT: Algorithm = Algorithm::of(&CIRCULANT);
 }
 
-/// Returns the PEs whose ranks differ by a skip.
-fn peers(tree: &Tree, pe: PeId) -> Vec<PeId> {
-    let pes: Vec<PeId> = tree.pes().collect();
-    let Ok(place) = pes.binary_search(&pe) else {
-        return Vec::new();
-    };
-    let skips = skips(pes.len());
-    let away = skips.iter().flat_map(|skip| [*skip, pes.len() - skip]);
-    away.map(|away| pes[(place + away) % pes.len()]).collect()
-}
-
 /// Returns the crossings, planned for flits, or, for a long message, for blocks of flits of one part.
 /// The last flit is a separate block.
 fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
     let flits = timing.flits_of_longest(bytes);
     let present = Present::of(tree);
     let pes = present.pes.len();
-    let phase = skips(pes).len() - 1;
+    let phase = skips(pes).len() as u64 - 1;
     if flits == 0 || phase == 0 {
         return Vec::new();
     }
     let block = flits.div_ceil(MOST_BLOCKS);
-    let of_parts = even_flits(flits - 1, phase);
+    let of_parts = even_flits(flits - 1, phase as usize);
     let last: u64 = of_parts.iter().map(|flits| flits.div_ceil(block)).sum();
-    let plan = among(pes, present.tree.root().index(), last + 1);
-    let crossings = plan.hops.into_iter().map(|it| {
-        let (part, before) = (it.offset % phase as u64, it.offset / phase as u64);
-        let offset = before * block;
-        let (part, flits) = match it.offset == last {
-            true => (0, [0, 1]),
-            false => (
-                part + 1,
-                [offset, block.min(of_parts[part as usize] - offset)],
-            ),
+    let mut plan = among(pes, present.tree.root().index(), last + 1);
+    for hop in &mut plan.hops {
+        (hop.message, hop.offset) = match hop.offset == last {
+            true => (MessageId(0), 0),
+            false => (MessageId(hop.offset % phase + 1), hop.offset / phase),
         };
-        let first_step = (it.first_step - 1) * block + 1;
-        hop(MessageId(part), [it.from, it.to], flits, first_step)
-    });
-    let mut hops = present.renumbered(crossings.collect(), timing, |part| part);
+    }
+    let flits_of = |part: MessageId| part.index().checked_sub(1).map_or(1, |part| of_parts[part]);
+    let hops = blocks::in_flits(plan.hops, block, flits_of);
+    let mut hops = present.renumbered(hops, timing, |part| part);
     hops.sort_by_key(|hop| (hop.first_step, hop.from, hop.to));
     hops
 }

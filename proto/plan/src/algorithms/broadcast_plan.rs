@@ -117,32 +117,20 @@ fn put_hops(from: PeId, to: PeId, steps: &[u64], hops: &mut Vec<ScheduledHop>) {
 /// Plans the whole message to one child, then to the next, as simple relays do: a baseline.
 pub fn child_by_child(tree: &Tree, flits: u64) -> Timetable {
     let mut plan = Timetable::default();
-    let mut most_kept = 0;
     if flits == 0 {
         return plan;
     }
     // The step in which a PE has the first flit.
     let mut begins = vec![0; tree.len()];
     for &pe in tree.top_down() {
-        let children = tree.token_broadcast().order(pe);
-        for (before, &child) in (0..).zip(children) {
+        for (before, &child) in (0..).zip(tree.token_broadcast().order(pe)) {
             let first_step = begins[pe.index()] + before * flits + 1;
             begins[child.index()] = first_step;
             plan.hops.push(hop(pe, child, [0, flits], first_step, 1));
             plan.time_steps = plan.time_steps.max(first_step + flits - 1);
         }
-        let kept = match children.len() {
-            _ if pe == tree.root() => 0,
-            0 => 0,
-            1 => 1,
-            _ => flits,
-        };
-        most_kept = most_kept.max(kept);
     }
-    Timetable {
-        kept_flits: Some(most_kept),
-        ..plan
-    }
+    plan
 }
 
 /// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps

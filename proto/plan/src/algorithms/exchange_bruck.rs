@@ -9,7 +9,6 @@
 //! message.
 
 use flitcast_proto::PeId;
-use flitcast_proto::items::{Packing, ScheduledHop};
 
 use super::algorithm::Algorithm;
 use super::exchange::{ROUNDS, hops};
@@ -17,7 +16,7 @@ use super::exchange_plan::message;
 use super::lock_step::LockStep;
 use super::plan_limits::check_crossings;
 use super::spec::{AlgorithmSpec, LinkRequirement, Offer};
-use super::timetable::{Timetable, hop};
+use super::timetable::Timetable;
 
 const BRUCK: AlgorithmSpec = AlgorithmSpec {
     name: "bruck",
@@ -117,36 +116,22 @@ pub(crate) fn in_packets(flits: &[Vec<u64>], setup_flits: u64) -> Timetable {
 /// Plans all steps of a radix. A step takes as long as its longest packet.
 fn by_radix(flits: &[Vec<u64>], radix: usize) -> Timetable {
     let pes = flits.len();
-    let (mut all, mut begun) = (Vec::new(), 0);
-    for step in steps(pes, radix) {
-        let mut longest = 0;
-        for pe in 0..pes {
-            let ends = [pe, (pe + step.ahead) % pes].map(|pe| PeId(pe as u32));
-            let mut sent = 0;
-            for [from, to] in step.messages(pe, pes) {
-                let length = flits[from][to];
-                if length == 0 {
-                    continue;
-                }
-                let message = message(PeId(from as u32), PeId(to as u32), pes);
-                all.push(ScheduledHop {
-                    packing: match sent {
-                        0 => Packing::Begins,
-                        _ => Packing::Joins,
-                    },
-                    ..hop(message, ends, [0, length], begun + sent + 1)
-                });
-                sent += length;
-            }
-            longest = longest.max(sent);
-        }
-        begun += longest;
-    }
-    Timetable::of(all)
+    let with_flits = |[from, to]: [usize; 2]| {
+        let message = message(PeId(from as u32), PeId(to as u32), pes);
+        (message, flits[from][to])
+    };
+    let rounds = steps(pes, radix).map(|step| {
+        (0..pes).map(move |pe| {
+            let messages = step.messages(pe, pes).map(with_flits);
+            ([pe, (pe + step.ahead) % pes], messages.collect())
+        })
+    });
+    Timetable::of_rounds(rounds)
 }
 
 #[cfg(test)]
 mod tests {
+    use flitcast_proto::items::{Packing, ScheduledHop};
     use flitcast_proto::seeded::SplitMix64;
 
     use super::super::exchange_plan::ends;

@@ -21,29 +21,18 @@ fn sums(flits: &[Vec<u64>]) -> [Vec<u64>; 2] {
     [rows.collect(), columns.collect()]
 }
 
-/// Returns the crossing of a packet of a message between two of `pes` PEs.
-fn packet(ends: [usize; 2], pes: usize, flits: [u64; 2], first_step: u64) -> ScheduledHop {
-    let ends = ends.map(|pe| PeId(pe as u32));
-    ScheduledHop {
-        packing: Packing::Begins,
-        ..hop(message(ends[0], ends[1], pes), ends, flits, first_step)
-    }
-}
-
 /// Plans shifts: in round k, P_i sends its whole message to P_(i + k mod N). A round takes as long
 /// as its longest message.
 pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
     let pes = flits.len();
-    let (mut hops, mut begun) = (Vec::new(), 0);
-    for shift in 1..pes {
-        let pairs = (0..pes).map(|from| (from, (from + shift) % pes));
-        let round =
-            pairs.map(|(from, to)| packet([from, to], pes, [0, flits[from][to]], begun + 1));
-        let round: Vec<ScheduledHop> = round.filter(|hop| hop.flits > 0).collect();
-        begun += round.iter().map(|hop| hop.flits).max().unwrap_or(0);
-        hops.extend(round);
-    }
-    Timetable::of(hops)
+    let rounds = (1..pes).map(|shift| {
+        (0..pes).map(move |from| {
+            let to = (from + shift) % pes;
+            let message = message(PeId(from as u32), PeId(to as u32), pes);
+            ([from, to], vec![(message, flits[from][to])])
+        })
+    });
+    Timetable::of_rounds(rounds)
 }
 
 /// Plans rounds, each a perfect matching of senders and receivers with flits left, as long as the
@@ -85,7 +74,11 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
                 Some(hop) => hop.flits += real,
                 None => {
                     last[from] = Some(hops.len());
-                    hops.push(packet([from, to], pes, [offset, real], step + 1));
+                    let ends = [from, to].map(|pe| PeId(pe as u32));
+                    let message = message(ends[0], ends[1], pes);
+                    let packing = Packing::Begins;
+                    let hop = hop(message, ends, [offset, real], step + 1);
+                    hops.push(ScheduledHop { packing, ..hop });
                 }
             }
         }

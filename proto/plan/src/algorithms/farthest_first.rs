@@ -8,7 +8,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer};
-use super::steps::{MessagePlan, Steps};
+use super::steps::{MessagePlan, Steps, on_its_way};
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
@@ -69,16 +69,11 @@ pub(super) fn branches(tree: &Tree) -> Vec<PeId> {
 
 /// Returns when messages cross that P0 sends in this order, without a gap.
 pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<MessagePlan> {
-    let arrivals = rules::arrival_steps(tree, flits, order);
-    let messages = order.iter().zip(arrivals).map(|(&pe, arrival_step)| {
-        let flits = flits[pe.index()];
-        MessagePlan {
-            pe,
-            flits,
-            // All flits but the first, and all edges but the first, come after it.
-            first_step: arrival_step + 2 - flits - u64::from(tree.depth(pe)),
-            arrival_step,
-        }
-    });
-    messages.collect()
+    let mut sent = 0;
+    let message = |&pe: &PeId| {
+        let (flits, first_step) = (flits[pe.index()], sent + 1);
+        sent += flits;
+        on_its_way(tree, pe, flits, first_step)
+    };
+    order.iter().map(message).collect()
 }

@@ -1,6 +1,6 @@
 //! Gossip: each PE has one message for all other PEs, and all PEs follow a static schedule.
 
-use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::{MessageId, PeId, Tree};
 
@@ -11,9 +11,9 @@ use super::lock_step::LockStep;
 use super::plan_limits::check_crossings;
 use super::present::Present;
 use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement, all_others};
-use super::timetable::{Timetable, hop};
+use super::timetable::Timetable;
 use crate::cost::Ports;
-use crate::gossip::CompleteGossip;
+use crate::gossip::{CompleteGossip, Sending};
 use crate::timing::Timing;
 
 /// Over the edges of the tree, by the better of two orders.
@@ -142,7 +142,11 @@ pub(super) fn hops(
 }
 
 /// Returns the PEs whose positions among the present PEs are greater by `away`.
-fn neighbours_at(tree: &Tree, pe: PeId, away: impl Fn(usize) -> Vec<usize>) -> Vec<PeId> {
+pub(super) fn neighbours_at(
+    tree: &Tree,
+    pe: PeId,
+    away: impl Fn(usize) -> Vec<usize>,
+) -> Vec<PeId> {
     let pes: Vec<PeId> = tree.pes().collect();
     let Ok(place) = pes.binary_search(&pe) else {
         return Vec::new();
@@ -198,27 +202,14 @@ fn in_rounds(
 /// Plans rounds in which each PE sends one packet and receives one.
 fn rounds(flits: &[u64], algorithm: CompleteGossip) -> Timetable {
     let pes = flits.len();
-    let (mut hops, mut begun) = (Vec::new(), 0);
-    for packets in algorithm.sendings(pes) {
-        let mut longest = 0;
-        for packet in packets {
-            let mut sent = 0;
-            let of = (packet.first..packet.first + packet.count).map(|of| of % pes);
-            for of in of.filter(|of| flits[*of] > 0) {
-                let packing = match sent {
-                    0 => Packing::Begins,
-                    _ => Packing::Joins,
-                };
-                let ends = [packet.from, packet.to].map(|pe| PeId(pe as u32));
-                let hop = hop(MessageId(of as u64), ends, [0, flits[of]], begun + sent + 1);
-                hops.push(ScheduledHop { packing, ..hop });
-                sent += flits[of];
-            }
-            longest = longest.max(sent);
-        }
-        begun += longest;
-    }
-    Timetable::of(hops)
+    let packets = |packets: Vec<Sending>| {
+        packets.into_iter().map(|it| {
+            let of = (it.first..it.first + it.count).map(|of| of % pes);
+            let messages = of.map(|of| (MessageId(of as u64), flits[of]));
+            ([it.from, it.to], messages.collect())
+        })
+    };
+    Timetable::of_rounds(algorithm.sendings(pes).map(packets))
 }
 
 /// Returns 1, 2, 4 and so on below `pes`.

@@ -151,6 +151,3 @@ impl OnNetwork {
         in_order(pes, &lengths, &crossings, timing, has_planned_ports)
     }
 }
-
-#[cfg(test)]
-mod tests;

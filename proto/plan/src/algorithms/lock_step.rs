@@ -41,7 +41,18 @@ pub struct ListTask<'a> {
     pub setup_flits: u64,
 }
 
-impl ListTask<'_> {
+impl<'a> ListTask<'a> {
+    /// Creates a task without a set-up time.
+    pub fn new(tree: &'a Tree, source: PeId, flits: &'a [u64], ports: Ports) -> ListTask<'a> {
+        ListTask {
+            tree,
+            source,
+            flits,
+            ports,
+            setup_flits: 0,
+        }
+    }
+
     /// Returns the tree, rooted at the source.
     pub(super) fn rooted(&self) -> Tree {
         self.tree.rerooted(self.source)

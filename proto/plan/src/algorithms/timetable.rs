@@ -1,6 +1,5 @@
 //! A schedule that lists the crossings of each arc, for several messages at once.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use flitcast_proto::items::{Packing, ScheduledHop};
@@ -25,6 +24,9 @@ pub(super) fn hop(
     }
 }
 
+/// The ends of a packet, and the lengths of its messages in flits.
+type Packet = ([usize; 2], Vec<(MessageId, u64)>);
+
 /// A list of crossings with their steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
@@ -48,17 +50,38 @@ impl Timetable {
         }
     }
 
+    /// Creates a timetable of rounds, each as long as its longest packet. Null messages are left out.
+    pub(super) fn of_rounds(
+        rounds: impl IntoIterator<Item: IntoIterator<Item = Packet>>,
+    ) -> Timetable {
+        let (mut hops, mut begun) = (Vec::new(), 0);
+        for packets in rounds {
+            let mut longest = 0;
+            for (ends, messages) in packets {
+                let mut sent = 0;
+                for (message, flits) in messages.into_iter().filter(|(_, flits)| *flits > 0) {
+                    let packing = match sent {
+                        0 => Packing::Begins,
+                        _ => Packing::Joins,
+                    };
+                    let ends = ends.map(|pe| PeId(pe as u32));
+                    let hop = hop(message, ends, [0, flits], begun + sent + 1);
+                    hops.push(ScheduledHop { packing, ..hop });
+                    sent += flits;
+                }
+                longest = longest.max(sent);
+            }
+            begun += longest;
+        }
+        Timetable::of(hops)
+    }
+
     /// Returns the maximum number of flits that a PE keeps for others at the end of a step, not
-    /// counting flits that start there. A flit is kept from its first arrival at the PE until it
-    /// leaves the PE for the last time.
+    /// counting flits that start there: none arrives at its source. A flit is kept from its first arrival
+    /// at the PE until it leaves the PE for the last time.
     pub fn kept_flits(&self) -> u64 {
         if let Some(kept) = self.kept_flits {
             return kept;
-        }
-        // The first crossing of a message begins at its source.
-        let mut sources = BTreeMap::new();
-        for hop in &self.hops {
-            sources.entry(hop.message).or_insert(hop.from);
         }
         let visits = self.hops.iter().flat_map(|hop| {
             [(hop.to, true), (hop.from, false)].map(|(pe, arrives)| Visit {
@@ -69,17 +92,14 @@ impl Timetable {
                 arrives,
             })
         });
-        let mut visits: Vec<Visit> = visits
-            .filter(|visit| sources.get(&visit.message) != Some(&visit.pe))
-            .collect();
+        let mut visits: Vec<Visit> = visits.collect();
         visits.sort_unstable_by_key(|visit| (visit.pe, visit.message, visit.flits.start));
         let at_pes = visits.chunk_by(|one, next| one.pe == next.pe);
         at_pes.map(most_kept).max().unwrap_or(0)
     }
 }
 
-/// A crossing at one of its ends, which is not the source of the message. Flit x crosses in step
-/// `ahead + x`.
+/// A crossing at one of its ends. Flit x crosses in step `ahead + x`.
 struct Visit {
     pe: PeId,
     message: MessageId,
@@ -232,13 +252,7 @@ mod tests {
                 };
                 let both = |input| [Ports::Single, Ports::PerEdge].map(|ports| (ports, input));
                 for (ports, (tree, flits)) in inputs.into_iter().flat_map(both) {
-                    let task = ListTask {
-                        tree,
-                        source: PeId::ROOT,
-                        flits,
-                        ports,
-                        setup_flits: 0,
-                    };
+                    let task = ListTask::new(tree, PeId::ROOT, flits, ports);
                     let Ok(plan) = one.list(&task) else {
                         continue;
                     };

@@ -35,6 +35,7 @@ pub mod whole_steps;
 pub use crate::network::Grid;
 pub use algorithm::{GossipAlgorithm, NameError};
 pub use choose::choose;
+pub(crate) use complete::Sending;
 pub use complete::{COMPLETE_FORMS, COMPLETE_HELP, CompleteGossip};
 pub use fit::Unfit;
 use fit::Way;

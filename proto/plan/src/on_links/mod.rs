@@ -230,6 +230,3 @@ impl Carrier<'_> {
         *taken
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -60,17 +60,6 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
     order
 }
 
-/// Returns the step in which the last flit of each message of `order` arrives: tau(i) + L_i + depth(i)
-/// - 1.
-pub fn arrival_steps(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<u64> {
-    let mut sent = 0;
-    let arrival = |pe: &PeId| {
-        sent += flits[pe.index()];
-        sent + u64::from(tree.depth(*pe)) - 1
-    };
-    order.iter().map(arrival).collect()
-}
-
 /// Returns the least time of any scatter, in steps: the maximum, over the depths D that hold a nonnull
 /// message, of the flits at depth D and below, plus D - 1.
 pub fn optimal_steps(tree: &Tree, flits: &[u64]) -> u64 {

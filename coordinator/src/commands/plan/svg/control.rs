@@ -11,27 +11,16 @@ use super::layout::Layout;
 use super::sheet::{Entry, Icon};
 use flitcast_cluster::text::phrases::counted;
 
-/// Returns the legend of the kinds of items that there are.
+/// Returns the legend of the kinds of items that there are. A receipt is not an item of the papers' model and
+/// has no mark.
 pub fn legend(items: &[ControlPlan]) -> Vec<Entry> {
     let kinds = frame::MARKS.into_iter();
-    let kinds = kinds.filter(|(kind, ..)| items.iter().any(|it| mark(it.item) == Some(kind)));
+    let kinds = kinds.filter(|(kind, ..)| items.iter().any(|it| it.item.name() == *kind));
     let entry = |(kind, _, text): (_, _, &str)| Entry {
         icon: Icon::Mark(kind),
         text: text.to_owned(),
     };
     kinds.map(entry).collect()
-}
-
-/// Returns the mark of a kind of control item, by its name among the definitions.
-pub fn mark(item: Control) -> Option<&'static str> {
-    match item {
-        Control::Token => Some("token"),
-        Control::Certificate(_) => Some("certificate"),
-        Control::Order { .. } => Some("order"),
-        Control::Wakeup { .. } => Some("wakeup"),
-        // Not an item of the papers' model.
-        Control::Receipt => None,
-    }
 }
 
 /// Returns the positions of an item at its sender and at its receiver.
@@ -51,7 +40,7 @@ pub fn marks(canvas: &mut Canvas, layout: &Layout, items: &[ControlPlan], taken:
     let size = frame::mark_size(layout);
     frame::define_marks(canvas, size);
     for (kind, ink, _) in frame::MARKS {
-        let all = || items.iter().filter(|i| mark(i.item) == Some(kind));
+        let all = || items.iter().filter(|it| it.item.name() == kind);
         let mut lines = String::new();
         for item in all() {
             let [from, to] = ends(layout, item);

@@ -64,12 +64,14 @@ pub struct Moment {
 }
 
 impl Moment {
+    pub fn new(at: f64, name: impl ToString) -> Moment {
+        let name = name.to_string();
+        Moment { at, name }
+    }
+
     /// Returns the moment of a step.
     pub fn step(step: u64) -> Moment {
-        Moment {
-            at: step as f64,
-            name: step.to_string(),
-        }
+        Moment::new(step as f64, step)
     }
 }
 

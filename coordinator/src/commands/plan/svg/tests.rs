@@ -8,11 +8,8 @@ use roxmltree::{Document, Node};
 use serde_json::Value;
 
 use super::super::{PlanArgs, run};
-use super::bands::Crossings;
 use super::canvas::text_width;
-use super::frame;
-use super::scene::Scene;
-use super::sheet::Sheet;
+use super::{Crossings, Scene, Sheet, frame};
 
 #[derive(Parser)]
 struct Typed {

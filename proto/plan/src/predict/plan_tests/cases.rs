@@ -117,13 +117,7 @@ fn all(cases: impl IntoIterator<Item: IntoIterator<Item = Case>>) -> Vec<Case> {
 
 /// Returns the plan of an algorithm in lock step.
 fn listed(one: Algorithm, tree: &Tree, flits: &[u64], ports: Ports) -> Timetable {
-    let task = ListTask {
-        tree,
-        source: tree.root(),
-        flits,
-        ports,
-        setup_flits: 0,
-    };
+    let task = ListTask::new(tree, tree.root(), flits, ports);
     one.list(&task).expect("a plan")
 }
 

@@ -106,7 +106,8 @@ impl Hosts {
     }
 
     /// Writes a cluster file with a PE on each of these hosts, P0 first, each below the PE with
-    /// half its number; `launch` has further keys of `[launch]`.
+    /// half its number; `launch` has further keys of `[launch]`. A small copy of the program is
+    /// copied to the hosts, unless it names another one.
     pub fn cluster(&self, on: &[usize], launch: &str) -> PathBuf {
         self.cluster_with_key(on, launch, "user_key", |pe| pe / 2)
     }
@@ -137,8 +138,12 @@ impl Hosts {
             hosts.collect::<String>()
         );
         self.dir.put("ssh_config", config);
+        let binary = match launch.contains("binary = ") {
+            true => String::new(),
+            false => self.lean(),
+        };
         let mut text = format!(
-            "coordinator = '{COORDINATOR}'\n[launch]\nkind = 'ssh'\nconfig = 'ssh_config'\n{launch}\n"
+            "coordinator = '{COORDINATOR}'\n[launch]\nkind = 'ssh'\nconfig = 'ssh_config'\n{binary}\n{launch}\n"
         );
         for (pe, &host) in on.iter().enumerate() {
             let address = address(host);
@@ -154,10 +159,12 @@ impl Hosts {
 
     /// Creates a small copy of the program, without debug information, and returns its key for
     /// `[launch]`. `strip` is part of the linker's package.
-    pub fn lean(&self) -> String {
+    fn lean(&self) -> String {
         let lean = self.path("flitcast");
-        let mut command = Command::new("strip");
-        done(command.arg("-o").args([lean.as_path(), flitcast()]));
+        if !lean.exists() {
+            let mut command = Command::new("strip");
+            done(command.arg("-o").args([lean.as_path(), flitcast()]));
+        }
         format!("binary = '{}'", lean.display())
     }
 

@@ -6,7 +6,7 @@ use flitcast_tests::{Report, printed, reported, rows};
 use serde_json::Value;
 
 /// Slow enough to kill a PE during a round.
-const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB --retry 1";
+const SLOW: &str = "--link rate=40mbit,latency=1ms --flit-size 16KiB --retry 1";
 
 /// Creates messages of which those of one PE are long.
 fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {

@@ -206,7 +206,7 @@ const SLOW: &str = "scatter --tree path:2 --bwlimit 8mbit --archive --input @/in
 fn a_run_that_is_killed_leaves_nothing() {
     let dir = scratch();
     fill_folder(&dir.join("in/p1"));
-    fill(&dir.join("in/p1/zoo/long"), 3 << 20);
+    fill(&dir.join("in/p1/zoo/long"), 2 << 20);
     let running = dir.start(SLOW);
     wait_for_partial(&dir.join("out"));
     running.kill_all();
@@ -220,7 +220,7 @@ fn a_run_that_is_killed_leaves_nothing() {
 fn a_run_that_is_interrupted_is_resumed() {
     let dir = scratch();
     fill_folder(&dir.join("in/p1"));
-    fill(&dir.join("in/p1/zoo/long"), 3 << 20);
+    fill(&dir.join("in/p1/zoo/long"), 2 << 20);
     let running = dir.start(SLOW);
     wait_for_partial(&dir.join("out"));
     running.interrupt();

@@ -54,7 +54,7 @@ fn assert_timed(line: &str, timed: &[&str], skipped: &[&str]) -> Value {
 /// Checks which algorithms are timed on a tree, and which are not.
 #[track_caller]
 fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
-    let line = format!("{operation} {tree} --lengths uniform:0..20000:7 --rounds 4");
+    let line = format!("{operation} {tree} --lengths uniform:0..20000:7 --rounds 1");
     let bench = assert_timed(&line, timed, skipped);
     for reason in names(&bench["skipped"], "reason") {
         assert!(reason.starts_with("for "), "{reason}");
@@ -78,7 +78,7 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
     ) {
         let [timed, skipped] = [timed, skipped].map(|all| all.split_whitespace().collect::<Vec<_>>());
         let messages: u64 = messages.parse().expect("a number");
-        let bench = assert_timed(&format!("{line} --size 9000 --rounds 2"), &timed, &skipped);
+        let bench = assert_timed(&format!("{line} --size 9000 --rounds 1"), &timed, &skipped);
         assert_eq!(bench["bytes"], 9000 * messages, "{line}");
     }
 }
@@ -365,14 +365,14 @@ fn ctrl_c_ends_all() {
 #[test]
 fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
     let dir = scratch();
-    let line = "bench gather --tree path:3 --size 1KiB --rounds 1500 --warm-up 0 -v";
+    let line = "bench gather --tree path:3 --size 1KiB --rounds 600 --warm-up 0 -v";
     let mut running = dir.start(&format!("{line} --raw @/raw.csv"));
     running.wait_for(&["timing", "shoulder-tap", "pass=1"]);
     running.interrupt().stderr_has(&["raw.csv"]);
     let samples = records(&dir.read("raw.csv"));
     for name in OURS {
         let own = samples.iter().filter(|sample| sample["algorithm"] == name);
-        assert_eq!(own.count(), 500, "{name}");
+        assert_eq!(own.count(), 200, "{name}");
     }
 }
 

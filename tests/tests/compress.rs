@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use flitcast_tests::files::{assert_same_below, fill, record, wait_for_partial};
+use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::scrape::{address, scrape};
-use flitcast_tests::{Folder, refused, resume, scratch};
+use flitcast_tests::{Folder, refused, scratch};
 
 /// Fills a folder with a file of text, one that cannot be compressed, one of zeros and a short one.
 fn fill_folder(folder: &Path) {
@@ -126,21 +126,6 @@ fn fewer_bytes_cross_an_edge() {
     for bytes in frame_bytes(&dir, "--force --compress") {
         assert!((60_000.0..66_000.0).contains(&bytes), "{bytes} bytes");
     }
-}
-
-/// The record of a failed round has the option.
-#[test]
-fn a_resumed_round_compresses() {
-    let dir = scratch();
-    fill(&dir.join("in/p1"), 1 << 20);
-    let line = "scatter --tree path:2 --bwlimit 8mbit --compress --input @/in --output @/out";
-    let running = dir.start(line);
-    wait_for_partial(&dir.join("out"));
-    running.interrupt();
-    let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
-    assert!(text.contains("\ncompress = \"zstd\"\n"), "{text}");
-    resume(&record(&dir.join("out")), "").ok();
-    assert_same_below(&dir.join("in"), &dir.join("out"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::run::run_program;
-use flitcast_tests::{Folder, flitcast, scratch};
+use flitcast_tests::{Folder, flitcast, rows, scratch};
 
 /// Runs a command with this standard input and returns its standard output.
 #[track_caller]
@@ -138,58 +138,27 @@ fn invalid_divisions_are_refused() {
     let dir = scratch();
     dir.put("whole", "text\n");
     dir.put("folder/p1/file", "text\n");
-    let line = |more: &str| format!("scatter --tree star:3 --output @/out {more}");
-    for (line, why) in [
-        (
-            line("--lines --input @/folder"),
-            "is not a file, and one file is divided",
-        ),
-        (line("--split 3 --input @/whole"), "3 parts for 2 PEs"),
-        (
-            line("--blocks 0 --input @/whole"),
-            "a block has at least a byte",
-        ),
-        (line("--blocks 7x --input @/whole"), "--blocks"),
-        (line("--lines --input @/missing"), "No such file"),
-        (
-            line("--input @/whole"),
-            "whole: it is a file; divide it with --lines, --blocks SIZE or --split N",
-        ),
-        (
-            line("--input -"),
-            "--input -: it is one file; add --lines, --blocks SIZE or --split N",
-        ),
-        (
-            "scatter --lines --input @/whole --output @/out".to_owned(),
-            "error: the number of parts is not given; add -n N, --split N",
-        ),
-        (
-            "scatter --spread --input @/folder --output @/out".to_owned(),
-            "error: --spread: the number of PEs is not given; add -n N",
-        ),
-        (line("--split 0 --input @/whole"), "at least 1 part"),
-        (line("--split x --input @/whole"), "not a number of parts"),
-        (
-            "gather --tree star:2 --input @/folder/p* --output -".to_owned(),
-            "--output -: the message of P1 is a folder; give a folder for the output",
-        ),
-        (
-            "gather --tree star:2 --input @/folder/p*/file --output -".to_owned(),
-            "--output -: what matches a pattern arrives as a folder",
-        ),
-        (
-            "scatter --tree star:3 --size 1KiB --split 2".to_owned(),
-            "goes with --input",
-        ),
-        (
-            line("--lines --spread --input @/whole"),
-            "cannot be used with",
-        ),
-        (
-            "scatter --cluster c.toml --lines --input - --output /out".to_owned(),
-            "P0 may be on another host",
-        ),
-    ] {
+    for [line, why] in rows(
+        "
+        LINE --lines --input @/folder | is not a file, and one file is divided
+        LINE --split 3 --input @/whole | 3 parts for 2 PEs
+        LINE --blocks 0 --input @/whole | a block has at least a byte
+        LINE --blocks 7x --input @/whole | --blocks
+        LINE --lines --input @/missing | No such file
+        LINE --input @/whole | whole: it is a file; divide it with --lines, --blocks SIZE or --split N
+        LINE --input - | --input -: it is one file; add --lines, --blocks SIZE or --split N
+        scatter --lines --input @/whole --output @/out | error: the number of parts is not given; add -n N, --split N
+        scatter --spread --input @/folder --output @/out | error: --spread: the number of PEs is not given; add -n N
+        LINE --split 0 --input @/whole | at least 1 part
+        LINE --split x --input @/whole | not a number of parts
+        gather --tree star:2 --input @/folder/p* --output - | --output -: the message of P1 is a folder; give a folder
+        gather --tree star:2 --input @/folder/p*/file --output - | --output -: what matches a pattern arrives as a folder
+        scatter --tree star:3 --size 1KiB --split 2 | goes with --input
+        LINE --lines --spread --input @/whole | cannot be used with
+        scatter --cluster c.toml --lines --input - --output /out | P0 may be on another host
+    ",
+    ) {
+        let line = line.replace("LINE", "scatter --tree star:3 --output @/out");
         dir.run(&line).fails(2, &[why]);
     }
     assert!(!dir.join("out").exists());

@@ -1,7 +1,7 @@
 //! The time at which files are durable, `--sync`. `fault_table::slow` records what is synced.
 
-use flitcast_tests::files::{assert_same_below, fill, record, wait_for_partial};
-use flitcast_tests::{resume, run, scratch};
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::{run, scratch};
 
 #[test]
 fn files_arrive_whatever_is_synced() {
@@ -24,22 +24,6 @@ fn files_arrive_whatever_is_synced() {
             assert_eq!(is_mentioned, sync == "none", "{}", finished.stdout);
         }
     }
-}
-
-/// The record of a failed round has the word.
-#[test]
-fn a_resumed_round_syncs_as_the_failed_one() {
-    let dir = scratch();
-    fill(&dir.join("in/p1"), 1 << 20);
-    let line = "scatter --tree path:2 --bwlimit 8mbit --sync none --input @/in --output @/out";
-    let running = dir.start(line);
-    wait_for_partial(&dir.join("out"));
-    running.interrupt();
-    let text = std::fs::read_to_string(record(&dir.join("out"))).expect("it is there");
-    assert!(text.contains("\ndurable = \"none\"\n"), "{text}");
-    let resumed = resume(&record(&dir.join("out")), "").ok();
-    resumed.prints(&["--sync none"]);
-    assert_same_below(&dir.join("in"), &dir.join("out"));
 }
 
 /// `serial` and `pipelined` were words of `--sync` before `--token`.

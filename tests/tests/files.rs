@@ -189,17 +189,6 @@ fn an_input_without_entries_is_a_round_of_null_messages() {
     report.assert_all_arrived();
 }
 
-/// The sample of the README.
-#[test]
-fn the_sample_survives() {
-    let dir = scratch();
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/sample/shards");
-    let line = format!("scatter --tree kary:2:8 --input {sample} --output @/there");
-    dir.run(&line).ok();
-    gather(&dir, "--tree kary:2:8").ok();
-    assert_same_below(Path::new(sample), &dir.join("back"));
-}
-
 /// Returns the distributed files of each PE; folders are created wherever one is needed.
 fn dealt(output: &Path) -> BTreeMap<String, Tree> {
     let own = |name: String| {

@@ -6,7 +6,7 @@
 use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, corpus, hex};
 
 /// Inputs for each target: less than a second in a debug build.
-const INPUTS: u32 = 20_000;
+const INPUTS: u32 = 4_000;
 
 #[track_caller]
 fn fuzz(target: &'static Target) -> Fuzzer {

@@ -46,18 +46,19 @@ fn messages_of_many_flits_are_sent_in_blocks() {
 #[test]
 fn predictions_of_1024_pes_take_bounded_work_and_memory() {
     const LIMITS: &str = "ulimit -t 50 -v 1000000; exec \"$@\"";
-    for operation in ["scatter", "gather", "broadcast"] {
-        for (tree, size) in [("kary:2:1024", "1TiB"), ("path:1024", "1MiB")] {
-            let line = format!("plan {operation} --tree {tree} --size {size}");
-            let links = "--link rate=1gbit,latency=50us --format json";
-            let mut command = Command::new("bash");
-            command.args(["-c", LIMITS, "bash"]).arg(flitcast());
-            command.args(line.split(' ').chain(links.split(' ')));
-            let plan = begin(command).finish().ok().report();
-            assert_eq!(plan.list("/pes").len(), 1024, "{line}");
-            let last = plan.float("/pes/1023/predicted_us");
-            assert!(last > 0.0 || operation == "gather", "{line}");
-            assert!(plan.float("/predicted_us") >= last, "{line}");
-        }
+    for line in [
+        "scatter --tree kary:2:1024 --size 1TiB",
+        "gather --tree path:1024 --size 1MiB",
+        "broadcast --tree path:1024 --size 1MiB",
+    ] {
+        let words = format!("plan {line} --link rate=1gbit,latency=50us --format json");
+        let mut command = Command::new("bash");
+        command.args(["-c", LIMITS, "bash"]).arg(flitcast());
+        command.args(words.split(' '));
+        let plan = begin(command).finish().ok().report();
+        assert_eq!(plan.list("/pes").len(), 1024, "{line}");
+        let last = plan.float("/pes/1023/predicted_us");
+        assert!(last > 0.0 || line.starts_with("gather"), "{line}");
+        assert!(plan.float("/predicted_us") >= last, "{line}");
     }
 }

@@ -295,7 +295,7 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
 #[test]
 fn of_two_that_bring_it_up_at_once_one_does() {
     let mut cluster = Kept::tree();
-    for turn in 0..20 {
+    for turn in 0..8 {
         let mut all = cluster.up_twice("up FILE");
         all.sort_by_key(|finished| finished.code);
         let [first, second] = &all;
@@ -322,7 +322,7 @@ fn of_two_that_bring_it_up_at_once_one_does() {
 #[test]
 fn it_is_taken_down_and_brought_up_at_once() {
     let mut cluster = Kept::tree();
-    for turn in 0..10 {
+    for turn in 0..5 {
         cluster.up("up FILE").ok();
         let taking = cluster.start("down FILE");
         let up = cluster.up("up FILE");

@@ -148,7 +148,7 @@ fn every_byte_of_messages_that_are_no_files_arrives_in_every_round() {
 fn under_way(dir: &Folder, names: &[&str], more: &str) -> Running {
     for (name, bytes) in names[1..]
         .iter()
-        .zip([20_000_000, 15_000_000, 17_000_000, 15_000_001])
+        .zip([2_500_000, 1_900_000, 2_200_000, 1_900_001])
     {
         fill(&dir.join("input").join(name), bytes);
     }

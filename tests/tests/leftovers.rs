@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flitcast_tests::files::{
-    assert_same, assert_same_below, fill, names, record, snapshot, without_folder_times,
+    assert_same, assert_same_below, fill, names, record, snapshot, wait_for_partial,
+    without_folder_times,
 };
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::processes::until;
 use flitcast_tests::{Finished, Folder, Running, resume, scratch};
 use rustix::process::Signal;
 
@@ -61,24 +61,6 @@ fn litter(folder: &Path) {
     for name in HIDDEN {
         fill(&folder.join(name), 10);
     }
-}
-
-/// Waits until a message is being written below a folder.
-fn wait_for_partial(output: &Path) {
-    let entries = |folder: &Path| {
-        let listed = fs::read_dir(folder).into_iter().flatten().flatten();
-        listed.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
-    let has_partial = |folder: &Path| {
-        let mut all = entries(folder).into_iter();
-        all.any(|path| path.extension().is_some_and(|ending| ending == "partial"))
-    };
-    // In a hidden folder the PE measures the costs of files.
-    let is_row = |path: &Path| !path.display().to_string().contains("/.flitcast-");
-    until("a message is being written", || {
-        let mut rows = entries(output).into_iter().filter(|path| is_row(path));
-        has_partial(output) || rows.any(|row| has_partial(&row))
-    });
 }
 
 /// Checks that two trees have the same content, apart from the times of their folders.
@@ -175,7 +157,13 @@ fn the_output_of_a_killed_run_is_an_input() {
 #[test]
 fn of_two_runs_into_one_output_one_is_refused() {
     for operation in ["scatter", "gather", "exchange"] {
-        let dir = place(operation, 1 << 20);
+        // Together they take some seconds.
+        let bytes = if operation == "exchange" {
+            160_000
+        } else {
+            500_000
+        };
+        let dir = place(operation, bytes);
         let first = start(&dir, operation, "out", SLOW);
         wait_for_partial(&dir.join("out"));
         for more in ["", "--force"] {
@@ -199,7 +187,7 @@ fn of_two_runs_at_the_same_moment_one_at_least_is_complete() {
 
 #[test]
 fn a_record_that_can_be_resumed_stays_with_what_it_needs() {
-    let dir = place("scatter", LONG);
+    let dir = place("scatter", 600_000);
     let running = start(&dir, "scatter", "out", SLOW);
     wait_for_partial(&dir.join("out"));
     running.pe(1).signal(Signal::KILL);

@@ -175,14 +175,6 @@ fn an_invalid_filter_and_the_address_of_metrics_are_objects() {
 }
 
 #[test]
-fn verbosity_options_decide_what_is_printed() {
-    let line = |more: &str| run(format!("exchange -n 3 --size 10KiB {more}").split(' ')).ok();
-    let quiet = line("-q");
-    assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
-    line("-v").prints(&["goodput", "costs", "verified"]);
-}
-
-#[test]
 fn a_reader_that_closes_its_pipe_is_no_error() {
     let dir = scratch();
     let text =

@@ -26,7 +26,7 @@ fn as_planned(line: &str) {
 fn broadcasts_are_played_as_planned_on_random_trees() {
     let mut random = SplitMix64::new(5);
     let mut earlier = 0;
-    for seed in 0..30 {
+    for seed in 0..15 {
         let (pes, flits) = (1 + random.below(14), random.below(9));
         let from = random.below(pes);
         let line = format!("broadcast --tree random:{pes}:{seed} --size {flits} --from {from}");
@@ -41,7 +41,7 @@ fn broadcasts_are_played_as_planned_on_random_trees() {
         as_planned(&format!("{all} --algorithm kary:2"));
         as_planned(&format!("{all} --algorithm circulant"));
     }
-    assert!((5..25).contains(&earlier), "{earlier}");
+    assert!((2..13).contains(&earlier), "{earlier}");
     for (dimensions, flits) in (0..5).flat_map(|it| [0, 1, 9, 25, 42].map(|flits| (it, flits))) {
         let pes = 1 << dimensions;
         let from = random.below(pes);

@@ -134,47 +134,43 @@ fn below(output: &str) -> Tree {
     }
 }
 
+/// All sizes of a shape, or those from 3 PEs on: smaller trees are paths.
 #[track_caller]
-fn shape(name: impl Fn(usize) -> String, is_path: impl Fn(usize) -> bool) {
-    for pes in SIZES {
-        synthetic(&name(pes), pes, is_path(pes));
-        files(&name(pes), pes, is_path(pes));
+fn shape(name: impl Fn(usize) -> String, sizes: &[usize], is_path: bool) {
+    for &pes in sizes {
+        synthetic(&name(pes), pes, is_path);
+        files(&name(pes), pes, is_path);
     }
-}
-
-/// Up to two PEs, every tree is a path.
-fn small(pes: usize) -> bool {
-    pes <= 2
 }
 
 #[test]
 fn a_path() {
-    shape(|pes| format!("path:{pes}"), |_| true);
+    shape(|pes| format!("path:{pes}"), &SIZES, true);
 }
 
 #[test]
 fn a_star() {
-    shape(|pes| format!("star:{pes}"), small);
+    shape(|pes| format!("star:{pes}"), &SIZES[2..], false);
 }
 
 #[test]
 fn a_binary_tree() {
-    shape(|pes| format!("kary:2:{pes}"), small);
+    shape(|pes| format!("kary:2:{pes}"), &SIZES[2..], false);
 }
 
 #[test]
 fn a_ternary_tree() {
-    shape(|pes| format!("kary:3:{pes}"), small);
+    shape(|pes| format!("kary:3:{pes}"), &SIZES[2..], false);
 }
 
 #[test]
 fn a_binomial_tree() {
-    shape(|pes| format!("binomial:{pes}"), small);
+    shape(|pes| format!("binomial:{pes}"), &SIZES[2..], false);
 }
 
 #[test]
 fn a_random_tree() {
-    shape(|pes| format!("random:{pes}:7"), small);
+    shape(|pes| format!("random:{pes}:7"), &SIZES[2..], false);
 }
 
 /// Returns two paths from P0, numbered from their far ends: parents have greater numbers than their
@@ -189,11 +185,8 @@ fn two_arms(pes: usize) -> Vec<usize> {
 
 #[test]
 fn a_tree_given_by_its_parents() {
-    let name = |pes: usize| match pes {
-        1 => "path:1".to_owned(),
-        _ => format!("parents:{}", joined(&two_arms(pes))),
-    };
-    shape(name, small);
+    let name = |pes| format!("parents:{}", joined(&two_arms(pes)));
+    shape(name, &SIZES[2..], false);
 }
 
 #[test]
@@ -207,7 +200,7 @@ fn a_tree_in_a_file() {
         let path = dir.put(&format!("tree-of-{pes}.toml"), text);
         format!("file:{}", path.display())
     };
-    shape(name, small);
+    shape(name, &SIZES[2..], false);
 }
 
 /// More PEs than in any other test, each with descriptors, a listener and a name. Every seventh has

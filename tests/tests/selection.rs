@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_tests::files::{Tree, assert_same, fill, names, set_mode, set_mtime, snapshot};
-use flitcast_tests::{Folder, scratch};
+use flitcast_tests::{Folder, rows, scratch};
 
 const FILES: [&str; 6] = [
     "a.txt",
@@ -140,26 +140,15 @@ fn a_folder_that_is_left_out_is_not_read() {
 fn rules_that_cannot_be_followed_are_refused() {
     let dir = scratch();
     filled(&dir, &["in/p1"]);
-    let files = "scatter --input @/in --output @/out";
-    for (line, why) in [
-        (
-            "scatter -n 1 --size 1KiB --exclude x".to_owned(),
-            "--exclude goes with --input, which is not there",
-        ),
-        (
-            format!("{files} --exclude-from @/none"),
-            "--exclude-from: cannot read the file of rules",
-        ),
-        (
-            format!("{files} --include !x"),
-            "--include !x: a pattern of --include cannot",
-        ),
-        (
-            format!("{files} --lines --include x"),
-            "--include: one file is divided",
-        ),
-    ] {
-        dir.run(&line).fails(2, &[why]);
+    for [line, why] in rows(
+        "
+        -n 1 --size 1KiB --exclude x | --exclude goes with --input, which is not there
+        --input @/in --output @/out --exclude-from @/none | --exclude-from: cannot read the file of rules
+        --input @/in --output @/out --include !x | --include !x: a pattern of --include cannot
+        --input @/in --output @/out --lines --include x | --include: one file is divided
+    ",
+    ) {
+        dir.run(&format!("scatter {line}")).fails(2, &[why]);
     }
     assert!(!dir.join("out").exists());
 }

@@ -59,10 +59,10 @@ const LIMITS: &str = "--timeouts heartbeat=100ms,silence=1s,write=2s";
 const STANDSTILLS: [Duration; 3] = [
     Duration::from_millis(800),
     Duration::from_millis(1050),
-    Duration::from_millis(4000),
+    Duration::from_millis(2500),
 ];
 
-/// A scatter of files that takes some seconds.
+/// A scatter of files that takes two seconds.
 struct Scatter {
     dir: Folder,
     running: Running,
@@ -73,7 +73,7 @@ impl Scatter {
     fn start() -> Scatter {
         let dir = scratch();
         for pe in 1..4 {
-            fill(&dir.join(format!("in/p{pe}/one")), 3_000_000);
+            fill(&dir.join(format!("in/p{pe}/one")), 1_500_000);
         }
         let line = "scatter --tree path:4 --link rate=20mbit --input @/in --output @/out -v";
         let mut running = dir.start(&format!("{line} {LIMITS}"));

@@ -217,7 +217,7 @@ fn begin_update(dir: &Folder) -> (Tree, Running) {
     dir.run(UPDATE).ok();
     let old = snapshot(&dir.join("out/p1"));
     change(&input);
-    fill(&input.join("zoo/long"), 5 << 20);
+    fill(&input.join("zoo/long"), 2 << 20);
     let running = dir.start(UPDATE);
     wait_for_partial(&dir.join("out"));
     (old, running)

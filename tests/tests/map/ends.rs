@@ -1,6 +1,7 @@
 //! No process that a command has started outlives the run, whatever ends it.
 
 use std::fs::{self, File};
+use std::thread;
 
 use flitcast_tests::Running;
 use flitcast_tests::files::{names, set_mode};
@@ -116,7 +117,7 @@ fn a_terminated_supervisor_ends_its_command() {
 /// No Ctrl-C is needed: it is detected like a stopped PE.
 #[test]
 fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
-    for lower in [true, false] {
+    let is_noticed = |lower| {
         let place = Place::new(&TWO);
         let running = start(&place, &[], STUBBORN);
         let mut stopped = leashes(&running);
@@ -128,7 +129,11 @@ fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
         let expected = "error: P1: the supervisor of the command was stopped by a signal for 3 s";
         running.finish().fails(1, &[expected]);
         place.assert_beside(&["in put"]);
-    }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| is_noticed(true));
+        is_noticed(false);
+    });
 }
 
 /// Leaves no trace: it has a separate session, no parent, no environment and no open file, and

@@ -17,16 +17,6 @@ fn an_interior_pe_dies_with_its_own_message() {
 }
 
 #[test]
-fn a_leaf_dies() {
-    let files = Files::new(2);
-    let (finished, before) = files.killing("gather --retry 1", "p1", 3);
-    assert!(!before.contains_key("p3"), "it comes behind P2's");
-    files.assert_there(&["p1", "p2", "p4"], &before);
-    let still = files.with_input_path("P3's message is still at P3 in ", 3);
-    finished.fails(1, &[&still]);
-}
-
-#[test]
 fn an_interior_pe_may_die_after_its_message_has_arrived() {
     let files = Files::new(2);
     let (finished, before) = files.killing("gather --retry 1", "p1", 1);

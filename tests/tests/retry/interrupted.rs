@@ -77,15 +77,19 @@ impl Place<'_> {
         self.dir.join(name)
     }
 
-    #[track_caller]
-    pub fn start(&self, output: &str, more: &str) -> Running {
-        let (line, link) = (self.case.line, self.link);
+    fn line(&self, output: &str, more: &str) -> String {
+        let line = self.case.line;
         let tree = match self.case.operation() {
             "broadcast" => "star:4",
             _ => "path:4",
         };
-        let on = format!("--tree {tree} --link {link} --input @/in --output @/{output}");
-        self.dir.start(&format!("{line} {on} {more}"))
+        format!("{line} --tree {tree} --input @/in --output @/{output} {more}")
+    }
+
+    #[track_caller]
+    pub fn start(&self, output: &str, more: &str) -> Running {
+        let on_links = format!("--link {} {more}", self.link);
+        self.dir.start(&self.line(output, &on_links))
     }
 
     /// Runs the operation to its end.
@@ -134,7 +138,7 @@ impl Place<'_> {
     /// Checks that the output equals that of an undisturbed run, without hidden files.
     #[track_caller]
     pub fn assert_complete(&self) {
-        self.run("whole", "").ok();
+        self.dir.run(&self.line("whole", "")).ok();
         let [whole, out] = ["whole", "out"].map(|name| without_folder_times(&self.path(name)));
         assert_same(&whole, &out);
     }

@@ -28,14 +28,14 @@ use rustix::process::Signal;
 const TREE: &str = "\
 parents = [0, 1, 2, 0]
 edges = [
-  { child = 1, rate = \"20mbit\", latency = \"20ms\" },
-  { child = 2, rate = \"40mbit\", latency = \"20ms\" },
-  { child = 3, rate = \"40mbit\", latency = \"20ms\" },
-  { child = 4, rate = \"20mbit\", latency = \"20ms\" },
+  { child = 1, rate = \"20mbit\", latency = \"5ms\" },
+  { child = 2, rate = \"40mbit\", latency = \"5ms\" },
+  { child = 3, rate = \"40mbit\", latency = \"5ms\" },
+  { child = 4, rate = \"20mbit\", latency = \"5ms\" },
 ]
 ";
 /// Links for tests on another tree.
-const LINK: &str = "--link rate=20mbit,latency=20ms";
+const LINK: &str = "--link rate=20mbit,latency=5ms";
 const LONG: usize = 6 << 20;
 
 /// The delivered messages, each with values that change if it is written again.

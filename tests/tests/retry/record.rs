@@ -1,9 +1,36 @@
-//! Invalid records and command lines: all faults are reported at once, and nothing is started or
-//! written.
+//! Options that a record keeps. Invalid records and command lines: all faults are reported at once, and
+//! nothing is started or written.
 
 use std::fs;
 
+use flitcast_tests::files::{assert_same_below, fill, record, wait_for_partial};
+use flitcast_tests::{resume, scratch};
+
 use super::{Files, edit};
+
+#[test]
+fn a_resumed_round_is_limited_compresses_and_syncs_as_the_failed_one() {
+    let dir = scratch();
+    fill(&dir.join("in/p1"), 2 << 20);
+    let options = "--bwlimit 8mbit --compress --sync none";
+    let running = dir.start(&format!(
+        "scatter --tree path:2 {options} --input @/in --output @/out"
+    ));
+    wait_for_partial(&dir.join("out"));
+    running.interrupt();
+    let record = record(&dir.join("out"));
+    let text = fs::read_to_string(&record).expect("it is there");
+    for line in [
+        "bwlimit = \"8mbit\"",
+        "compress = \"zstd\"",
+        "durable = \"none\"",
+    ] {
+        assert!(text.contains(&format!("\n{line}\n")), "{line}: {text}");
+    }
+    let resumed = resume(&record, "").ok();
+    resumed.prints(&["at most 8mbit from each PE", "--sync none"]);
+    assert_same_below(&dir.join("in"), &dir.join("out"));
+}
 
 /// Returns the files of a scatter that failed, and left a record.
 #[track_caller]

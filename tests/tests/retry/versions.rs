@@ -59,7 +59,7 @@ fn broadcast_begun(files: &Files, more: &str) -> Running {
     let line = "broadcast --tree star:4 --algorithm child-by-child";
     let paths = "--input @/model --output @/output";
     // A copy takes 1.3 s, so that P3 is killed in time on a busy machine, too.
-    let slow = "--link rate=5mbit,latency=20ms";
+    let slow = "--link rate=5mbit,latency=5ms";
     let running = files.dir.start(&format!("{line} {paths} {slow} {more}"));
     until("P1 has its copy", || files.output().join("p1").exists());
     running

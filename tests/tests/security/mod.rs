@@ -7,7 +7,7 @@ mod strangers;
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
+use flitcast_tests::files::{names, set_mode};
 use flitcast_tests::fuzz::hex;
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
@@ -16,28 +16,6 @@ use flitcast_tests::{reported, run, scratch, start};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
-}
-
-#[test]
-fn files_are_scattered_and_gathered_over_tls() {
-    let dir = scratch();
-    let at = |name: &str| dir.join(name);
-    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536), (4, 5_000_000)] {
-        fill(&at(&format!("in/p{pe}")), bytes);
-    }
-    dir.run("ca init @/ca --pes 5").ok();
-    let guarded = "--tree kary:2:5 --credentials @/ca";
-    let there = dir.run(&format!("scatter {guarded} --input @/in --output @/out"));
-    assert_same_below(&at("in"), &at("out"));
-    let expected = "  security     TLS 1.3 both ways, certificates in";
-    there
-        .ok()
-        .prints(&[&format!("{expected} {}\n", dir.shown("ca"))]);
-    // New certificates for some, while the others keep theirs.
-    dir.run("ca issue @/ca p1 p3 --days 2").ok();
-    let report = dir.report(&format!("gather {guarded} --input @/out --output @/back"));
-    assert_same_below(&at("in"), &at("back"));
-    assert_eq!(report.value("/security"), "tls");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn a_pe_with_revoked_certificates_gets_new_ones() {
     let why = "keys/p2.pem: the certificate of P2 was revoked";
     gather().ends(1, &["the cluster did not come up: P2 ended", why]);
     check().ends(2, &["cluster.toml:6:15: credentials: ", why]);
-    dir.run("ca issue @/keys p2").ok();
+    dir.run("ca issue @/keys p1 p2").ok();
     gather().ok();
     let good = "there and good: the coordinator, P0,";
     check().ends(0, &[good, "revoked: 2 by revoked.pem"]);

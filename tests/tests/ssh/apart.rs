@@ -34,10 +34,6 @@ const BROADCAST: Operation = Operation {
     output: "copy",
     message: |(from, _)| (from == 0).then(|| [String::new(), String::new()]),
 };
-const HYPERCUBE: Operation = Operation {
-    line: "broadcast --algorithm hypercube",
-    ..BROADCAST
-};
 const GOSSIP: Operation = Operation {
     line: "gossip",
     input: "shard",
@@ -172,27 +168,21 @@ impl Operation {
     }
 }
 
-/// P1 is above P2 and P3.
+/// P1 is above P2 and P3. `among_all` has other algorithms and deaths, on one machine.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn a_round_over_several_hosts_survives_a_dead_pe() {
     let hosts = Hosts::up(HOSTS as usize);
-    let cluster = hosts.cluster(&[0, 1, 2, 3], &hosts.lean());
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     flitcast_tests::run(arguments(&cluster, "gather --size 1KiB")).ok();
     hosts.send_at("20mbit");
     for (operation, dies, is_repaired) in [
         (BROADCAST, 1, true),
-        (BROADCAST, 3, true),
         (BROADCAST, 0, false),
-        (HYPERCUBE, 1, true),
         (GOSSIP, 1, true),
-        (GOSSIP, 0, false),
-        (EXCHANGE, 1, true),
         (EXCHANGE, 0, false),
-        (SCATTER, 1, true),
         (SCATTER, 2, false),
         (GATHER, 1, true),
-        (GATHER, 2, false),
     ] {
         operation.is_survived(&hosts, &cluster, dies, is_repaired);
     }

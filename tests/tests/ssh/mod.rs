@@ -13,7 +13,7 @@ use flitcast_tests::files::{assert_same_below, fill, identity, long, names, name
 use flitcast_tests::processes::MARK_VARIABLE;
 use flitcast_tests::run::start_with;
 use flitcast_tests::ssh::{Hosts, program};
-use flitcast_tests::{Running, run, start};
+use flitcast_tests::{Running, flitcast, run, start};
 use rustix::process::Signal;
 
 /// Lengths of messages that take more than a day.
@@ -23,6 +23,11 @@ fn arguments(cluster: &Path, line: &str) -> Vec<String> {
     let cluster = cluster.to_str().expect("its path is UTF-8").to_owned();
     let words = line.split(' ').map(str::to_owned);
     words.chain(["--cluster".to_owned(), cluster]).collect()
+}
+
+/// Returns the key of `[launch]` for the whole program, whose copies take their time.
+fn whole() -> String {
+    format!("binary = '{}'", flitcast().display())
 }
 
 /// Starts a round of four PEs that does not end.
@@ -315,9 +320,7 @@ fn every_end_of_the_coordinator_cleans_up_the_hosts() {
     endless(&cluster, "gather").kill();
     hosts.are_quiet();
     // The same during the launch.
-    for host in 0..4 {
-        fs::remove_dir_all(hosts.home(host).join(".cache")).expect("it is there");
-    }
+    let cluster = hosts.cluster(&[0, 1, 2, 3], &whole());
     let mut running = start(arguments(&cluster, "scatter --size 1KiB -v"));
     running.wait_for(&["copying flitcast"]);
     running.interrupt();
@@ -363,10 +366,10 @@ fn a_failed_round_is_resumed_over_ssh() {
 fn commands_with_several_clusters_launch_them_over_ssh() {
     let mut hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
-    let bench = "bench gather --size 10KiB --rounds 3 --format json";
+    let bench = "bench gather --size 10KiB --rounds 3 --algorithms certification-pipelined";
     run(arguments(&cluster, bench)).ok();
     let profile = hosts.home(0).join("profile.toml");
-    let calibrate = format!("calibrate --seconds 2 --output {}", profile.display());
+    let calibrate = format!("calibrate --seconds 0.5 --output {}", profile.display());
     run(arguments(&cluster, &calibrate)).ok();
     let gather = format!("gather --size 10KiB --profile {}", profile.display());
     run(arguments(&cluster, &gather)).ok();

@@ -9,7 +9,7 @@ use flitcast_tests::files::{fill, names, names_if_any, set_mode};
 use flitcast_tests::ssh::{Hosts, program};
 use flitcast_tests::{Finished, run, start};
 
-use super::arguments;
+use super::{arguments, whole};
 
 /// Number of hosts that copy it from each other.
 const HOSTS: usize = 8;
@@ -43,9 +43,8 @@ fn all_have_it(hosts: &Hosts, on: Range<usize>) {
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn the_program_is_copied_to_many_hosts_over_the_tree() {
     let hosts = Hosts::up(HOSTS);
-    let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
-    let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
+    let done = run(arguments(&hosts.cluster(&all, ""), LINE)).ok();
     let copied = log_lines(&done, "copying flitcast");
     assert_eq!(copied.len(), 1, "{done:?}");
     assert!(copied[0].contains("\"fcssh0\""), "{copied:?}");
@@ -64,7 +63,7 @@ fn the_program_is_copied_to_many_hosts_over_the_tree() {
     forget(&hosts, 0..HOSTS);
 
     // In a line, copies from host to host would not be faster.
-    let in_line = hosts.cluster_in_line(&all, &launch);
+    let in_line = hosts.cluster_in_line(&all, "");
     let done = run(arguments(&in_line, LINE)).ok();
     assert_eq!(
         log_lines(&done, "copying flitcast").len(),
@@ -75,12 +74,12 @@ fn the_program_is_copied_to_many_hosts_over_the_tree() {
     forget(&hosts, 0..HOSTS);
 
     // Several PEs on a host count once, so there are too few hosts.
-    let few = hosts.cluster(&[0, 1, 2, 3, 4, 5, 6, 6, 5], &launch);
+    let few = hosts.cluster(&[0, 1, 2, 3, 4, 5, 6, 6, 5], "");
     let done = run(arguments(&few, LINE)).ok();
     assert_eq!(log_lines(&done, "copying flitcast").len(), 7, "{done:?}");
     assert!(log_lines(&done, "taking flitcast").is_empty(), "{done:?}");
     // One host without the program is added.
-    let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
+    let done = run(arguments(&hosts.cluster(&all, ""), LINE)).ok();
     assert!(log_lines(&done, "copying flitcast").is_empty(), "{done:?}");
     assert_eq!(log_lines(&done, "taking flitcast").len(), 1, "{done:?}");
     all_have_it(&hosts, 0..HOSTS);
@@ -93,8 +92,7 @@ fn the_program_is_copied_to_many_hosts_over_the_tree() {
 fn given_up_half_way_nothing_is_left() {
     let hosts = Hosts::up(HOSTS);
     let all: Vec<usize> = (0..HOSTS).collect();
-    // The whole program, which takes its time.
-    let mut running = start(arguments(&hosts.cluster(&all, ""), LINE));
+    let mut running = start(arguments(&hosts.cluster(&all, &whole()), LINE));
     running.wait_for(&["taking flitcast"]);
     running.interrupt();
     hosts.are_quiet();
@@ -110,7 +108,6 @@ fn given_up_half_way_nothing_is_left() {
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn a_host_without_a_source_gets_the_program_from_the_coordinator() {
     let mut hosts = Hosts::up(HOSTS);
-    let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
     let tools = hosts.home(1).join("tools");
     fs::create_dir(&tools).expect("it can be made");
@@ -122,14 +119,14 @@ fn a_host_without_a_source_gets_the_program_from_the_coordinator() {
     }
     fs::write(hosts.home(1).join(".bashrc"), "PATH=/root/tools\n").expect("it can be written");
     // It could run as a PE and has the same length, but it is another program.
-    run(arguments(&hosts.cluster(&[2, 3], &launch), LINE)).ok();
+    run(arguments(&hosts.cluster(&[2, 3], ""), LINE)).ok();
     forget(&hosts, 3..4);
     let other = program(&hosts.home(2), ".cache/flitcast").expect("it was copied");
     let mut content = fs::read(&other).expect("it is there");
     *content.last_mut().expect("it is long") ^= 1;
     fs::write(&other, content).expect("it can be written");
 
-    let cluster = hosts.cluster(&all, &launch);
+    let cluster = hosts.cluster(&all, "");
     let done = run(arguments(&cluster, LINE)).ok();
     let refused = log_lines(&done, "cannot take flitcast");
     let refused = |host: usize, why: &str| {
@@ -196,7 +193,7 @@ fn a_program_of_another_user_is_not_run() {
     const ANOTHER: Option<u32> = Some(65534);
     let hosts = Hosts::up(2);
     let shared = hosts.path("shared");
-    let launch = format!("directory = '{}'\n{}", shared.display(), hosts.lean());
+    let launch = format!("directory = '{}'", shared.display());
     let cluster = hosts.cluster(&[0, 1], &launch);
     let line = "scatter --size 10KiB";
     run(arguments(&cluster, line)).ok();

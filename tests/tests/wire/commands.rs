@@ -2,6 +2,7 @@
 
 use flitcast_proto::wire::control::{End, FromPe, Ran, ToPe};
 use flitcast_proto::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN};
+use flitcast_tests::rows;
 use flitcast_tests::wire_examples::written;
 
 use super::reference::Reference;
@@ -26,53 +27,25 @@ fn an_exit_status_of_0_is_encoded() {
 #[test]
 fn nonsense_about_a_command_is_refused_with_a_reason() {
     let reference = Reference::new();
-    for (text, reason) in [
-        (r#"run { work: "/w" }"#, "the command is missing"),
-        (r#"run { words: "" work: "/w" }"#, "the command is missing"),
-        (r#"run { words: "a\000" work: "/w" }"#, "a zero byte"),
-        (
-            r#"run { words: "a" work: "w" shard: "b" }"#,
-            "no absolute path",
-        ),
-        (
-            r#"run { words: "a" work: "/\000" shard: "b" }"#,
-            "no absolute path",
-        ),
-        (r#"run { words: "a" work: "/w" }"#, "a shard without"),
-        (
-            r#"run { words: "a" work: "/w" shard: ".." }"#,
-            "a shard without",
-        ),
-        (
-            r#"run { words: "a" work: "/w" shard: "b/c" }"#,
-            "a shard without",
-        ),
-        (
-            r#"run { words: "a" work: "/w" shard: "\000" }"#,
-            "a shard without",
-        ),
-        ("clear { }", "no absolute path"),
-        (
-            r#"list_shards { input: "/a" output: "b" }"#,
-            "no absolute path",
-        ),
-        (
-            r#"place_results { gathered: "a" output: "/b" }"#,
-            "no absolute path",
-        ),
-        (
-            r#"place_results { gathered: "/a" output: "/b" from: "c" to: "d" }"#,
-            "not one place for each",
-        ),
-        (
-            r#"place_results { gathered: "/a" output: "/b" from: "../c" to: "d" obsolete: "" }"#,
-            "a shard without",
-        ),
-        (
-            r#"place_results { gathered: "/a" output: "/b" from: "c" to: "d/e" obsolete: "" }"#,
-            "a shard without",
-        ),
-    ] {
+    for [text, reason] in rows(
+        r#"
+        run { work: "/w" } | the command is missing
+        run { words: "" work: "/w" } | the command is missing
+        run { words: "a\000" work: "/w" } | a zero byte
+        run { words: "a" work: "w" shard: "b" } | no absolute path
+        run { words: "a" work: "/\000" shard: "b" } | no absolute path
+        run { words: "a" work: "/w" } | a shard without
+        run { words: "a" work: "/w" shard: ".." } | a shard without
+        run { words: "a" work: "/w" shard: "b/c" } | a shard without
+        run { words: "a" work: "/w" shard: "\000" } | a shard without
+        clear { } | no absolute path
+        list_shards { input: "/a" output: "b" } | no absolute path
+        place_results { gathered: "a" output: "/b" } | no absolute path
+        place_results { gathered: "/a" output: "/b" from: "c" to: "d" } | not one place for each
+        place_results { gathered: "/a" output: "/b" from: "../c" to: "d" obsolete: "" } | a shard without
+        place_results { gathered: "/a" output: "/b" from: "c" to: "d/e" obsolete: "" } | a shard without
+    "#,
+    ) {
         let parsed = ToPe::parse(&reference.encode("Control", text));
         refuses(text, parsed, reason);
     }

@@ -7,7 +7,7 @@ use flitcast_node::limits::Timeouts;
 use flitcast_node::payload::Others;
 use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FilePayload, Payload};
 
 use super::checked::Request;
 use super::choose::choose_open;
@@ -18,7 +18,7 @@ use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
 use super::order::parse_order;
 use super::output::{create_output, output_fault};
-use super::requested_messages::{FilesAt, RequestedMessages};
+use super::requested_messages::RequestedMessages;
 use super::roots::{laid, seen_from};
 use super::selection;
 use super::spec::RequestSpec;
@@ -331,22 +331,26 @@ impl Checks<'_> {
             false => messages,
         };
         let operation = self.operation_or_like();
-        let files = FilesAt {
-            names: &placement.map(Placement::names).unwrap_or_default(),
-            spread: self.spec.spread,
-            shards: &self.spec.shards,
-            division: self.spec.division,
-            rules: &rules,
+        let (spec, division) = (self.spec, self.spec.division);
+        let files = FilePayload {
+            output_names: placement.map(Placement::names).unwrap_or_default(),
+            spread: spec.spread,
+            shards: spec.shards.clone(),
+            lines: division.is_some_and(|division| division.lines),
+            block_bytes: division.map_or(0, |division| division.block_bytes),
+            parts: division.map_or(0, |division| division.parts),
+            rules,
             durability,
-            replace: self.spec.round.replacing.replaces(),
-            update: self.spec.round.replacing.comparison(),
-            compression: self.spec.round.transmission.compress.unwrap_or_default(),
-            archive: self.spec.round.selection.archive,
-            elsewhere: self.is_elsewhere(),
+            replace: spec.round.replacing.replaces(),
+            update: spec.round.replacing.comparison(),
+            compression: spec.round.transmission.compress.unwrap_or_default(),
+            archive: spec.round.selection.archive,
             apart: placement.is_some_and(Placement::is_apart)
                 && operation.collective().layout().can_be_apart(),
+            ..FilePayload::default()
         };
-        let mut payload = messages.for_tree(&topology.tree, operation, files);
+        let elsewhere = self.is_elsewhere();
+        let mut payload = messages.for_tree(&topology.tree, operation, files, elsewhere);
         if let Err(faults) = &mut payload {
             faults.extend(self.spec.count_fault(topology).map(RequestError::from));
         }

@@ -211,6 +211,15 @@ pub fn attach(command: &mut Command) {
 /// Returns the lines of a stream, if there is one, as they arrive; invalid UTF-8 is replaced.
 pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(LINES);
+    send_lines(stream, sender);
+    receiver
+}
+
+/// Starts to send the lines of a stream, if there is one, as [`lines`] returns them.
+pub fn send_lines(
+    stream: Option<impl AsyncRead + Send + Unpin + 'static>,
+    sender: mpsc::Sender<String>,
+) {
     tokio::spawn(async move {
         let Some(stream) = stream else { return };
         let mut stream = BufReader::new(stream);
@@ -227,7 +236,6 @@ pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::R
             }
         }
     });
-    receiver
 }
 
 fn keep(last_lines: &mut Vec<String>, line: String) {

@@ -16,7 +16,6 @@ use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
 use flitcast_cluster::job::fault::one;
 use flitcast_cluster::job::request::{Request, RequestError};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
@@ -154,7 +153,7 @@ fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
 /// # Errors
 ///
 /// Returns an error if partial output could not be removed or the result could not be printed.
-pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub async fn run_and_report(job: ResumableJob, logs: &[String]) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let concluded = retry::run(job, logs, &mut interrupts).await?;
     let retry::Concluded {

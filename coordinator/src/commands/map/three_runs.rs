@@ -11,7 +11,6 @@ use super::complaints::shard_errors;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use super::{results, run};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -23,7 +22,7 @@ type Ended = (RunResult<Box<Mapped>>, RetryReport);
 /// Executes the three runs. `dead_pes` receives the PEs that died and are not started again.
 pub async fn execute(
     map: &Map,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
     dead_pes: &mut Vec<PeId>,
 ) -> anyhow::Result<Ended> {
@@ -94,7 +93,7 @@ async fn gather(
     map: &Map,
     mut mapped: Box<Mapped>,
     dead_pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
     // The output of a failed command of an earlier run may be in the output.

@@ -9,7 +9,6 @@ use flitcast_proto::tree::TreeSpec;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
@@ -28,9 +27,7 @@ async fn launch(script: &str) -> String {
         again: false,
         require_all: true,
         commands: false,
-        logs: &LogArgs {
-            args: vec!["-c".to_owned(), script.to_owned()],
-        },
+        logs: &["-c".to_owned(), script.to_owned()],
         timeouts: &Timeouts::default(),
     };
     let launched = Cluster::launch(plan, &Console::of_stderr(), &CancellationToken::new()).await;

@@ -22,10 +22,11 @@ use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
 };
+use crate::faults::Faults;
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
 use args::{Cli, Command, LogFormat, Observed};
 use deferred::Deferred;
-use flitcast_cluster::job::request::{Request, RequestError};
+use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::reach::show;
 use flitcast_cluster::launch::runtime::conducting;
 use flitcast_cluster::observe::emit::emit;
@@ -180,7 +181,7 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     if let Some(tree) = tree {
         choose_job(tree, environment);
     }
-    let transferred = |request: Result<Request, Vec<RequestError>>| {
+    let transferred = |request: Result<Request, Faults>| {
         let job = ResumableJob::new(request.map_err(refused)?);
         observed(seen, transfer::run_and_report(job, &logs))
     };

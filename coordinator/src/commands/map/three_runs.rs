@@ -98,10 +98,9 @@ async fn gather(
 ) -> anyhow::Result<Ended> {
     // The output of a failed command of an earlier run may be in the output.
     let is_direct = mapped.tasks.iter().all(ShardTask::is_message) && !map.args.replaces();
-    let request = map.gather(is_direct).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
-    })?;
+    let request = map
+        .gather(is_direct)
+        .map_err(|faults| anyhow::anyhow!("the results cannot be gathered: {faults}"))?;
     // Held until the folder is removed: the next map removes it if this one is killed.
     let _lock = match is_direct || map.scatter.site.placement.is_elsewhere() {
         true => None,

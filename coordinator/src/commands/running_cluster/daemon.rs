@@ -98,10 +98,7 @@ fn topology(record: &ClusterRecord) -> anyhow::Result<Topology> {
     });
     let file = flitcast_cluster::site::cluster_file::load(&record.file)?;
     let trees = tree.of_cluster(&record.file, file, &[SpanningArg::Bfs]);
-    let mut trees = trees.map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("{}", faults.join("; "))
-    })?;
+    let mut trees = trees.map_err(|faults| anyhow::anyhow!("{faults}"))?;
     Ok(trees.remove(0))
 }
 

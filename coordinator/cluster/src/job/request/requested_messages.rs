@@ -12,10 +12,11 @@ use flitcast_proto::wire::control::{FilePayload, Payload};
 
 use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
-use crate::job::fault::{RequestError, one};
+use crate::job::fault::{NoPayload, of_output};
 use crate::options::args::RoundArgs;
 use crate::options::workload::{Lengths, check_total};
 use crate::site::topology::of_option;
+use crate::text::faults::Faults;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The requested messages, independent of the tree.
@@ -40,8 +41,8 @@ impl RequestedMessages {
         args: &RoundArgs,
         layout: Layout,
         spread: Option<&'static str>,
-    ) -> Result<RequestedMessages, Vec<RequestError>> {
-        let mut faults = Vec::new();
+    ) -> Result<RequestedMessages, Faults> {
+        let mut faults = Faults::default();
         let kinds = [
             ("--input", args.input.is_some()),
             ("--size", args.transfer.size.is_some()),
@@ -52,7 +53,9 @@ impl RequestedMessages {
             .filter_map(|(kind, given)| given.then_some(*kind));
         for pair in given.collect::<Vec<_>>().windows(2) {
             let (one, other) = (pair[0], pair[1]);
-            faults.push(anyhow!("{one} and {other} both define the messages; choose one").into());
+            faults.add(anyhow!(
+                "{one} and {other} both define the messages; choose one"
+            ));
         }
         let typed = |option, is_given: bool| is_given.then_some(option);
         let (input, output) = (args.input.is_some(), args.output.is_some());
@@ -70,7 +73,7 @@ impl RequestedMessages {
             if let Some(option) = option
                 && !is_there
             {
-                faults.push(anyhow!("{option} goes with {needs}, which is not there").into());
+                faults.add(anyhow!("{option} goes with {needs}, which is not there"));
             }
         }
         let transfer = &args.transfer;
@@ -79,20 +82,15 @@ impl RequestedMessages {
                 input: input.clone(),
                 output: output.clone(),
             }),
-            (.., Some(size), _) => RequestedMessages::of_size(size).map_err(RequestError::from),
-            (.., Some(lengths)) => {
-                RequestedMessages::of_lengths(lengths, layout).map_err(RequestError::from)
-            }
-            (None, ..) => Err(RequestError::NoPayload),
+            (.., Some(size), _) => RequestedMessages::of_size(size),
+            (.., Some(lengths)) => RequestedMessages::of_lengths(lengths, layout),
+            (None, ..) => Err(NoPayload.into()),
             // The output is missing.
             (Some(_), ..) => return Err(faults),
         };
-        match messages {
-            Ok(messages) if faults.is_empty() => Ok(messages),
-            messages => {
-                faults.extend(messages.err());
-                Err(faults)
-            }
+        match faults.take(messages) {
+            Some(messages) if faults.0.is_empty() => Ok(messages),
+            _ => Err(faults),
         }
     }
 
@@ -142,13 +140,14 @@ impl RequestedMessages {
         operation: Algorithm,
         files: FilePayload,
         elsewhere: bool,
-    ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
+    ) -> Result<(Payload, Vec<u64>), Faults> {
         let pes = tree.len();
         if operation.collective().deliveries(tree) > MAX_DELIVERIES.max(pes) {
             let most = MAX_DELIVERIES.isqrt();
-            return one(anyhow!(
+            return Err(anyhow!(
                 "{pes} PEs: where each has a message for all others, or for each, there can be {most}"
-            ));
+            )
+            .into());
         }
         let lengths = match self {
             RequestedMessages::Files { input, output } => {
@@ -163,7 +162,7 @@ impl RequestedMessages {
                     false => output.clone(),
                 };
                 if let Some(why) = payload::output_fault(folder.join(longest)) {
-                    return one(RequestError::Output { path: output, why });
+                    return Err(of_output(&output, why).into());
                 }
                 let payload = FilePayload {
                     input,
@@ -184,7 +183,7 @@ impl RequestedMessages {
                 deal(option, &lengths, pes, operation.collective().layout())
             }
         };
-        let lengths = lengths.or_else(one)?;
+        let lengths = lengths?;
         let bytes = operation.collective().by_delivery(tree, &lengths);
         Ok((Payload::Synthetic { lengths }, bytes))
     }
@@ -259,7 +258,7 @@ mod tests {
     fn lengths(messages: RequestedMessages, operation: Algorithm) -> Result<Vec<u64>, String> {
         let lengths = messages.for_tree(&tree("star:3"), operation, FilePayload::default(), false);
         let lengths = lengths.map(|(_, bytes)| bytes);
-        lengths.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        lengths.map_err(|faults| faults.to_string())
     }
 
     #[test]
@@ -275,7 +274,7 @@ mod tests {
         assert!(short.contains("one for each PE from P0 to P2"), "{short}");
         let files = FilePayload::default();
         let many = synthetic("5").for_tree(&tree("star:1025"), EXCHANGE, files, false);
-        let many = many.unwrap_err()[0].to_string();
+        let many = many.unwrap_err().0[0].to_string();
         assert!(many.contains("1025 PEs") && many.contains("1024"), "{many}");
     }
 

@@ -341,15 +341,13 @@ fn later_output(args: &MapArgs) -> Option<PathBuf> {
 fn speculate(text: &str) -> Result<Duration, String> {
     match text {
         "never" => Ok(Duration::MAX),
-        text => Ok(Duration::from_nanos(
-            parse_time(text).map_err(|error| error.to_string())?,
-        )),
+        text => Ok(Duration::from_nanos(parse_time(text)?)),
     }
 }
 
 fn time_limit(text: &str) -> Result<Duration, String> {
     const SHORTEST: Duration = Duration::from_millis(1);
-    let limit = parse_time(text).map_err(|error| error.to_string())?;
+    let limit = parse_time(text)?;
     match Duration::from_nanos(limit) {
         limit if limit >= SHORTEST => Ok(limit),
         _ => Err(format!("`{text}` is less than {SHORTEST:?}")),

@@ -167,20 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_of_tree_network_and_cluster() {
-        assert!(messages(&args(None, None))[0].contains("use -n N, --hosts HOSTS"));
-        let uncounted = TreeArgs {
-            uncounted: Some("the input is empty".to_owned()),
-            ..args(None, None)
-        };
-        assert_eq!(messages(&uncounted), ["the input is empty"]);
-        let mut several = args(Some("path:3"), Some("ring:3"));
-        let expected = ["--tree and --network: use one of them"];
-        assert_eq!(messages(&several), expected);
-        several.cluster = Some("c.toml".into());
-        several.network = None;
-        let expected = ["--tree and --cluster: use one of them"];
-        assert_eq!(messages(&several), expected);
+    fn trees_of_a_number_of_workers_are_named_and_all_faults_are_in_order() {
         let mut workers = args(None, None);
         workers.workers = Some(8);
         let name = workers.topology(SpanningArg::Bfs).unwrap().name;
@@ -189,10 +176,6 @@ mod tests {
         workers.workers = Some(7);
         let name = workers.topology(SpanningArg::Bfs).unwrap().name;
         assert_eq!(name, "a broadcast tree");
-        workers.spanning = None;
-        workers.network = Some("ring:3".to_owned());
-        let expected = ["-n and --network: use one of them"];
-        assert_eq!(messages(&workers), expected);
         let mut only_tree = args(Some("parents:7"), None);
         only_tree.root = Some("1".to_owned());
         only_tree.spanning = Some(SpanningArg::Bfs);

@@ -168,8 +168,8 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, F
             let result = json!({
                 "operation": request.way.operation.collective().name(),
                 "links": request.site.links_name(),
-                "messages": messages(&request),
-                "bytes": total(&request),
+                "messages": request.message_count(),
+                "bytes": request.total_bytes(),
                 "results": all,
             });
             format!("{result:#}\n")
@@ -207,31 +207,14 @@ struct TimedPlan {
     steps: u64,
 }
 
-/// Returns the number of nonnull messages.
-fn messages(request: &Request) -> u64 {
-    let operation = request.way.operation;
-    operation
-        .collective()
-        .lengths(&request.site.tree, &request.messages.bytes)
-        .count() as u64
-}
-
-/// Returns the bytes of all messages.
-fn total(request: &Request) -> u64 {
-    let operation = request.way.operation;
-    operation
-        .collective()
-        .total(&request.site.tree, &request.messages.bytes)
-}
-
 fn heading(request: &Request, what: &str) -> String {
     let links = request.site.links_name();
     let links = links.map(|links| format!("; {links}")).unwrap_or_default();
     format!(
         "{what}: {}, {}, {}{links}",
         counted(request.site.tree.count() as u64, "PE", "PEs"),
-        counted(messages(request), "message", "messages"),
-        Bytes(total(request)),
+        counted(request.message_count(), "message", "messages"),
+        Bytes(request.total_bytes()),
     )
 }
 
@@ -294,8 +277,8 @@ impl TimedPlan {
             "links": request.site.links_name(),
             "choice": self.planned_round.decisions.choice.as_deref(),
             "flit_bytes": self.planned_round.decisions.flit_bytes,
-            "messages": messages(request),
-            "bytes": total(request),
+            "messages": request.message_count(),
+            "bytes": request.total_bytes(),
             "predicted_us": micros(self.planned_round.prediction.round_ns()),
             "time_steps": self.steps,
             "pes": pes.collect::<Vec<_>>(),

@@ -109,14 +109,8 @@ impl Bench {
             lengths: lengths.or(of_size).unwrap_or_default(),
             pes: request.site.tree.len(),
             flit_bytes,
-            bytes: base_algorithm
-                .collective()
-                .lengths(&request.site.tree, &bytes)
-                .sum(),
-            messages: base_algorithm
-                .collective()
-                .lengths(&request.site.tree, &bytes)
-                .count() as u64,
+            bytes: request.total_bytes(),
+            messages: request.message_count(),
             rounds: args.rounds,
             warm_up: args.warm_up,
             guard: request.site.guard.clone(),

@@ -22,11 +22,11 @@ use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
 };
+use crate::faults::Faults;
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
 use args::{Cli, Command, LogFormat, Observed};
 use deferred::Deferred;
-use flitcast_cluster::job::request::{Request, RequestError};
-use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::reach::show;
 use flitcast_cluster::launch::runtime::conducting;
 use flitcast_cluster::observe::emit::emit;
@@ -181,7 +181,7 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     if let Some(tree) = tree {
         choose_job(tree, environment);
     }
-    let transferred = |request: Result<Request, Vec<RequestError>>| {
+    let transferred = |request: Result<Request, Faults>| {
         let job = ResumableJob::new(request.map_err(refused)?);
         observed(seen, transfer::run_and_report(job, &logs))
     };
@@ -304,13 +304,13 @@ fn start_logging(format: LogFormat, verbose: u8) -> Result<(), String> {
 }
 
 /// Returns the log options of PEs, which are those of their coordinator.
-fn log_args(cli: &Cli) -> LogArgs {
+fn log_args(cli: &Cli) -> Vec<String> {
     let json = cli.log_format == LogFormat::Json;
     let mut args = vec!["-v".to_owned(); cli.verbose.into()];
     if json {
         args.extend(["--log-format".to_owned(), "json".to_owned()]);
     }
-    LogArgs { args }
+    args
 }
 
 /// Runs a command that `flitcast watch` and metrics clients can observe meanwhile, and whose traces

@@ -18,7 +18,6 @@ use report::{json, table};
 use this_host::measure_host;
 
 use crate::render::exit::report_end;
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::launch::runtime::conducting;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
@@ -30,7 +29,7 @@ pub use args::CalibrateArgs;
 /// Runs `flitcast calibrate`.
 pub async fn calibrate_and_report(
     calibration: &Calibration,
-    logs: &LogArgs,
+    logs: &[String],
 ) -> anyhow::Result<ExitCode> {
     stderr::note(calibration.announcement());
     let mut interrupts = Interrupts::new()?;
@@ -51,7 +50,7 @@ pub async fn calibrate_and_report(
 
 /// Runs `flitcast calibrate --host`. It is neither watched nor traced, because another command may
 /// be waiting for it.
-pub fn measure_host_and_report(args: &CalibrateArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub fn measure_host_and_report(args: &CalibrateArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     let measured = conducting()?.block_on(async {
         let mut interrupts = Interrupts::new()?;
         measure_host(args.encrypted, logs, &mut interrupts).await

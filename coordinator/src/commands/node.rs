@@ -27,10 +27,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::faults::Faults;
 use crate::render::exit::refused;
 use flitcast_cluster::launch::ssh;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::site::slurm::{self, Slurm};
+use flitcast_cluster::site::topology::of_option;
 use flitcast_cluster::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stdout::print;
@@ -211,8 +213,8 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 }
 
 /// Checks the command line completely before any connection is made.
-fn join_config(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<anyhow::Error>> {
-    let mut faults = Vec::new();
+fn join_config(args: &NodeArgs, at: String) -> Result<JoinConfig, Faults> {
+    let mut faults = Faults::default();
     let for_anybody = |option: &str, do_what: &str| {
         anyhow!(
             "{option}: with --insecure, anybody who listens at {at} could {do_what} here: \
@@ -220,36 +222,34 @@ fn join_config(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<anyhow::Er
         )
     };
     if args.commands && args.insecure {
-        faults.push(for_anybody("--commands", "run commands"));
+        faults.add(for_anybody("--commands", "run commands"));
     }
     if !args.files.is_empty() && args.insecure {
-        faults.push(for_anybody("--files", "read and write files"));
+        faults.add(for_anybody("--files", "read and write files"));
     }
     let mut folders = Vec::new();
     for path in &args.files {
         match LentFolder::open(path) {
             Ok(folder) => folders.push(folder),
-            Err(why) => faults.push(anyhow!(
+            Err(why) => faults.add(anyhow!(
                 "--files {}: {why}; name a folder that exists",
                 path.display()
             )),
         }
     }
-    let place = place(args.pe, &args.pes, at)
-        .map_err(|all| faults.extend(all))
-        .ok();
+    let place = faults.take(place(args.pe, &args.pes, at));
     let wait = args.wait.as_deref().map(parse_time).transpose();
-    let wait = wait.map_err(|fault| faults.push(anyhow!("--wait: {fault}")));
+    let wait = faults.take(wait.map_err(of_option("--wait")));
     let shown = match &place {
-        Some((pe, _)) => shown(args, *pe).map_err(|fault| faults.push(fault)).ok(),
+        Some((pe, _)) => faults.take(shown(args, *pe)),
         None => {
             let is_guarded = args.credentials.is_some() || args.insecure || args.kept;
-            faults.extend((!is_guarded).then(|| anyhow!(UNGUARDED)));
+            faults.0.extend((!is_guarded).then(|| anyhow!(UNGUARDED)));
             None
         }
     };
     match (place, wait, shown) {
-        (Some((pe, coordinator)), Ok(wait), Some(credentials)) if faults.is_empty() => {
+        (Some((pe, coordinator)), Some(wait), Some(credentials)) if faults.0.is_empty() => {
             Ok(JoinConfig {
                 pe,
                 coordinator,
@@ -294,20 +294,22 @@ fn shown(args: &NodeArgs, pe: PeId) -> anyhow::Result<Credentials> {
 }
 
 /// Returns the PE to run, and the address to join.
-fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<anyhow::Error>> {
-    let mut faults = Vec::new();
+fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Faults> {
+    let mut faults = Faults::default();
     if let Some(slurm) = Slurm::asked(&at) {
-        faults.extend(pe.map(|pe| {
+        faults.0.extend(pe.map(|pe| {
             anyhow!(
                 "--pe {pe}: not allowed with --join slurm, which reads the number from SLURM_PROCID; \
                  remove it"
             )
         }));
         return match slurm.task(slurm::environment, pes) {
-            Ok((pe, address)) if faults.is_empty() => Ok((pe, address.to_string())),
+            Ok((pe, address)) if faults.0.is_empty() => Ok((pe, address.to_string())),
             task => {
                 let more = task.err().into_iter().flatten();
-                faults.extend(more.map(|fault| anyhow!("--join slurm: {fault}")));
+                faults
+                    .0
+                    .extend(more.map(|fault| anyhow!("--join slurm: {fault}")));
                 Err(faults)
             }
         };
@@ -318,11 +320,11 @@ fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec
         (Some(pe), true) => Ok((PeId(pe), at)),
         (pe, _) => {
             if pe.is_none() {
-                faults.push(anyhow!("--pe: missing; give the number of the PE, --pe I"));
+                faults.add(anyhow!("--pe: missing; give the number of the PE, --pe I"));
             }
             if !is_place {
                 let at: String = at.chars().take(80).collect();
-                faults.push(anyhow!(
+                faults.add(anyhow!(
                     "--join {at}: write HOST:PORT, as in the cluster file's coordinator, \
                      or slurm inside a job of Slurm"
                 ));

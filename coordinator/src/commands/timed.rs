@@ -13,7 +13,9 @@ use crate::render::json::pe_json;
 use crate::render::report;
 use flitcast_cluster::job::planned::Planned;
 use flitcast_cluster::job::planned_round::PlannedRound;
-use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
+use flitcast_cluster::job::request::{
+    Forecast, Request, UNKNOWN_LINKS, expected_model, no_choice, steps,
+};
 use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
@@ -83,7 +85,7 @@ impl TimedOperation {
         }
     }
 
-    fn request(self) -> Result<Request, Vec<RequestError>> {
+    fn request(self) -> Result<Request, Faults> {
         match self {
             TimedOperation::Scatter(args) => Request::scatter(args),
             TimedOperation::Gather(args) => Request::gather(args),
@@ -137,12 +139,12 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
     };
     let mut planned_round = planned
         .plan_and_predict(&AtomicBool::new(false))
-        .map_err(RequestError::Choice)?;
+        .map_err(no_choice)?;
     // Half of the memory, which the count of steps needs again.
     planned_round.schedules = Vec::new();
     planned_round.prediction.spans = Vec::new();
     let steps = steps(&request, &planned.bytes, planned_round.decisions.flit_bytes);
-    let steps = steps.map_err(RequestError::Choice)?;
+    let steps = steps.map_err(no_choice)?;
     let plan = TimedPlan {
         request,
         planned_round,
@@ -166,8 +168,8 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, F
             let result = json!({
                 "operation": request.way.operation.collective().name(),
                 "links": request.site.links_name(),
-                "messages": messages(&request),
-                "bytes": total(&request),
+                "messages": request.message_count(),
+                "bytes": request.total_bytes(),
                 "results": all,
             });
             format!("{result:#}\n")
@@ -190,11 +192,11 @@ fn checked_request(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
     if compares {
         operation.leave_open();
     }
-    let request = operation.request().map_err(Faults::all)?;
+    let request = operation.request()?;
     let is_known = request.profile.is_some() || !request.site.placement.is_spread();
     match is_known {
         true => Ok(request),
-        false => Err(RequestError::UnknownLinks.into()),
+        false => Err(anyhow::anyhow!(UNKNOWN_LINKS).into()),
     }
 }
 
@@ -205,31 +207,14 @@ struct TimedPlan {
     steps: u64,
 }
 
-/// Returns the number of nonnull messages.
-fn messages(request: &Request) -> u64 {
-    let operation = request.way.operation;
-    operation
-        .collective()
-        .lengths(&request.site.tree, &request.messages.bytes)
-        .count() as u64
-}
-
-/// Returns the bytes of all messages.
-fn total(request: &Request) -> u64 {
-    let operation = request.way.operation;
-    operation
-        .collective()
-        .total(&request.site.tree, &request.messages.bytes)
-}
-
 fn heading(request: &Request, what: &str) -> String {
     let links = request.site.links_name();
     let links = links.map(|links| format!("; {links}")).unwrap_or_default();
     format!(
         "{what}: {}, {}, {}{links}",
         counted(request.site.tree.count() as u64, "PE", "PEs"),
-        counted(messages(request), "message", "messages"),
-        Bytes(total(request)),
+        counted(request.message_count(), "message", "messages"),
+        Bytes(request.total_bytes()),
     )
 }
 
@@ -292,8 +277,8 @@ impl TimedPlan {
             "links": request.site.links_name(),
             "choice": self.planned_round.decisions.choice.as_deref(),
             "flit_bytes": self.planned_round.decisions.flit_bytes,
-            "messages": messages(request),
-            "bytes": total(request),
+            "messages": request.message_count(),
+            "bytes": request.total_bytes(),
             "predicted_us": micros(self.planned_round.prediction.round_ns()),
             "time_steps": self.steps,
             "pes": pes.collect::<Vec<_>>(),

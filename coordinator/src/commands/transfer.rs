@@ -11,12 +11,11 @@ use flitcast_proto::PeId;
 use flitcast_proto::items::Address;
 use flitcast_proto::wire::control::Payload;
 
+use crate::faults::Faults;
 use crate::render::exit::{FAILED, refused, report_end};
 use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
-use flitcast_cluster::job::fault::one;
-use flitcast_cluster::job::request::{Request, RequestError};
-use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
@@ -63,7 +62,7 @@ pub fn refuse_standard(option: &str, named: Option<&Path>, why: &str) -> anyhow:
 
 /// Returns the request of a gather, unless its messages are to be written to standard output and one is
 /// known to be a folder.
-pub fn printable(request: Request) -> Result<Request, Vec<RequestError>> {
+pub fn printable(request: Request) -> Result<Request, Faults> {
     let Payload::Files(files) = &request.messages.payload else {
         return Ok(request);
     };
@@ -76,9 +75,10 @@ pub fn printable(request: Request) -> Result<Request, Vec<RequestError>> {
         .as_ref()
         .is_some_and(|it| it.is_dealt(chooses_entries))
     {
-        return one(anyhow!(
+        return Err(anyhow!(
             "--output -: what matches a pattern arrives as a folder; give a folder for the output"
-        ));
+        )
+        .into());
     }
     let names = site.placement.names();
     let others = Others::of(&site.tree).named(&names);
@@ -88,9 +88,10 @@ pub fn printable(request: Request) -> Result<Request, Vec<RequestError>> {
     let is_here = !site.placement.is_elsewhere();
     let found = others.iter().map(|pe| PeId(pe as u32)).find(is_folder);
     match found.filter(|_| is_here) {
-        Some(pe) => one(anyhow!(
+        Some(pe) => Err(anyhow!(
             "--output -: the message of {pe} is a folder; give a folder for the output"
-        )),
+        )
+        .into()),
         None => Ok(request),
     }
 }
@@ -154,7 +155,7 @@ fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
 /// # Errors
 ///
 /// Returns an error if partial output could not be removed or the result could not be printed.
-pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub async fn run_and_report(job: ResumableJob, logs: &[String]) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let concluded = retry::run(job, logs, &mut interrupts).await?;
     let retry::Concluded {

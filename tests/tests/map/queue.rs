@@ -225,8 +225,11 @@ fn no_command_begins_after_enough_failures() {
         "error: 2 shards were not run, because commands on others failed\n",
     ]);
     place.assert_results(&["a", "b.failed", "c.failed"], &[]);
-    let refused = place.shell(&["--force", "--halt", "soon"], "true");
-    refused.fails(2, &["`soon` is not never, soon,fail=N or now,fail=N"]);
+    for wrong in "soon now,fail=0 now,fail=+1 now,fail=9% later,fail=1".split(' ') {
+        let refused = place.shell(&["--force", "--halt", wrong], "true");
+        let expected = format!("`{wrong}` is not never, soon,fail=N or now,fail=N");
+        refused.fails(2, &[&expected]);
+    }
 }
 
 /// The shard `a` runs until the last one has begun.

@@ -61,6 +61,23 @@ fn a_gather_is_recorded_item_by_item() {
     let line = "gather --tree kary:2:7 --lengths 300KiB,0,1,64KiB,7,200KiB";
     let report = drawn(&dir, line);
     let data = data(&page(&dir));
+    let mut fields: Vec<&String> = data.as_object().expect("an object").keys().collect();
+    fields.sort();
+    let expected = "command fit flitcast is_over_tree measured message_columns messages names nothing \
+                    palette predicted rounds_us rows run shown span_columns title";
+    assert_eq!(fields, expected.split(' ').collect::<Vec<_>>());
+    assert_eq!(
+        (&data["is_over_tree"], &data["names"][6]),
+        (&json!(true), &json!("P6"))
+    );
+    assert_eq!(data["palette"].as_array().map(Vec::len), Some(10));
+    let columns = ["id", "source", "destination", "bytes"];
+    assert_eq!(data["message_columns"], json!(columns));
+    let messages = (1..)
+        .zip(report.message_bytes())
+        .filter(|(_, bytes)| *bytes > 0);
+    let messages = messages.map(|(i, bytes)| json!([i, i, 0, bytes]));
+    assert_eq!(data["messages"], messages.collect::<Value>());
     // The page does not contain earlier runs: it shows the last.
     for (key, value) in data["run"].as_object().expect("an object") {
         assert_eq!(value, report.value(&format!("/{key}")), "{key}");
@@ -79,6 +96,8 @@ fn a_gather_is_recorded_item_by_item() {
     for fit in fits {
         let points = fit["points"].as_array().expect("a list");
         assert!(points.iter().any(|point| point["used"] == true), "{fit}");
+        let numbers = ["edge", "latency_ns", "ns_per_byte", "burst_bytes"];
+        assert!(numbers.iter().all(|field| fit[field].is_number()), "{fit}");
     }
     let command = data["command"].as_str().expect("a text");
     let begin = "flitcast gather --tree kary:2:7 --lengths 300KiB,";
@@ -112,6 +131,25 @@ fn a_gather_is_recorded_item_by_item() {
     assert_eq!((sent("token"), sent("certificate")), (6, 6));
     assert_eq!(sent("wakeup call"), 0);
     assert!(sent("order") >= 5);
+}
+
+#[test]
+fn a_page_is_complete_and_its_data_is_escaped() {
+    let dir = scratch();
+    dir.report("gather --tree path:3 --size 1KiB --report @/out.html --trace @/<b>.json");
+    let page = page(&dir);
+    let command = data(&page)["command"].to_string();
+    assert!(command.contains("/<b>.json"), "{command}");
+    assert!(!page.contains("<b>.json"));
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(!page.contains("{{"), "a mark is left");
+    let scripts = page.matches("<script").count();
+    assert_eq!(page.matches("</script>").count(), scripts);
+    // A namespace is a name, not an address to load.
+    let page = page.replace("http://www.w3.org/2000/svg", "");
+    for address in ["http:", "https:", "url(", "src=", "@import", "fetch("] {
+        assert!(!page.contains(address), "{address}");
+    }
 }
 
 #[test]

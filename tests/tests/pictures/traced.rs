@@ -63,9 +63,25 @@ fn the_trace_has_an_event_for_each_span_on_the_track_of_its_port() {
         name
     };
     let process = name_of("process_name", &json!(1), &json!(0));
-    let process = process.as_str().expect("a text");
-    assert!(process.starts_with("measured: round "), "{process}");
+    let round = &data["shown"]["round"];
+    let shown = format!("round {round} of 3, the one nearest to the median");
+    assert_eq!(trace["otherData"]["shown"], shown);
+    assert_eq!(process, format!("measured: {shown}"));
     assert_eq!(name_of("process_name", &json!(2), &json!(0)), "predicted");
+
+    let rows = data["rows"].as_array().expect("a list").iter();
+    let tracks = rows.flat_map(|pe| ["send", "receive"].map(|port| json!(format!("P{pe} {port}"))));
+    let tracks: Vec<Value> = tracks.collect();
+    let places: Vec<Value> = (0..tracks.len()).map(Value::from).collect();
+    for pid in [1, 2] {
+        let all = |kind, field| -> Vec<Value> {
+            let of_kind = |event: &&Value| event["name"] == kind && event["pid"] == pid;
+            let all = events.iter().filter(of_kind);
+            all.map(|event| event["args"][field].clone()).collect()
+        };
+        assert_eq!(all("thread_name", "name"), tracks);
+        assert_eq!(all("thread_sort_index", "sort_index"), places);
+    }
 
     let traced = events.iter().filter(|event| event["ph"] == "X");
     let traced = traced.map(|event| {

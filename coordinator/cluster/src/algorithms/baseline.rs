@@ -21,9 +21,7 @@ impl Baseline {
         });
         match is_star && (stays || any_edge) {
             true => Ok(()),
-            false => Err(NotApplicable::NotComplete {
-                spec: topology.name.clone(),
-            }),
+            false => Err(NotApplicable::incomplete(&topology.name)),
         }
     }
 

@@ -26,29 +26,30 @@ pub struct Candidate {
 }
 
 /// Checks that an operation supports a tree.
-pub fn check_fits(
-    operation: Algorithm,
-    tree: &Tree,
-    name: &impl std::fmt::Display,
-) -> Result<(), NotApplicable> {
+pub fn check_fits(operation: Algorithm, tree: &Tree, name: &str) -> Result<(), NotApplicable> {
     let fork = tree.pes().find(|&pe| tree.children(pe).len() > 1);
-    let spec = name.to_string();
-    Err(match (operation.fits(), fork) {
+    let (why, instead) = match (operation.fits(), fork) {
         (fits, _) if fits.holds(tree) => return Ok(()),
         (TreeRequirement::Paths, None) => return Ok(()),
-        (TreeRequirement::Paths, Some(pe)) => NotApplicable::NoPath {
-            spec,
-            pe,
-            children: tree.children(pe).len(),
-        },
+        (TreeRequirement::Paths, Some(pe)) => {
+            let children = tree.children(pe).len();
+            let why = format!("for paths only, and in {name} {pe} has {children} children");
+            (why, "--algorithm certification")
+        }
         (TreeRequirement::Stars, _) => {
             let far = tree.pes().find(|&pe| tree.depth(pe) > 1);
             let pe = far.unwrap_or(tree.root());
-            NotApplicable::NoStar { spec, pe }
+            let why = format!("for stars only, and in {name} {pe} is not a child of the root");
+            (why, "--algorithm certification")
         }
-        (TreeRequirement::Cubes, _) => NotApplicable::NoCube { pes: tree.count() },
-        _ => NotApplicable::NotComplete { spec },
-    })
+        (TreeRequirement::Cubes, _) => {
+            let pes = tree.count();
+            let why = format!("for 2, 4, 8 and so on PEs, and there are {pes}");
+            (why, "--algorithm path")
+        }
+        _ => return Err(NotApplicable::incomplete(name)),
+    };
+    Err(NotApplicable { why, instead })
 }
 
 /// Checks that an operation supports a tree and the links between its PEs beside the tree.
@@ -67,8 +68,7 @@ pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotA
         None => topology.reaches_all(),
     };
     if !operation.fits().stays_in_tree() && !reaches_all {
-        let spec = topology.name.clone();
-        return Err(NotApplicable::NotComplete { spec });
+        return Err(NotApplicable::incomplete(&topology.name));
     }
     check_fits(operation, &topology.tree, &topology.name)
 }

@@ -23,24 +23,9 @@ pub struct FileKind {
 /// A reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file cannot be read, or is not text.
-    #[error("cannot read the {} {}: {error}", kind.name, path.display())]
-    Unreadable {
-        /// The expected kind.
-        kind: FileKind,
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The file is too long, so it is most likely of another kind.
-    #[error("the {} {} has more than {} bytes", kind.name, path.display(), kind.max_bytes)]
-    TooLong {
-        /// The expected kind.
-        kind: FileKind,
-        /// The file.
-        path: PathBuf,
-    },
+    /// The file cannot be read, is not text, or is too long, so it is most likely of another kind.
+    #[error("{0}")]
+    Unreadable(String),
     /// The content has errors.
     #[error("{}", listed(path, faults))]
     Faults {
@@ -121,14 +106,18 @@ pub fn load<T>(
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, Vec<PositionedError>>,
 ) -> Result<T, FileError> {
+    let FileKind { name, max_bytes } = kind;
+    let text = regular::read_text(path, max_bytes).map_err(|error| {
+        let path = path.display();
+        FileError::Unreadable(match error.kind() {
+            io::ErrorKind::FileTooLarge => {
+                format!("the {name} {path} has more than {max_bytes} bytes")
+            }
+            _ => format!("cannot read the {name} {path}: {error}"),
+        })
+    })?;
     let path = path.to_owned();
-    match regular::read_text(&path, kind.max_bytes) {
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            Err(FileError::TooLong { kind, path })
-        }
-        Err(error) => Err(FileError::Unreadable { kind, path, error }),
-        Ok(text) => parse(&text).map_err(|faults| FileError::Faults { path, faults }),
-    }
+    parse(&text).map_err(|faults| FileError::Faults { path, faults })
 }
 
 /// Returns one line for each error, as compilers do: `tree.toml:7:1: P3: ...`.

@@ -1,6 +1,7 @@
-//! The errors of a command line. Most are sentences where they are found.
+//! The errors of a command line that several checks find. Most are sentences where they are found.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use flitcast_proto::round::ProtocolError;
@@ -11,63 +12,40 @@ use crate::options::tree::TreeArgs;
 use crate::site::guard::GuardOptionsError;
 use crate::site::settings::{Credentials, Settings};
 use crate::site::topology::of_option;
+use crate::text::faults::Faults;
 
-/// An error in a command line.
+/// The error that no option gives the messages.
 #[derive(Debug, Error)]
-pub enum RequestError {
-    /// No option gives the messages.
-    #[error(
-        "there is nothing to send: give files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
-    )]
-    NoPayload,
-    /// A prediction failed, so there is no choice.
-    #[error("--algorithm auto: the schedule contradicts itself: {0}")]
-    Choice(ProtocolError),
-    /// Links between hosts that nothing describes.
-    #[error(
-        "the links between these hosts are not known: measure them with `flitcast calibrate`, and give --profile FILE"
-    )]
-    UnknownLinks,
-    /// A relative path, which depends on the directory in which a PE was started.
-    #[error(
-        "{option} {}: it is a path on the hosts of the PEs, which run elsewhere: give it from the root", path.display()
-    )]
-    Relative {
-        /// `--input` or `--output`.
-        option: &'static str,
-        /// The path as typed.
-        path: PathBuf,
-    },
-    /// The output cannot be written.
-    #[error("--output {}: {why}", path.display())]
-    Output {
-        /// The path as typed.
-        path: PathBuf,
-        /// The reason.
-        why: String,
-    },
-    /// Invalid certificates.
-    #[error(transparent)]
-    Guard(#[from] GuardOptionsError),
-    /// Any other error, as a sentence.
-    #[error(transparent)]
-    Other(#[from] anyhow::Error),
+#[error(
+    "there is nothing to send: give files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
+)]
+pub struct NoPayload;
+
+/// Reason why there is no choice on links between hosts that nothing describes.
+pub const UNKNOWN_LINKS: &str = "the links between these hosts are not known: measure them with \
+    `flitcast calibrate`, and give --profile FILE";
+
+/// Returns the error of a prediction that failed, so that there is no choice.
+pub fn no_choice(fault: ProtocolError) -> anyhow::Error {
+    anyhow!("--algorithm auto: the schedule contradicts itself: {fault}")
 }
 
-/// Returns one error where there can be several.
-pub fn one<T>(fault: impl Into<RequestError>) -> Result<T, Vec<RequestError>> {
-    Err(vec![fault.into()])
+/// Returns the error of an output that cannot be written.
+pub fn of_output(path: &Path, why: impl Display) -> anyhow::Error {
+    anyhow!("--output {}: {why}", path.display())
 }
 
 /// Adds the option to all errors in its value.
-pub fn of_all<T>(option: &str, read: Result<T, Vec<String>>) -> Result<T, Vec<anyhow::Error>> {
-    read.map_err(|all| all.into_iter().map(of_option(option)).collect())
+pub fn of_all<T>(option: &str, read: Result<T, Vec<String>>) -> Result<T, Faults> {
+    read.map_err(|all| Faults::all(all.into_iter().map(of_option(option))))
 }
 
-/// Returns an error for a relative path, which depends on the directory.
-pub fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError> {
-    let path = path.filter(|path| path.is_relative())?.clone();
-    Some(RequestError::Relative { option, path })
+/// Returns an error for a relative path, which depends on the directory in which a PE was started.
+pub fn relative(option: &str, path: Option<&PathBuf>) -> Option<anyhow::Error> {
+    let path = path.filter(|path| path.is_relative())?.display();
+    Some(anyhow!(
+        "{option} {path}: it is a path on the hosts of the PEs, which run elsewhere: give it from the root"
+    ))
 }
 
 /// Returns the error in certificates, with the place where their folder was named.
@@ -76,7 +54,7 @@ pub fn guard_fault(
     tree: &TreeArgs,
     settings: &Settings,
     fault: GuardOptionsError,
-) -> RequestError {
+) -> anyhow::Error {
     match (
         fault,
         &typed.credentials,
@@ -88,7 +66,7 @@ pub fn guard_fault(
             None,
             Some(file),
             Some(Credentials { spot, .. }),
-        ) => anyhow!("{}:{spot}: credentials: {source}", file.display()).into(),
+        ) => anyhow!("{}:{spot}: credentials: {source}", file.display()),
         (fault, ..) => fault.into(),
     }
 }

@@ -8,7 +8,8 @@ use crate::options::args::RoundArgs;
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec};
 use crate::site::cluster_file::across_hosts;
 use crate::site::placement::Placement;
-use crate::site::topology::Topology;
+use crate::site::topology::{Topology, of_option};
+use crate::text::faults::Faults;
 use crate::text::units::BitRate;
 
 /// The lowest limit of a PE's rate. With a lower one, a PE that waits for its next bytes to be due would
@@ -37,33 +38,29 @@ pub fn rate_limit(
     args: &RoundArgs,
     link: Option<LinkSpec>,
     topology: Option<&Topology>,
-) -> Result<Option<BitRate>, Vec<anyhow::Error>> {
+) -> Result<Option<BitRate>, Faults> {
     let Some(rate) = args.transmission.bwlimit.as_deref() else {
         return Ok(None);
     };
-    let mut faults = Vec::new();
-    let limit = link_spec::rate(rate).unwrap_or_else(|why| {
-        faults.push(anyhow!("--bwlimit: {why}"));
-        None
-    });
+    let mut faults = Faults::default();
+    let limit = link_spec::rate(rate).map_err(of_option("--bwlimit"));
+    let limit = faults.take(limit).flatten();
     if link.is_some() || topology.is_some_and(|topology| !topology.links.is_empty()) {
-        faults.push(anyhow!(
+        faults.add(anyhow!(
             "--bwlimit: these links are emulated; limit them with --link rate=RATE, or in their file"
         ));
     }
     if args.cover {
-        faults.push(anyhow!(
+        faults.add(anyhow!(
             "--bwlimit: the trees of a cover would share the limit, so that one tree is as quick; \
              take --cover out"
         ));
     }
     if let Some(limit) = limit.filter(|limit| limit.0 < LEAST_LIMIT.0) {
-        faults.push(anyhow!("--bwlimit: {limit} is less than {LEAST_LIMIT}"));
+        faults.add(anyhow!("--bwlimit: {limit} is less than {LEAST_LIMIT}"));
     }
-    match faults.is_empty() {
-        true => Ok(limit),
-        false => Err(faults),
-    }
+    faults.check()?;
+    Ok(limit)
 }
 
 /// Returns the shape of each PE's link to its parent, by PE index.

@@ -23,4 +23,4 @@ pub mod prices;
 pub mod request;
 pub mod site;
 #[cfg(test)]
-mod test_tree;
+pub mod test_tree;

@@ -8,6 +8,7 @@ use flitcast_plan::timing::passage;
 use crate::files::profile::Profile;
 use crate::job::request::flit_size;
 use crate::options::prices::PriceArgs;
+use crate::text::faults::Faults;
 use crate::tuning::USUAL_FLIT_BYTES;
 
 /// Returns the prices as typed, or those of a profile in microseconds.
@@ -15,7 +16,7 @@ use crate::tuning::USUAL_FLIT_BYTES;
 /// # Errors
 ///
 /// Returns all errors in the profile or in the size of a flit.
-pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<anyhow::Error>> {
+pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Faults> {
     let Some(path) = &args.profile else {
         return Ok(args.clone());
     };
@@ -34,7 +35,7 @@ pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<anyhow::Error>> {
         }
         (profile, size) => {
             let profile = profile.err().map(anyhow::Error::from);
-            Err(profile.into_iter().chain(size.err()).collect())
+            Err(Faults::all(profile.into_iter().chain(size.err())))
         }
     }
 }

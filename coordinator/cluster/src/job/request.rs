@@ -25,7 +25,9 @@ mod spec;
 mod trees;
 
 pub use super::choice::Forecast;
-pub use super::fault::{RequestError, guard_fault, of_all};
+pub use super::fault::{
+    NoPayload, UNKNOWN_LINKS, guard_fault, no_choice, of_all, of_output, relative,
+};
 pub use super::links::{link_over, links};
 pub use super::site::Site;
 pub use checked::Request;

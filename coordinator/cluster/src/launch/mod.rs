@@ -1,7 +1,6 @@
 //! The life of a cluster: its processes are started here, over ssh or by others, and stopped.
 
 pub mod cluster;
-pub mod log_args;
 pub mod reach;
 pub mod runtime;
 pub mod ssh;

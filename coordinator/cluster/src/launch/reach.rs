@@ -20,7 +20,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::cluster::begin;
-use super::log_args::LogArgs;
 use super::ssh::{Begun, Hosts};
 use crate::site::placement::{Launch, Place, Placement};
 use crate::text::phrases::{keep_last, last_words};
@@ -81,7 +80,6 @@ pub async fn reach(
             let listen = target.place.listen.to_string();
             let arguments = ["self-reach".to_owned(), listen, coordinator.to_string()];
             let invocation = (arguments.map(OsString::from).to_vec(), Vec::new());
-            let logs = LogArgs { args: Vec::new() };
             // The semaphore is never closed.
             let _one_of_few = match hosts {
                 Some(_) => None,
@@ -89,7 +87,7 @@ pub async fn reach(
             };
             let found = match target.over.as_str() {
                 JOINS => answers(target.place.address).await,
-                _ => match begin(&program, &target.place, hosts, &logs, invocation).await {
+                _ => match begin(&program, &target.place, hosts, &[], invocation).await {
                     Ok(mut begun) => {
                         let found = tried(&target, &mut begun, has_here).await;
                         // The program ends with its standard input.

@@ -13,7 +13,7 @@ mod script;
 mod serve;
 
 pub use binary::own_hash;
-pub use call::{SSH_FAILED, attach, lines};
+pub use call::{SSH_FAILED, attach, lines, send_lines};
 pub use hosts::{Begun, Hosts};
 pub use script::RemoteCommand;
 pub use serve::serve;

@@ -19,7 +19,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::Place;
@@ -41,7 +40,7 @@ pub struct StarterConfig {
     /// Time for the PEs to join.
     pub wait: Duration,
     /// Logging of the PEs.
-    pub logs: LogArgs,
+    pub logs: Vec<String>,
     /// Console for the lines of the PEs.
     pub console: Console,
 }

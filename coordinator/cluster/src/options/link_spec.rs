@@ -203,45 +203,4 @@ mod tests {
         assert_eq!(link.link().setup_ns, 5_000.0);
         assert_eq!(LinkSpec::parse(&link.written()), Ok(link));
     }
-
-    #[test]
-    fn all_faults_of_a_link_are_reported() {
-        for (text, expected) in [
-            ("", vec!["``: write rate=RATE, latency=TIME or both"]),
-            ("200mbit", vec!["`200mbit`: write rate=RATE"]),
-            (
-                "rate=fast,latency=5,speed=3",
-                vec![
-                    "rate: `fast` is not a rate",
-                    "latency: `5` has no unit",
-                    "`speed=3`: write",
-                ],
-            ),
-            (
-                "rate=,latency",
-                vec!["rate: `` is not a rate", "latency: `` is not a time"],
-            ),
-            (
-                "rate=999kbit,rate=0.5kbit",
-                vec![
-                    "rate: 0.5kbit is not from 1kbit to 100gbit",
-                    "rate is given twice",
-                ],
-            ),
-            (
-                "rate=101gbit,latency=1001ms",
-                vec!["rate: 101gbit is not", "latency: 1.001s is more than 1s"],
-            ),
-            (
-                "rate=1gbit,latency=1s",
-                vec!["1gbit, 1s: 119.2 MiB would be under way"],
-            ),
-        ] {
-            let faults = LinkSpec::parse(text).expect_err(text);
-            assert_eq!(faults.len(), expected.len(), "{faults:?}");
-            for (fault, expected) in faults.iter().zip(expected) {
-                assert!(fault.starts_with(expected), "{fault}");
-            }
-        }
-    }
 }

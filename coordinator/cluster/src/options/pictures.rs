@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
+use crate::text::faults::Faults;
 use crate::text::whole_file::{check_place, resolved};
 
 /// Pictures of a run.
@@ -26,26 +27,23 @@ impl PictureArgs {
     /// # Errors
     ///
     /// Returns all errors in them.
-    pub fn check(&self) -> Result<(), Vec<anyhow::Error>> {
-        let mut faults = Vec::new();
+    pub fn check(&self) -> Result<(), Faults> {
+        let mut faults = Faults::default();
         for (option, path) in [("--trace", &self.trace), ("--report", &self.report)] {
             let Some(path) = path else { continue };
             if let Err(why) = check_place(path) {
-                faults.push(anyhow!("{option} {}: {why}", path.display()));
+                faults.add(anyhow!("{option} {}: {why}", path.display()));
             }
         }
         if let (Some(trace), Some(report)) = (&self.trace, &self.report)
             && resolved(trace) == resolved(report)
         {
             let path = report.display();
-            faults.push(anyhow!(
+            faults.add(anyhow!(
                 "--trace and --report are both to be written to {path}"
             ));
         }
-        match faults.is_empty() {
-            true => Ok(()),
-            false => Err(faults),
-        }
+        faults.check()
     }
 
     /// Returns whether there is any picture: PEs have to record events for it.

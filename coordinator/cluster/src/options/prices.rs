@@ -5,6 +5,8 @@ use clap::Args;
 use flitcast_plan::fraction::greatest_common_divisor;
 use flitcast_plan::gossip::Prices;
 
+use crate::text::faults::Faults;
+
 /// Prices of steps of wormhole packets.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PriceArgs {
@@ -41,7 +43,7 @@ impl PriceArgs {
     /// # Errors
     ///
     /// Returns all errors in them.
-    pub fn prices(&self) -> Result<Prices, Vec<anyhow::Error>> {
+    pub fn prices(&self) -> Result<Prices, Faults> {
         let options = [
             ("--ts", &self.ts, 1),
             ("--td", &self.td, 0),
@@ -56,14 +58,15 @@ impl PriceArgs {
         match read {
             [Ok(startup), Ok(hop), Ok(flit)] => {
                 in_one_unit([startup, hop, flit]).ok_or_else(|| {
-                    vec![anyhow!(
+                    anyhow!(
                         "--ts, --td and --tl have no common denominator up to {MOST_UNIT}, with \
                          numerators up to {}: take a smaller unit, or fewer decimals",
                         Prices::MAX
-                    )]
+                    )
+                    .into()
                 })
             }
-            read => Err(read.into_iter().filter_map(Result::err).collect()),
+            read => Err(Faults::all(read.into_iter().filter_map(Result::err))),
         }
     }
 
@@ -72,7 +75,7 @@ impl PriceArgs {
     /// # Errors
     ///
     /// Returns an error for each price.
-    pub fn check_absent<E: From<anyhow::Error>>(&self) -> Result<(), Vec<E>> {
+    pub fn check_absent(&self) -> Result<(), Faults> {
         let given = [
             ("--ts", &self.ts),
             ("--td", &self.td),
@@ -80,12 +83,8 @@ impl PriceArgs {
             ("--profile", &self.profile),
         ];
         let given = given.iter().filter(|(_, given)| given.is_some());
-        let fault = |option| anyhow!("{option} is for a gossip on a --network").into();
-        let faults: Vec<E> = given.map(|(option, _)| fault(option)).collect();
-        match faults.is_empty() {
-            true => Ok(()),
-            false => Err(faults),
-        }
+        let fault = |option| anyhow!("{option} is for a gossip on a --network");
+        Faults::all(given.map(|(option, _)| fault(option))).check()
     }
 }
 
@@ -150,7 +149,7 @@ mod tests {
         };
         let prices = args.prices();
         let prices = prices.map(|all| [all.startup, all.hop, all.flit, all.unit]);
-        prices.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        prices.map_err(|faults| faults.0.iter().map(ToString::to_string).collect())
     }
 
     #[test]

@@ -242,14 +242,8 @@ impl DeliveryProgress {
 
 #[cfg(test)]
 mod tests {
-
-    use flitcast_proto::tree::TreeSpec;
-
     use super::*;
-
-    fn tree_of(spec: &str) -> Arc<Tree> {
-        Arc::new(spec.parse::<TreeSpec>().unwrap().build().unwrap())
-    }
+    use crate::job::test_tree::tree as tree_of;
 
     fn progress(tree: &str, bytes: u64) -> DeliveryProgress {
         let tree = tree_of(tree);

@@ -12,16 +12,14 @@ use super::resumable_job::ResumableJob;
 use super::resumed;
 use crate::options::args::ResumeArgs;
 use crate::text::deliveries;
+use crate::text::faults::Faults;
 
 impl ResumableJob {
     /// Checks the command line of `flitcast resume`, and reads the record.
-    pub fn resume(args: ResumeArgs) -> Result<ResumableJob, Vec<anyhow::Error>> {
-        let record = record::load(&args.record).map_err(|error| vec![error.into()])?;
+    pub fn resume(args: ResumeArgs) -> Result<ResumableJob, Faults> {
+        let record = record::load(&args.record)?;
         let delivered: Vec<DeliveryId> = record.delivered.iter().copied().collect();
-        let whole = resumed::request(&record, &delivered, &args).map_err(|faults| {
-            let faults = faults.into_iter().map(anyhow::Error::from);
-            faults.collect::<Vec<_>>()
-        })?;
+        let whole = resumed::request(&record, &delivered, &args)?;
         let local = !whole.site.placement.is_spread();
         let mut job = ResumableJob {
             resumed: true,
@@ -43,22 +41,20 @@ impl ResumableJob {
             job.progress.learn_bytes(&bytes);
         }
         let missing = job.progress.missing();
-        if faults.is_empty() && !missing.is_empty() && job.next().sendable.is_empty() {
+        if faults.0.is_empty() && !missing.is_empty() && job.next().sendable.is_empty() {
             let missing = deliveries::names(&job.names(&missing));
-            faults.push(anyhow!(
+            faults.add(anyhow!(
                 "nothing can be sent: what is missing is of {missing}; --revive tries them again"
             ));
         }
-        match faults.is_empty() {
-            true => Ok(job),
-            false => Err(faults),
-        }
+        faults.check()?;
+        Ok(job)
     }
 
     /// Returns the errors in the input and the output, as far as they are on this host: sources that
     /// have changed or are gone, and other entries at the places of missing messages.
-    fn changed_files(&self, record: &Record, local: bool, force: bool) -> Vec<anyhow::Error> {
-        let mut faults = Vec::new();
+    fn changed_files(&self, record: &Record, local: bool, force: bool) -> Faults {
+        let mut faults = Faults::default();
         let whole = &self.whole;
         let replaces = matches!(&whole.messages.payload, Payload::Files(it) if it.replace);
         let (operation, tree) = (whole.way.operation, &whole.site.tree);
@@ -69,7 +65,7 @@ impl ResumableJob {
             // Some files would arrive twice or never.
             if record.files.spread && was != is && !force {
                 let pe = delivery.row;
-                faults.push(anyhow!(
+                faults.add(anyhow!(
                     "--input: {input} has changed, so that its files would be distributed differently: \
                      {pe}'s message was {was} bytes long and is {is} bytes now"
                 ));
@@ -81,13 +77,13 @@ impl ResumableJob {
                 continue;
             }
             if is == 0 {
-                faults.push(anyhow!(
+                faults.add(anyhow!(
                     "--input: {message}, of {was} bytes by the record, is not in {input} any more"
                 ));
             }
             if !replaces && self.standing(it) == Some(DestinationState::Another) {
                 let path = self.destination_of(it).unwrap_or_default();
-                faults.push(anyhow!(
+                faults.add(anyhow!(
                     "--output: {} is there, and by the record {message} is missing: \
                      take it away, or replace it with --force",
                     path.display()

@@ -12,7 +12,7 @@ use flitcast_proto::{DeliveryId, PeId};
 
 use super::record::Record;
 use crate::job::request::{
-    Messages, Request, RequestError, Site, check_size, measure_input, of_all, output_fault,
+    Messages, Request, Site, check_size, measure_input, of_all, of_output, output_fault,
 };
 use crate::options::args::ResumeArgs;
 use crate::options::guard::GuardArgs;
@@ -26,6 +26,7 @@ use crate::site::reachability::Spanned;
 use crate::site::settings::Settings;
 use crate::site::slurm::{self, Slurm};
 use crate::site::topology::{Topology, build_network, of_option};
+use crate::text::faults::Faults;
 
 /// Returns the request of a record on the whole tree, without the messages in `delivered`, which
 /// must be in increasing order.
@@ -33,35 +34,29 @@ pub fn request(
     record: &Record,
     delivered: &[DeliveryId],
     args: &ResumeArgs,
-) -> Result<Request, Vec<RequestError>> {
-    let mut faults = Vec::new();
+) -> Result<Request, Faults> {
+    let mut faults = Faults::default();
     let tree = &record.tree;
-    let retries = retries::of(args.retry.as_deref(), 1);
-    let retries = retries.map_err(|fault| faults.push(fault.into()));
+    let retries = faults.take(retries::of(args.retry.as_deref(), 1));
     let over = |text| timeouts::over(record.timeouts, text);
-    let timeouts = match args.timeouts.as_deref().map(over) {
-        None => Ok(record.timeouts),
-        Some(timeouts) => {
-            let timeouts = of_all("--timeouts", timeouts);
-            timeouts.map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
-        }
-    };
-    let placement = placement(record).map_err(|fault| faults.push(fault));
-    let network = network(record).map_err(|fault| faults.push(fault));
+    let timeouts = args.timeouts.as_deref().map_or(Ok(record.timeouts), over);
+    let timeouts = faults.take(of_all("--timeouts", timeouts));
+    let placement = faults.take(placement(record));
+    let network = faults.take(network(record));
     // PEs on other hosts have their files there.
     let elsewhere = match &placement {
-        Ok(Some((placement, _))) => placement.is_elsewhere(),
-        Ok(None) => false,
+        Some(Some((placement, _))) => placement.is_elsewhere(),
+        Some(None) => false,
         // The hosts of the PEs are unknown.
-        Err(()) => true,
+        None => true,
     };
     let recorded = || record.files.output.clone();
     let output = match elsewhere || record.files.apart {
         true => recorded(),
-        false => beside(record, &args.record, delivered).unwrap_or_else(|fault| {
-            faults.push(fault);
-            recorded()
-        }),
+        false => {
+            let beside = beside(record, &args.record, delivered);
+            faults.take(beside).unwrap_or_else(recorded)
+        }
     };
     let bytes = match elsewhere {
         true => Ok(record.bytes.clone()),
@@ -70,30 +65,30 @@ pub fn request(
             let others = Others::all(tree.len()).named(&files.output_names);
             let entries = (operation.collective().is_of_pairs(), others);
             let fault = output_fault(&output, entries, Some(&files.input), true);
-            faults.extend(fault);
+            faults.0.extend(fault);
             let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
             let names = &record.site.pes;
             measure_input(files, operation, tree, names, left_out)
         }
     };
-    let bytes = bytes.map_err(|all| faults.extend(all));
-    let (Ok(retries), Ok(timeouts), Ok(placement), Ok(network), Ok(bytes)) =
+    let bytes = faults.take(bytes);
+    let (Some(retries), Some(timeouts), Some(placement), Some(network), Some(bytes)) =
         (retries, timeouts, placement, network, bytes)
     else {
         return Err(faults);
     };
     let site = site(record, placement, network, args, &mut faults);
     // Checked last and created first.
-    if faults.is_empty()
+    if faults.0.is_empty()
         && !elsewhere
         && let Err(error) = flitcast_node::payload::create_durable(&output)
     {
-        let (path, why) = (output.clone(), format!("cannot be created: {error}"));
-        faults.push(RequestError::Output { path, why });
+        faults.add(of_output(
+            &output,
+            format_args!("cannot be created: {error}"),
+        ));
     }
-    if !faults.is_empty() {
-        return Err(faults);
-    }
+    faults.check()?;
     Ok(Request {
         site,
         way: record.way.clone(),
@@ -117,7 +112,7 @@ fn site(
     placement: Option<FoundPlacement>,
     network: Option<Arc<Spanned>>,
     args: &ResumeArgs,
-    faults: &mut Vec<RequestError>,
+    faults: &mut Faults,
 ) -> Site {
     let (placement, of_cluster) = placement.unzip();
     let topology = Topology {
@@ -130,9 +125,7 @@ fn site(
         placement,
         settings: Settings::default(),
     };
-    if let Err(all) = check_size(&topology) {
-        faults.extend(all);
-    }
+    faults.take(check_size(&topology));
     let guard_args = GuardArgs {
         credentials: match (&args.guard.credentials, args.guard.insecure) {
             (None, false) => record.site.credentials.clone(),
@@ -143,7 +136,7 @@ fn site(
     let placement = topology.places();
     let guard = Guard::choose(&guard_args, &placement);
     let checked = guard.check(&placement).and(guard.check_files(&placement));
-    faults.extend(checked.err().map(RequestError::from));
+    faults.take(checked);
     Site {
         cluster: record.site.cluster.clone(),
         links: record.site.links.clone(),
@@ -184,7 +177,7 @@ fn messages(
 /// # Errors
 ///
 /// Returns an error if the record is not in its output, since the folder has no delivered entry.
-fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<PathBuf, RequestError> {
+fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> anyhow::Result<PathBuf> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let (operation, tree) = (record.way.operation, &record.tree);
@@ -201,21 +194,19 @@ fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<Path
     if folder == *recorded || delivered.is_empty() || delivered.iter().any(is_there) {
         return Ok(folder);
     }
-    Err(RequestError::Output {
-        why: format!(
-            "nothing that {} says was delivered is beside it; \
-             put it back into the output that it was left in, which was {}",
-            path.display(),
-            recorded.display()
-        ),
-        path: folder,
-    })
+    let why = format!(
+        "nothing that {} says was delivered is beside it; \
+         put it back into the output that it was left in, which was {}",
+        path.display(),
+        recorded.display()
+    );
+    Err(of_output(&folder, why))
 }
 
 /// Returns the places of the PEs by the cluster file, which must still have the same PEs. If these
 /// can only connect along the edges of its tree, the tree must be the same, and a network must have
 /// the edges of the tree that spans it. In a complete network the tree may differ.
-fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
+fn placement(record: &Record) -> anyhow::Result<Option<FoundPlacement>> {
     let Some(path) = &record.site.cluster else {
         return Ok(None);
     };
@@ -260,7 +251,7 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     found.map(Some).map_err(|what| {
         let file = path.display();
         let was = "has other PEs or another tree than when the round failed";
-        anyhow!("{file} {was}: {what}").into()
+        anyhow!("{file} {was}: {what}")
     })
 }
 
@@ -293,7 +284,7 @@ fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> 
 }
 
 /// Returns the network that the tree spans, and checks that it still does.
-fn network(record: &Record) -> Result<Option<Arc<Spanned>>, RequestError> {
+fn network(record: &Record) -> anyhow::Result<Option<Arc<Spanned>>> {
     let Some((Some(spec), nodes)) = &record.site.network else {
         return Ok(None);
     };
@@ -303,6 +294,6 @@ fn network(record: &Record) -> Result<Option<Arc<Spanned>>, RequestError> {
             spec: Some(spec.clone()),
             network,
         }))),
-        Some(what) => Err(anyhow!("the network {spec} has changed: {what}").into()),
+        Some(what) => Err(anyhow!("the network {spec} has changed: {what}")),
     }
 }

@@ -7,7 +7,6 @@ use super::resumable_job::ResumableJob;
 use super::retry_report::RetryReport;
 use super::unkept::UnkeptAttributes;
 use crate::job::request::Request;
-use crate::launch::log_args::LogArgs;
 use crate::rounds::outcome::{DeliverySummary, Failure, Outcome};
 use crate::rounds::run::{self, Conducted, RunResult};
 use crate::system::interrupts::Interrupts;
@@ -34,7 +33,7 @@ pub struct Concluded {
 /// Returns an error if the output cannot be locked, or if leftovers of a run cannot be removed.
 pub async fn run(
     mut job: ResumableJob,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Concluded> {
     job.begin().context("cannot name what is begun")?;

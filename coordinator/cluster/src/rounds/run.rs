@@ -13,7 +13,6 @@ use crate::algorithms::method::Method;
 use crate::job::model::Measurement;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, LaunchPlan};
-use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::observe::emit::{RunGuard, emit};
 use crate::observe::event::Event;
@@ -84,7 +83,7 @@ pub type Conducted<'a, T> = Option<&'a Result<T, Failure>>;
 /// Returns an error if incomplete output cannot be removed.
 pub async fn run(
     request: &Request,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
     recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
@@ -108,7 +107,7 @@ pub async fn run(
 /// Runs a request without learning from its durations.
 pub async fn rounds(
     request: &Request,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
     recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
@@ -160,7 +159,7 @@ fn noted(request: &Request, ended: &RunResult<Box<Outcome>>) -> running_cluster:
 /// Measures the edges and clocks of a new cluster; `budget` is for each edge.
 pub async fn measure(
     request: &Request,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
     budget: Duration,
 ) -> anyhow::Result<RunResult<Measurement>> {
@@ -180,7 +179,7 @@ pub async fn measure(
 pub async fn on_a_cluster<T>(
     request: &Request,
     pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
     done: impl AsyncFnOnce(&mut Cluster, &Console, Duration, &CancellationToken) -> Result<T, Failure>,
     is_over: impl FnOnce(Conducted<'_, T>) -> bool,

@@ -1,15 +1,7 @@
 //! Values for the tests of rounds.
 
-use std::sync::Arc;
-
-use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Arrival;
-use flitcast_proto::{PeId, Tree};
-
-pub fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().unwrap();
-    Arc::new(spec.build().unwrap())
-}
 
 /// Returns the arrival of a PE's message of a scatter, of one byte.
 pub fn arrival(pe: PeId) -> Arrival {

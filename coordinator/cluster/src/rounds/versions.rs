@@ -98,6 +98,7 @@ mod tests {
     use flitcast_proto::wire::control::Arrival;
 
     use super::*;
+    use crate::job::test_tree::tree;
     use crate::rounds::sample;
 
     /// Returns the reports on the message of P0 that these PEs received, each with this digest.
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn destinations_that_have_other_bytes_are_found() {
-        let tree = sample::tree("star:4");
+        let tree = tree("star:4");
         let known = |digest: u8| Version {
             message: MessageId(0),
             bytes: 1,

@@ -12,6 +12,7 @@ use flitcast_proto::PeId;
 use crate::options::tree::TreeArgs;
 use crate::site::placement::{Launch, Placement};
 use crate::site::starter::{SlurmStep, Starter};
+use crate::text::faults::Faults;
 
 /// Value that replaces HOST:PORT or a cluster file: `slurm`, `slurm:PORT`.
 const WORD: &str = "slurm";
@@ -87,7 +88,7 @@ impl Slurm {
         self,
         environment: impl Environment,
         pes: &[u32],
-    ) -> Result<(PeId, SocketAddr), Vec<anyhow::Error>> {
+    ) -> Result<(PeId, SocketAddr), Faults> {
         let number = "a number from 0";
         let task: Result<u32, _> = read(&environment, "SLURM_PROCID", UNDER_SRUN, number);
         let pe = task.map(|task| pes.get(task as usize).copied().unwrap_or(task));
@@ -97,7 +98,7 @@ impl Slurm {
             (Ok(pe), Ok(address), Ok(port)) => Ok((PeId(pe), SocketAddr::new(address, port))),
             (pe, address, port) => {
                 let faults = [pe.err(), address.err(), port.err()];
-                Err(faults.into_iter().flatten().collect())
+                Err(Faults::all(faults.into_iter().flatten()))
             }
         }
     }

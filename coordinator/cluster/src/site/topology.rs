@@ -12,31 +12,30 @@ use flitcast_proto::tree::TreeSpec;
 
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::slurm::Slurm;
+use crate::text::faults::Faults;
 use typed::{of_job, plainly_named, span, tree_of, value};
 
 pub use found::{Topology, tree_of_shape};
 pub use typed::{build_network, of_option};
 
-/// An invalid choice of a tree, as a sentence.
-pub type TopologyError = anyhow::Error;
-
 impl TreeArgs {
     /// Returns the tree; `default` is the spanning tree of a network if `--spanning` is missing.
-    pub fn topology(&self, default: SpanningArg) -> Result<Topology, Vec<TopologyError>> {
+    pub fn topology(&self, default: SpanningArg) -> Result<Topology, Faults> {
         let mut one = self.topologies(&[default])?;
         Ok(one.remove(0))
     }
 
     /// Returns the trees that `--tree auto` chooses from; for any other `--tree`, that one.
-    pub fn offered(&self, default: SpanningArg) -> Result<Vec<Topology>, Vec<TopologyError>> {
+    pub fn offered(&self, default: SpanningArg) -> Result<Vec<Topology>, Faults> {
         if !self.is_auto() {
             return Ok(vec![self.topology(default)?]);
         }
         if self.network().is_none() && self.cluster_file().is_none() {
-            return Err(vec![anyhow!(
+            return Err(anyhow!(
                 "--tree auto chooses among the trees over a network; \
                  add --network NETWORK (like complete:8) or --cluster FILE"
-            )]);
+            )
+            .into());
         }
         let given = TreeArgs {
             tree: None,
@@ -68,29 +67,27 @@ impl TreeArgs {
 
     /// Returns the tree of `--tree`, or of a cluster file without a network. For a network, returns one
     /// tree if `--spanning` is given, else one of each kind in `kinds`.
-    pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
-        let mut faults = Vec::new();
+    pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Faults> {
+        let mut faults = Faults::default();
         let (network, cluster) = (self.network(), self.cluster_file());
-        if network.is_none() && cluster.is_none() {
-            faults.extend(self.without_network());
-        }
         let slurm = cluster.as_deref().and_then(Slurm::named);
         let made = match (&self.tree, &network, &cluster, slurm) {
             _ if self.workers.is_some() && self.network.is_some()
                 || self.has_hosts() && self.cluster.is_some() =>
             {
-                Err(vec![self.several()])
+                Err(self.several().into())
             }
             (tree, None, Some(_), Some(slurm)) => {
-                of_job(slurm, tree.as_deref()).map_err(|fault| vec![fault])
+                of_job(slurm, tree.as_deref()).map_err(Faults::from)
             }
-            (None, None, None, _) => Err(vec![match &self.uncounted {
+            (None, None, None, _) => Err(match &self.uncounted {
                 Some(why) => anyhow!("{why}"),
                 None => anyhow!(
                     "no PEs are given; use -n N, --hosts HOSTS or --cluster FILE (or --tree or --network)"
                 ),
-            }]),
-            (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
+            }
+            .into()),
+            (Some(tree), None, None, _) => tree_of(tree).map_err(Faults::from),
             (None, None, Some(file), _) => self.cluster(file, kinds),
             (None, Some(network), None, _) => {
                 let kinds = self.kinds(kinds);
@@ -98,24 +95,27 @@ impl TreeArgs {
                 let root = root.map_or(Ok(0), |root| value("--root", root));
                 match (value("--network", network), root) {
                     (Ok(spec), Ok(root)) => {
-                        let spanned = span(&spec, root, kinds).map_err(|fault| vec![fault]);
+                        let spanned = span(&spec, root, kinds).map_err(Faults::from);
                         let is_chosen = self.workers.is_some();
                         spanned.map(|all| if is_chosen { plainly_named(all) } else { all })
                     }
-                    (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
+                    (spec, root) => Err(Faults::all(spec.err().into_iter().chain(root.err()))),
                 }
             }
-            _ => Err(vec![self.several()]),
+            _ => Err(self.several().into()),
         };
+        let made = faults.take(made);
+        if network.is_none() && cluster.is_none() {
+            faults.0.extend(self.without_network());
+        }
         match made {
-            Ok(made) if faults.is_empty() => Ok(made),
-            Ok(_) => Err(faults),
-            Err(first) => Err(first.into_iter().chain(faults).collect()),
+            Some(made) if faults.0.is_empty() => Ok(made),
+            _ => Err(faults),
         }
     }
 
     /// Returns the error that several options define the PEs.
-    fn several(&self) -> TopologyError {
+    fn several(&self) -> anyhow::Error {
         anyhow!("{}: use one of them", self.pe_options().join(" and "))
     }
 
@@ -125,13 +125,13 @@ impl TreeArgs {
     }
 
     /// Returns faults for options about networks that were given without a network.
-    fn without_network(&self) -> Vec<TopologyError> {
+    fn without_network(&self) -> Faults {
         let root = self.root.as_ref().map(|_| "--root");
         let spanning = self.spanning.map(|_| "--spanning");
         let has_all =
             "a --tree has its root and its edges already, and so has a --cluster without [network]";
         let fault = |option| anyhow!("{option} belongs to --network: {has_all}");
-        root.into_iter().chain(spanning).map(fault).collect()
+        Faults::all(root.into_iter().chain(spanning).map(fault))
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
 
     fn messages(args: &TreeArgs) -> Vec<String> {
         let faults = args.topology(SpanningArg::Bfs).unwrap_err();
-        faults.iter().map(TopologyError::to_string).collect()
+        faults.0.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -167,20 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_of_tree_network_and_cluster() {
-        assert!(messages(&args(None, None))[0].contains("use -n N, --hosts HOSTS"));
-        let uncounted = TreeArgs {
-            uncounted: Some("the input is empty".to_owned()),
-            ..args(None, None)
-        };
-        assert_eq!(messages(&uncounted), ["the input is empty"]);
-        let mut several = args(Some("path:3"), Some("ring:3"));
-        let expected = ["--tree and --network: use one of them"];
-        assert_eq!(messages(&several), expected);
-        several.cluster = Some("c.toml".into());
-        several.network = None;
-        let expected = ["--tree and --cluster: use one of them"];
-        assert_eq!(messages(&several), expected);
+    fn trees_of_a_number_of_workers_are_named_and_all_faults_are_in_order() {
         let mut workers = args(None, None);
         workers.workers = Some(8);
         let name = workers.topology(SpanningArg::Bfs).unwrap().name;
@@ -189,10 +176,6 @@ mod tests {
         workers.workers = Some(7);
         let name = workers.topology(SpanningArg::Bfs).unwrap().name;
         assert_eq!(name, "a broadcast tree");
-        workers.spanning = None;
-        workers.network = Some("ring:3".to_owned());
-        let expected = ["-n and --network: use one of them"];
-        assert_eq!(messages(&workers), expected);
         let mut only_tree = args(Some("parents:7"), None);
         only_tree.root = Some("1".to_owned());
         only_tree.spanning = Some(SpanningArg::Bfs);

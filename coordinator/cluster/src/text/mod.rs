@@ -1,7 +1,8 @@
 //! Human-readable text: units, words, names of deliveries, tables, files that are written as a
-//! whole, and escaping for terminals.
+//! whole, the errors of a command line, and escaping for terminals.
 
 pub mod deliveries;
+pub mod faults;
 pub mod figures;
 pub mod pe_names;
 pub mod pem;

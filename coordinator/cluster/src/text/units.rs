@@ -54,11 +54,6 @@ fn power(names: &[&str], base: u128, unit: &str) -> Option<u128> {
     exponent.map(|exponent| base.pow(exponent as u32))
 }
 
-/// An invalid size, rate or time, as a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnitError(String);
-
 /// Maximum number of decimals: multiplied by any unit, the value still fits in 128 bits.
 const MAX_DECIMALS: usize = 18;
 
@@ -72,22 +67,22 @@ const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
 /// Parses a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Case is ignored. A fraction is
 /// allowed if the result is a whole number of bytes.
-pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     parse(SIZE, text)
 }
 
 /// Parses a rate in bits per second: `200mbit`, `1.5gbit`.
-pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
+pub fn parse_rate(text: &str) -> Result<u64, String> {
     parse(RATE, text)
 }
 
 /// Parses a time in nanoseconds: `3ms`, `0.5us`.
-pub fn parse_time(text: &str) -> Result<u64, UnitError> {
+pub fn parse_time(text: &str) -> Result<u64, String> {
     parse(TIME, text)
 }
 
-fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
-    let wrong = |what: String| Err(UnitError(format!("`{text}`{what}")));
+fn parse(quantity: Quantity, text: &str) -> Result<u64, String> {
+    let wrong = |what: String| Err(format!("`{text}`{what}"));
     let trimmed = text.trim();
     let number_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = trimmed.split_at(number_end.unwrap_or(trimmed.len()));

@@ -7,10 +7,11 @@ use flitcast_proto::ops::Collective;
 use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
 use super::raw::Raw;
 use super::request::{Trees, request};
+use crate::faults::Faults;
 use flitcast_cluster::algorithms::candidates::{self, Candidate};
 use flitcast_cluster::algorithms::unfit::NotApplicable;
 use flitcast_cluster::job::flit_size::usual_flit;
-use flitcast_cluster::job::request::{Request, RequestError, candidates_on, expected_model};
+use flitcast_cluster::job::request::{NoPayload, Request, candidates_on, expected_model};
 use flitcast_cluster::options::args::TransferArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::site::guard::Guard;
@@ -59,7 +60,7 @@ pub struct Bench {
 impl Bench {
     /// Checks a command line, or returns all faults. The file of the samples is created last, if
     /// nothing is wrong.
-    pub fn new(args: BenchArgs) -> Result<Bench, Vec<anyhow::Error>> {
+    pub fn new(args: BenchArgs) -> Result<Bench, Faults> {
         let (base_algorithm, args) = match args.operation {
             BenchOperation::Scatter(args) => (Algorithm::FARTHEST_FIRST, args),
             BenchOperation::Gather(args) => (Algorithm::CERTIFICATION_PIPELINED, args),
@@ -73,19 +74,16 @@ impl Bench {
             (Ok(request), Ok(trees)) => (request, trees),
             // Faults of the tree are faults of the request.
             (Err(wrong), _) | (Ok(_), Err(wrong)) => {
-                faults.extend(wrong.into_iter().map(of_request));
+                faults.0.extend(wrong.into_iter().map(of_request));
                 return Err(faults);
             }
         };
         let bytes = request.messages.bytes.clone();
         if bytes.iter().all(|&bytes| bytes == 0) {
-            faults.push(anyhow!("every message is null: there is nothing to time"));
+            faults.add(anyhow!("every message is null: there is nothing to time"));
         }
-        if !faults.is_empty() {
-            return Err(faults);
-        }
-        let raw = args.raw.as_deref().map(Raw::create).transpose();
-        let raw = raw.map_err(|fault| vec![fault])?;
+        faults.check()?;
+        let raw = args.raw.as_deref().map(Raw::create).transpose()?;
         let (tree, operation) = (&request.site.tree, request.way.operation);
         let usual = usual_flit(tree, operation, &expected_model(&request), &bytes);
         // All algorithms use the same flit size.
@@ -111,14 +109,8 @@ impl Bench {
             lengths: lengths.or(of_size).unwrap_or_default(),
             pes: request.site.tree.len(),
             flit_bytes,
-            bytes: base_algorithm
-                .collective()
-                .lengths(&request.site.tree, &bytes)
-                .sum(),
-            messages: base_algorithm
-                .collective()
-                .lengths(&request.site.tree, &bytes)
-                .count() as u64,
+            bytes: request.total_bytes(),
+            messages: request.message_count(),
             rounds: args.rounds,
             warm_up: args.warm_up,
             guard: request.site.guard.clone(),
@@ -135,7 +127,7 @@ fn fitting(
     base_algorithm: Algorithm,
     args: &BenchRoundArgs,
     trees: Option<&Trees>,
-) -> (Vec<Candidate>, Vec<Skipped>, Vec<anyhow::Error>) {
+) -> (Vec<Candidate>, Vec<Skipped>, Faults) {
     let operation = base_algorithm.collective().name();
     let mut known = candidates::all(operation);
     if let (Collective::Gossip, Some(trees)) = (base_algorithm.collective(), trees) {
@@ -144,7 +136,7 @@ fn fitting(
     known.extend(candidates::to_measure_against(operation));
     let (named, mut faults) = chosen(&args.algorithms, operation, &known);
     if let Some(path) = &args.raw {
-        faults.extend(Raw::fault(path));
+        faults.0.extend(Raw::fault(path));
     }
     let is_named = named.is_some();
     let mut fitting = named.unwrap_or(known);
@@ -160,19 +152,19 @@ fn fitting(
     }
     if is_named {
         let unfit = unfit.drain(..);
-        faults.extend(unfit.map(|it| anyhow!("--algorithms: {} is {}", it.algorithm, it.why)));
+        faults
+            .0
+            .extend(unfit.map(|it| anyhow!("--algorithms: {} is {}", it.algorithm, it.why)));
     }
     (fitting, unfit, faults)
 }
 
 /// Returns the fault of a request, in the terms of a bench.
-fn of_request(fault: RequestError) -> anyhow::Error {
-    match fault {
+fn of_request(fault: anyhow::Error) -> anyhow::Error {
+    match fault.is::<NoPayload>() {
         // The original message is about files.
-        RequestError::NoPayload => {
-            anyhow!("no messages are given; use --lengths LENGTHS or --size SIZE")
-        }
-        other => other.into(),
+        true => anyhow!("no messages are given; use --lengths LENGTHS or --size SIZE"),
+        false => fault,
     }
 }
 
@@ -182,18 +174,18 @@ fn chosen(
     text: &str,
     operation: &'static str,
     known: &[Candidate],
-) -> (Option<Vec<Candidate>>, Vec<anyhow::Error>) {
+) -> (Option<Vec<Candidate>>, Faults) {
     if text.trim() == "all" {
-        return (None, Vec::new());
+        return (None, Faults::default());
     }
-    let (mut chosen, mut faults) = (Vec::new(), Vec::new());
+    let (mut chosen, mut faults) = (Vec::new(), Faults::default());
     for name in text.split(',').map(str::trim) {
         match known.iter().find(|candidate| candidate.name == name) {
             Some(candidate) if chosen.contains(candidate) => {}
             Some(candidate) => chosen.push(*candidate),
             None => {
                 let known: Vec<&str> = known.iter().map(|candidate| candidate.name).collect();
-                faults.push(anyhow!(
+                faults.add(anyhow!(
                     "--algorithms: there is no {operation} called `{name}`; there are {}, and all",
                     known.join(", ")
                 ));

@@ -11,7 +11,6 @@ use super::samples::Figures;
 use super::{csv, json, table};
 use crate::render::exit::{FAILED, write_out};
 use crate::render::json::failure_json;
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::text::screen::{self, Detail};
@@ -23,7 +22,7 @@ use flitcast_cluster::text::stdout::unless_closed;
 /// # Errors
 ///
 /// Returns an error if partial output could not be removed or the result could not be printed.
-pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub async fn time_and_report(mut bench: Bench, logs: &[String]) -> anyhow::Result<ExitCode> {
     match run(&mut bench, logs).await? {
         BenchEnd::Done(figures) => {
             print(&bench, figures).context("cannot print the result")?;

@@ -12,7 +12,6 @@ use flitcast_proto::wire::control::Report;
 use super::checked::Bench;
 use super::samples::{Figures, Sample};
 use flitcast_cluster::job::request::Request;
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::rounds::outcome::{Failure, Outcome, round_collisions, round_ns};
 use flitcast_cluster::rounds::run::{self, Interrupted};
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -35,7 +34,7 @@ pub enum BenchEnd {
 /// # Errors
 ///
 /// Returns an error if a sample could not be written or partial output not removed.
-pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> {
+pub async fn run(bench: &mut Bench, logs: &[String]) -> anyhow::Result<BenchEnd> {
     let mut interrupts = Interrupts::new()?;
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); bench.contestants.len()];
     for pass in 1..=passes(bench.rounds) {

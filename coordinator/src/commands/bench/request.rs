@@ -4,7 +4,8 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 
 use super::args::BenchRoundArgs;
-use flitcast_cluster::job::request::{Request, RequestError};
+use crate::faults::Faults;
+use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
@@ -22,27 +23,20 @@ pub struct Trees {
 
 impl Trees {
     /// Builds the trees, or returns all errors in the arguments.
-    pub fn of(base_algorithm: Algorithm, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
+    pub fn of(base_algorithm: Algorithm, args: &TreeArgs) -> Result<Trees, Faults> {
         let spanning = match base_algorithm.collective() {
             Collective::Scatter => SpanningArg::Bfs,
             _ => SpanningArg::Broadcast,
         };
-        let tree = |spanning| {
-            let topology = args.topology(spanning);
-            topology.map_err(|all| all.into_iter().map(RequestError::from).collect::<Vec<_>>())
-        };
         Ok(Trees {
-            schedules: tree(spanning)?,
-            breadth_first: tree(SpanningArg::Bfs)?,
+            schedules: args.topology(spanning)?,
+            breadth_first: args.topology(SpanningArg::Bfs)?,
         })
     }
 }
 
 /// Returns a request that every tree supports.
-pub fn request(
-    base_algorithm: Algorithm,
-    args: &BenchRoundArgs,
-) -> Result<Request, Vec<RequestError>> {
+pub fn request(base_algorithm: Algorithm, args: &BenchRoundArgs) -> Result<Request, Faults> {
     let round = RoundArgs {
         transfer: args.transfer.clone(),
         rounds: args.rounds,

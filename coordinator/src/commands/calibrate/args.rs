@@ -7,8 +7,9 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::calibration::Calibration;
+use crate::faults::Faults;
 use flitcast_cluster::job::request::{
-    RequestError, flit_size, guard_fault, link_over, local_topology, of_all,
+    flit_size, guard_fault, link_over, local_topology, of_all, of_output,
 };
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -71,30 +72,21 @@ pub struct CalibrateArgs {
 
 impl CalibrateArgs {
     /// Checks the command line.
-    pub fn into_calibration(self) -> Result<Calibration, Vec<RequestError>> {
-        let mut faults = Vec::new();
-        let topology = local_topology(&self.tree, SpanningArg::Broadcast)
-            .map_err(|found| faults.extend(found))
-            .ok();
+    pub fn into_calibration(self) -> Result<Calibration, Faults> {
+        let mut faults = Faults::default();
+        let topology = faults.take(local_topology(&self.tree, SpanningArg::Broadcast));
         if let Some(topology) = &topology
             && topology.tree.len() < 2
         {
             let name = &topology.name;
-            faults.push(anyhow!("{name} is P0 alone: there is no edge to measure").into());
+            faults.add(anyhow!("{name} is P0 alone: there is no edge to measure"));
         }
-        let flit_bytes = flit_size(&self.flit_size)
-            .map_err(|fault| faults.push(fault.into()))
-            .ok();
-        let link = of_all(
-            "--link",
-            self.link.as_deref().map(LinkSpec::parse).transpose(),
-        );
-        let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
-        let link = match &topology {
-            Some(topology) => link.and_then(|link| {
-                link_over(topology, link).map_err(|fault| faults.push(fault.into()))
-            }),
-            None => link,
+        let flit_bytes = faults.take(flit_size(&self.flit_size));
+        let link = self.link.as_deref().map(LinkSpec::parse).transpose();
+        let link = faults.take(of_all("--link", link));
+        let link = match (link, &topology) {
+            (Some(link), Some(topology)) => faults.take(link_over(topology, link)),
+            (link, _) => link,
         };
         let seconds = self.seconds.as_deref().map(|text| {
             let seconds: Option<f64> = text.trim().parse().ok();
@@ -102,27 +94,23 @@ impl CalibrateArgs {
             let (least, most) = (PERMITTED_SECONDS.start(), PERMITTED_SECONDS.end());
             sound.ok_or_else(|| anyhow!("--seconds {text}: write a number from {least} to {most}"))
         });
-        let seconds = seconds
-            .transpose()
-            .map_err(|fault| faults.push(fault.into()))
-            .ok();
+        let seconds = faults.take(seconds.transpose());
         if let Some(output) = &self.output
             && let Err(why) = check_place(output)
         {
-            let path = output.clone();
-            faults.push(RequestError::Output { path, why });
+            faults.add(of_output(output, why));
         }
         let guard = topology.as_ref().map(|topology| {
             let (settings, places) = (&topology.settings, topology.places());
             let guard = Guard::choose(&self.guard.or(settings), &places);
             if let Err(fault) = guard.check(&places) {
-                faults.push(guard_fault(&self.guard, &self.tree, settings, fault));
+                faults.add(guard_fault(&self.guard, &self.tree, settings, fault));
             }
             guard
         });
         match (topology.zip(guard), flit_bytes, seconds, link) {
-            (Some((topology, guard)), Some(flit_bytes), Some(seconds), Ok(link))
-                if faults.is_empty() =>
+            (Some((topology, guard)), Some(flit_bytes), Some(seconds), Some(link))
+                if faults.0.is_empty() =>
             {
                 let edges = (topology.tree.len() - 1) as f64;
                 let spread = topology.placement.as_ref();

@@ -15,7 +15,6 @@ use super::workloads::{PACED, WORKLOADS};
 use flitcast_cluster::files::profile::Profile;
 use flitcast_cluster::job::planned_round::plan_and_predict;
 use flitcast_cluster::job::request::Request;
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::rounds::run::{self, Interrupted, RunResult};
@@ -69,7 +68,7 @@ impl Calibration {
     /// Runs the calibration.
     pub async fn run(
         &self,
-        logs: &LogArgs,
+        logs: &[String],
         interrupts: &mut Interrupts,
     ) -> anyhow::Result<RunResult<Box<Calibrated>>> {
         let began = Instant::now();
@@ -121,7 +120,7 @@ impl Calibration {
         &self,
         profile: &Profile,
         began: Instant,
-        logs: &LogArgs,
+        logs: &[String],
         interrupts: &mut Interrupts,
     ) -> anyhow::Result<RunResult<Workloads>> {
         let announced = Duration::from_secs_f64(self.seconds);

@@ -17,7 +17,6 @@ use super::learn::{Run, learned};
 use flitcast_cluster::job::host_costs::{host_here, keep_measured};
 use flitcast_cluster::job::model::Measurement;
 use flitcast_cluster::job::request::{Request, local_topology};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::rounds::run::{self, RunResult};
@@ -63,7 +62,7 @@ pub struct MeasuredHost {
 /// identified.
 pub async fn measure_host(
     encrypted: bool,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<RunResult<Box<MeasuredHost>>> {
     let began = Instant::now();

@@ -171,12 +171,12 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
     let topology = match tree.of_cluster(&path, file, &[SpanningArg::Bfs]) {
         Ok(mut trees) => Some(trees.remove(0)),
         Err(all) => {
-            faults.extend(all.iter().map(|fault| whole(fault)));
+            faults.extend(all.into_iter().map(|fault| whole(&fault)));
             None
         }
     };
-    if let Some(Err(all)) = topology.as_ref().map(check_size) {
-        faults.extend(all.iter().map(|fault| whole(fault)));
+    if let Some(Err(fault)) = topology.as_ref().map(check_size) {
+        faults.push(whole(&fault));
     }
     for named in &settings.files {
         let why = match regular::open_file(&named.path) {

@@ -104,7 +104,7 @@ fn network_and_prices(
     }));
     let arena = faults.take(gossip_network(network));
     let prices = typed(&args.prices).and_then(|prices| prices.prices());
-    let prices = faults.take(prices.map_err(Faults::all));
+    let prices = faults.take(prices);
     if prices.as_ref().is_some_and(|prices| prices.flit == 0) {
         let why = "times are compared in units of t_l, which has to be more than 0";
         faults.0.push(anyhow!("--tl 0: {why}"));

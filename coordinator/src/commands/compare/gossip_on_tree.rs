@@ -22,8 +22,7 @@ pub fn compared(args: &CompareGossipArgs) -> Result<String, Faults> {
             "--lengths: missing; give the length of each PE's message, for example equal:1"
         ))),
     };
-    let prices = args.prices.check_absent::<anyhow::Error>();
-    let prices = faults.take(prices.map_err(Faults::all));
+    let prices = faults.take(args.prices.check_absent());
     let (Some(trees), Some(lengths), Some(())) = (trees, lengths, prices) else {
         return Err(faults);
     };

@@ -29,7 +29,7 @@ pub fn over(trees: &[Named]) -> &'static str {
 /// empty.
 pub fn spanning(args: &TreeArgs) -> Result<Vec<Named>, Faults> {
     let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
-    let topologies = args.topologies(&both).map_err(Faults::all)?;
+    let topologies = args.topologies(&both)?;
     let mut trees: Vec<Named> = Vec::new();
     for topology in topologies {
         match trees.iter_mut().find(|named| *named.tree == topology.tree) {

@@ -20,7 +20,8 @@ use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
 use super::order::{self, Order};
 use super::shards::Shards;
-use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
+use crate::faults::Faults;
+use flitcast_cluster::job::request::{Request, Site, output_fault, relative};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::guard::GuardArgs;
@@ -151,8 +152,8 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn from_args(mut args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
-        let mut faults: Vec<anyhow::Error> = Vec::new();
+    pub fn from_args(mut args: MapArgs) -> Result<Map, Faults> {
+        let mut faults = Faults::default();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
@@ -162,15 +163,15 @@ impl Map {
             .is_some_and(|places| places.is_elsewhere());
         let names = placement.as_ref().map(Placement::names).unwrap_or_default();
         let shards = shards(&mut args, &names, elsewhere).unwrap_or_else(|all| {
-            faults.extend(all);
+            faults.0.extend(all);
             Shards::dealt(&[])
         });
         match &args.work {
             Some(work) if work.is_relative() => {
                 let work = work.display();
-                faults.push(anyhow!("--work {work}: give the path from the root"));
+                faults.add(anyhow!("--work {work}: give the path from the root"));
             }
-            None if placement.is_some_and(|places| places.is_confined()) => faults.push(anyhow!(
+            None if placement.is_some_and(|places| places.is_confined()) => faults.add(anyhow!(
                 "the PEs join: give --work DIR, a folder below those that each of them lends, where shards \
                  and results may lie meanwhile"
             )),
@@ -178,11 +179,9 @@ impl Map {
         }
         let gathered = random_id().map(|id| args.output.join(format!("{WORK_PREFIX}{id:016x}")));
         match elsewhere {
-            true if args.output.is_relative() => {
-                let (option, path) = ("--output", args.output.clone());
-                faults.push(RequestError::Relative { option, path }.into());
+            true => {
+                faults.0.extend(relative("--output", Some(&args.output)));
             }
-            true => {}
             false => {
                 if let Ok(gathered) = &gathered {
                     clear_dead(gathered);
@@ -193,19 +192,20 @@ impl Map {
                     Some(&args.input),
                     args.replaces(),
                 );
-                faults.extend(fault.map(anyhow::Error::from));
+                faults.0.extend(fault);
             }
         }
         if !elsewhere
-            && !faults.is_empty()
+            && !faults.0.is_empty()
             && let Err(fault) = payload::list(&args.input)
         {
             // The scatter, which reports it otherwise, is not checked.
-            faults.insert(0, anyhow!("--input: {fault}"));
+            faults.0.insert(0, anyhow!("--input: {fault}"));
         }
         let work = working_folder(&args, is_spread)
-            .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
-        let scatter = work.as_ref().ok().and_then(|work| {
+            .map_err(|error| anyhow!("cannot name a working folder: {error}"));
+        let work = faults.take(work);
+        let scatter = work.as_ref().and_then(|work| {
             let round = args.round(args.input.clone(), work.join("in"), false);
             let scatter = ScatterArgs {
                 round,
@@ -215,10 +215,8 @@ impl Map {
                 ..ScatterArgs::default()
             };
             // Creates the folder if there is no error.
-            let scatter = faults.is_empty().then_some(scatter)?;
-            let request = Request::scatter(scatter)
-                .map_err(|found| faults.extend(found.into_iter().map(anyhow::Error::from)));
-            request.ok()
+            let scatter = faults.0.is_empty().then_some(scatter)?;
+            faults.take(Request::scatter(scatter))
         });
         if let Some(Site {
             guard, placement, ..
@@ -226,10 +224,10 @@ impl Map {
             && *guard == Guard::Insecure
             && !placement.is_on_loopback()
         {
-            faults.push(anyhow!(PLAIN_COMMANDS));
+            faults.add(anyhow!(PLAIN_COMMANDS));
         }
         match (scatter, work, gathered) {
-            (Some(mut scatter), Ok(work), Ok(gathered)) if faults.is_empty() => {
+            (Some(mut scatter), Some(work), Ok(gathered)) if faults.0.is_empty() => {
                 let is_direct = shards.are_of_pes();
                 scatter.messages.later_output = later_output(&args).filter(|_| is_direct);
                 number_outputs(&mut scatter);
@@ -248,7 +246,7 @@ impl Map {
     }
 
     /// Returns the gather of the results, which exist now: to the output, or to the hidden folder in it.
-    pub fn gather(&self, is_direct: bool) -> Result<Request, Vec<RequestError>> {
+    pub fn gather(&self, is_direct: bool) -> Result<Request, Faults> {
         let args = &self.args;
         let output = if is_direct {
             &args.output
@@ -343,15 +341,13 @@ fn later_output(args: &MapArgs) -> Option<PathBuf> {
 fn speculate(text: &str) -> Result<Duration, String> {
     match text {
         "never" => Ok(Duration::MAX),
-        text => Ok(Duration::from_nanos(
-            parse_time(text).map_err(|error| error.to_string())?,
-        )),
+        text => Ok(Duration::from_nanos(parse_time(text)?)),
     }
 }
 
 fn time_limit(text: &str) -> Result<Duration, String> {
     const SHORTEST: Duration = Duration::from_millis(1);
-    let limit = parse_time(text).map_err(|error| error.to_string())?;
+    let limit = parse_time(text)?;
     match Duration::from_nanos(limit) {
         limit if limit >= SHORTEST => Ok(limit),
         _ => Err(format!("`{text}` is less than {SHORTEST:?}")),

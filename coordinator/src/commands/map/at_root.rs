@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use super::args::Map;
 use super::shards::Shards;
 use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
@@ -32,7 +31,7 @@ pub async fn query_root(
     map: &Map,
     command: ToPe,
     dead_pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Result<FromPe, String>> {
     let site = &map.scatter.site;
@@ -89,7 +88,7 @@ async fn answer(cluster: &mut Cluster, root: PeId) -> Result<FromPe, String> {
 /// Returns the reasons why these shards cannot be scattered.
 pub async fn look(
     map: &mut Map,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Result<(), Vec<anyhow::Error>>> {
     let command = ToPe::ListShards {

@@ -6,7 +6,6 @@ use super::args::Map;
 use super::three_runs::{execute, print_errors};
 use super::{at_root, report, work};
 use crate::render::exit::{FAILED, REFUSED, report_end};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -17,7 +16,7 @@ use flitcast_cluster::text::stderr;
 /// # Errors
 ///
 /// Returns an error if the working folder could not be removed.
-pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub async fn run(map: &Map, logs: &[String]) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let mut map = map.clone();
     if map.scatter.site.placement.is_elsewhere() && !map.args.spread {

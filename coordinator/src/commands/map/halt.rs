@@ -30,29 +30,3 @@ pub fn parse(text: &str) -> Result<Halt, String> {
         _ => Err(wrong()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_forms_are_those_of_gnu_parallel() {
-        assert_eq!(parse("never"), Ok(Halt::Never));
-        assert_eq!(parse("soon,fail=1"), Ok(Halt::Soon(1)));
-        assert_eq!(parse("now,fail=30"), Ok(Halt::Now(30)));
-        for wrong in [
-            "",
-            "soon",
-            "now,fail=0",
-            "now,fail=+1",
-            "later,fail=1",
-            "now,fail=9%",
-        ] {
-            let fault = parse(wrong).expect_err(wrong);
-            assert_eq!(
-                fault,
-                format!("`{wrong}` is not never, soon,fail=N or now,fail=N")
-            );
-        }
-    }
-}

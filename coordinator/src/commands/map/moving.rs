@@ -13,7 +13,6 @@ use flitcast_proto::wire::control::{FilePayload, Payload};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use flitcast_cluster::job::request::{Messages, Request};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::order::MessageOrder;
 use flitcast_cluster::rounds::outcome::DeliverySummary;
@@ -25,7 +24,7 @@ use flitcast_cluster::system::interrupts::Interrupts;
 pub struct Mover {
     /// The scatter of the shards; `None` if shards stay where they are.
     scatter: Option<Request>,
-    logs: LogArgs,
+    logs: Vec<String>,
     /// The PEs to which a shard could not be moved.
     failed: BTreeSet<PeId>,
     under_way: Option<Move>,
@@ -46,7 +45,7 @@ impl Mover {
     /// Creates the mover of shards that a scatter has sent. A process is in one cluster at a time. Those of
     /// `flitcast up` run commands, so a move starts further processes on their hosts. PEs that other programs
     /// start have no further processes, so their shards stay where they are.
-    pub fn new(scatter: &Request, are_movable: bool, logs: &LogArgs) -> Mover {
+    pub fn new(scatter: &Request, are_movable: bool, logs: &[String]) -> Mover {
         let started = scatter.site.placement.beside().filter(|_| are_movable);
         let scatter = started.map(|started| {
             let mut scatter = scatter.clone();
@@ -58,7 +57,7 @@ impl Mover {
         });
         Mover {
             scatter,
-            logs: logs.clone(),
+            logs: logs.to_vec(),
             failed: BTreeSet::new(),
             under_way: None,
         }

@@ -14,7 +14,6 @@ use flitcast_proto::wire::control::{FromPe, PlaceResults, ToPe};
 use super::args::Map;
 use super::at_root::query_root;
 use super::task::{Mapped, ShardTask};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::system::interrupts::Interrupts;
 
 /// Moves the results of all tasks, and the output of those that failed, from the hidden folder to the
@@ -23,7 +22,7 @@ pub async fn place(
     map: &Map,
     mapped: &mut Mapped,
     dead_pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
     let has_any =

@@ -13,7 +13,6 @@ use super::queue::Queue;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::cluster::Cluster;
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::rounds::run::{Interrupted, RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -29,7 +28,7 @@ pub async fn run(
     order: &Order,
     tasks: &mut [ShardTask],
     mut joblog: Option<JobLog>,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<(BTreeSet<PeId>, Option<Interrupted>)> {
     let retries = order.retries;

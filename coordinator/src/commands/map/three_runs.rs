@@ -11,7 +11,6 @@ use super::complaints::shard_errors;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use super::{results, run};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -23,7 +22,7 @@ type Ended = (RunResult<Box<Mapped>>, RetryReport);
 /// Executes the three runs. `dead_pes` receives the PEs that died and are not started again.
 pub async fn execute(
     map: &Map,
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
     dead_pes: &mut Vec<PeId>,
 ) -> anyhow::Result<Ended> {
@@ -94,15 +93,14 @@ async fn gather(
     map: &Map,
     mut mapped: Box<Mapped>,
     dead_pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended> {
     // The output of a failed command of an earlier run may be in the output.
     let is_direct = mapped.tasks.iter().all(ShardTask::is_message) && !map.args.replaces();
-    let request = map.gather(is_direct).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
-    })?;
+    let request = map
+        .gather(is_direct)
+        .map_err(|faults| anyhow::anyhow!("the results cannot be gathered: {faults}"))?;
     // Held until the folder is removed: the next map removes it if this one is killed.
     let _lock = match is_direct || map.scatter.site.placement.is_elsewhere() {
         true => None,

@@ -15,7 +15,6 @@ use tokio::time::Instant;
 
 use super::args::Map;
 use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -59,7 +58,7 @@ pub async fn clear_gathered(map: &Map) -> anyhow::Result<()> {
 pub async fn clear(
     map: &Map,
     dead_pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
     let work = map.work.clone();
@@ -77,7 +76,7 @@ pub async fn clear(
 async fn clear_everywhere(
     map: &Map,
     dead_pes: &[PeId],
-    logs: &LogArgs,
+    logs: &[String],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
     let pes = map

@@ -13,8 +13,7 @@ use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flit
 use flitcast_cluster::options::tree::SpanningArg;
 
 pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
-    let prices = args.prices.check_absent::<anyhow::Error>();
-    prices.map_err(Faults::all)?;
+    args.prices.check_absent()?;
     let mut faults = Faults::default();
     let topology = faults.take(topology(&args.tree, SpanningArg::Bfs));
     let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));

@@ -25,7 +25,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use flitcast_cluster::launch::cluster::{Exit, begin};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::launch::ssh::{Begun, Hosts};
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
@@ -59,7 +58,7 @@ pub struct KeepArgs {
 }
 
 /// Runs a cluster until a signal stops it.
-pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub fn keep(args: KeepArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     // Detaches from the terminal, whose signals are for `flitcast up`.
     process::leave_terminal().context("cannot leave the terminal")?;
     let folder = args.folder;
@@ -99,10 +98,7 @@ fn topology(record: &ClusterRecord) -> anyhow::Result<Topology> {
     });
     let file = flitcast_cluster::site::cluster_file::load(&record.file)?;
     let trees = tree.of_cluster(&record.file, file, &[SpanningArg::Bfs]);
-    let mut trees = trees.map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("{}", faults.join("; "))
-    })?;
+    let mut trees = trees.map_err(|faults| anyhow::anyhow!("{faults}"))?;
     Ok(trees.remove(0))
 }
 
@@ -110,7 +106,7 @@ async fn keep_all(
     folder: &Path,
     record: ClusterRecord,
     topology: &Topology,
-    logs: &LogArgs,
+    logs: &[String],
 ) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
     let mut calls =
@@ -131,7 +127,7 @@ async fn keep_all(
             place: placement.places[pe.index()].clone(),
             hosts: hosts.clone(),
             record: record.clone(),
-            logs: logs.clone(),
+            logs: logs.to_vec(),
             table: table.clone(),
             called: called.clone(),
         };
@@ -201,7 +197,7 @@ struct PeSupervisor {
     /// Access to hosts over ssh, if PEs run there.
     hosts: Option<Arc<Hosts>>,
     record: ClusterRecord,
-    logs: LogArgs,
+    logs: Vec<String>,
     table: PeTable,
     /// Notified when a command listens for the PEs.
     called: Rc<Notify>,

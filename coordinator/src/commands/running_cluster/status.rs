@@ -20,7 +20,6 @@ use crate::render::exit::{FAILED, refused};
 use crate::render::hosts::hosts;
 use crate::render::tree::in_tree_order;
 use flitcast_cluster::launch::cluster::{Cluster, LaunchPlan, PeEvent};
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
@@ -67,7 +66,7 @@ pub struct StatusArgs {
     format: Format,
 }
 
-pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub fn status(args: &StatusArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     let out = &mut io::stdout().lock();
     let Some(file) = &args.file else {
         let clusters = all().map_err(|fault| refused([fault]))?;
@@ -131,7 +130,7 @@ impl Here {
 }
 
 /// Lets the PEs join and pings them.
-fn look(kept: &RunningCluster, logs: &LogArgs) -> anyhow::Result<(Topology, Occupancy)> {
+fn look(kept: &RunningCluster, logs: &[String]) -> anyhow::Result<(Topology, Occupancy)> {
     let tree = TreeArgs::from(ClusterArgs {
         file: kept.record.file.clone(),
         root: None,
@@ -157,7 +156,7 @@ pub async fn joined(
     kept: &RunningCluster,
     topology: &Topology,
     placement: &Placement,
-    logs: &LogArgs,
+    logs: &[String],
     require_all: bool,
 ) -> anyhow::Result<Cluster> {
     let program = std::env::current_exe()?;
@@ -183,7 +182,7 @@ async fn ping_all(
     kept: &RunningCluster,
     topology: &Topology,
     placement: &Placement,
-    logs: &LogArgs,
+    logs: &[String],
 ) -> anyhow::Result<Occupancy> {
     let mut cluster = joined(kept, topology, placement, logs, false).await?;
     let mut here: BTreeMap<PeId, Here> = BTreeMap::new();

@@ -19,7 +19,6 @@ use super::status;
 use crate::render::exit::{FAILED, error_chain, refused};
 use flitcast_cluster::job::request::{guard_fault, local_topology};
 use flitcast_cluster::launch::cluster::Exit;
-use flitcast_cluster::launch::log_args::LogArgs;
 use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::ca;
@@ -82,7 +81,7 @@ struct Wanted {
 }
 
 /// Starts a cluster.
-pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub fn up(args: UpArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     // If the file is missing, reading it reports that.
     let file = std::path::absolute(&args.cluster.file)?;
     let file = file.canonicalize().unwrap_or(file);
@@ -146,7 +145,7 @@ fn bring_up(
     wanted: Wanted,
     file: PathBuf,
     claim: Claim,
-    logs: &LogArgs,
+    logs: &[String],
 ) -> anyhow::Result<ExitCode> {
     let folder = claim.folder().to_owned();
     let record = prepare(&wanted, file, &folder)?;
@@ -234,7 +233,7 @@ fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
     )
 }
 
-fn start(folder: &Path, log: &Path, logs: &LogArgs) -> anyhow::Result<Child> {
+fn start(folder: &Path, log: &Path, logs: &[String]) -> anyhow::Result<Child> {
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let mut options = OpenOptions::new();
     let log = options
@@ -245,7 +244,7 @@ fn start(folder: &Path, log: &Path, logs: &LogArgs) -> anyhow::Result<Child> {
         .map_err(at(log))?;
     let mut command = Command::new(program);
     command
-        .args(&logs.args)
+        .args(logs)
         .arg("keep")
         .arg(folder)
         .stdin(Stdio::null())
@@ -276,7 +275,7 @@ fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
 async fn wait_for_all_pes(
     kept: &RunningCluster,
     topology: Topology,
-    logs: &LogArgs,
+    logs: &[String],
 ) -> anyhow::Result<Option<ExitCode>> {
     let mut interrupts = Interrupts::new()?;
     let _used = kept.take("flitcast up")?;

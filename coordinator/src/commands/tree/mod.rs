@@ -41,7 +41,7 @@ const FORMATS: Formats = Formats(&[
 
 /// Prints the tree, or returns all faults of the command line.
 pub fn run(args: PrintTreeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let topology = args.tree.topology(SpanningArg::Bfs).map_err(Faults::all)?;
+    let topology = args.tree.topology(SpanningArg::Bfs)?;
     let pes = topology.tree.len();
     Ok(match args.format {
         Format::Toml => export::toml(&topology, out),

@@ -132,6 +132,3 @@ impl Page<'_> {
 fn unmarked(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
-
-#[cfg(test)]
-mod tests;

@@ -62,6 +62,19 @@ impl Request {
         site.placement.is_spread() && !site.is_shaped() && self.profile.is_none()
     }
 
+    /// Returns the number of nonnull messages.
+    pub fn message_count(&self) -> u64 {
+        let collective = self.way.operation.collective();
+        let lengths = collective.lengths(&self.site.tree, &self.messages.bytes);
+        lengths.count() as u64
+    }
+
+    /// Returns the bytes of all messages.
+    pub fn total_bytes(&self) -> u64 {
+        let collective = self.way.operation.collective();
+        collective.total(&self.site.tree, &self.messages.bytes)
+    }
+
     /// Returns the PEs to which a PE connects outside the tree, for any method that may be chosen.
     pub fn peers(&self, pe: PeId) -> BTreeSet<PeId> {
         let methods = [&self.way].into_iter().chain(&self.others);

@@ -7,7 +7,7 @@ use flitcast_node::limits::Timeouts;
 use flitcast_node::payload::Others;
 use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{FilePayload, Payload};
 
 use super::checked::Request;
 use super::choose::choose_open;
@@ -18,14 +18,14 @@ use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
 use super::order::parse_order;
 use super::output::{create_output, output_fault};
-use super::requested_messages::{FilesAt, RequestedMessages};
+use super::requested_messages::RequestedMessages;
 use super::roots::{laid, seen_from};
 use super::selection;
 use super::spec::RequestSpec;
 use super::trees::{described, emulates_own_links};
 use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
-use crate::job::fault::{RequestError, guard_fault, of_all, relative};
+use crate::job::fault::{guard_fault, of_all, relative};
 use crate::job::links::{link_over, links, links_name, rate_limit};
 use crate::job::parallel_trees::has_parts;
 use crate::job::site::Site;
@@ -40,6 +40,7 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
 use crate::site::topology::{Topology, of_option};
+use crate::text::faults::Faults;
 
 /// Checks a command line whose operation on a tree is `operation`.
 ///
@@ -49,13 +50,13 @@ use crate::site::topology::{Topology, of_option};
 pub fn check(
     mut spec: RequestSpec,
     operation: impl Fn(&Topology) -> anyhow::Result<Algorithm>,
-) -> Result<Request, Vec<RequestError>> {
+) -> Result<Request, Faults> {
     spec.count_by_input();
     let ways = spec.ways.take();
     let order = std::mem::replace(&mut spec.order, Ok(None));
     let mut checks = Checks {
         spec: &spec,
-        faults: Vec::new(),
+        faults: Faults::default(),
         ways: None,
         offered: None,
         topology: None,
@@ -68,12 +69,12 @@ pub fn check(
     checks.cover();
     let link = checks.link();
     let limit = rate_limit(&spec.round, link.flatten(), checks.topology.as_ref());
-    let limit = checks.keep_all(limit).flatten();
+    let limit = checks.faults.take(limit).flatten();
     let timeouts = checks.timeouts();
     let messages = checks.messages();
     checks.paths();
     let retries = checks.retries();
-    checks.keep_all(spec.round.pictures.check());
+    checks.faults.take(spec.round.pictures.check());
     let payload = checks.payload(messages);
     let bytes = payload.as_ref().map(|(_, bytes)| &bytes[..]);
     checks.longest_packet(flits.1, bytes);
@@ -81,17 +82,15 @@ pub fn check(
     checks.mixed(flits.1, &order);
     let (open, offered) = (checks.ways.as_ref(), checks.offered.as_deref());
     let crossings = check_any(checks.operation, open, offered, bytes);
-    checks.keep(crossings);
+    checks.faults.take(crossings);
     checks.tree_of_baseline(bytes);
     let profile = checks.profile(tree.as_ref(), link);
     let guard = checks.guard(profile.as_ref());
     // Last of all, as the first thing that is written.
-    if checks.faults.is_empty() && !checks.is_elsewhere() {
-        checks.faults.extend(create_output(&spec.round));
+    if checks.faults.0.is_empty() && !checks.is_elsewhere() {
+        checks.faults.0.extend(create_output(&spec.round));
     }
-    if !checks.faults.is_empty() {
-        return Err(checks.faults);
-    }
+    std::mem::take(&mut checks.faults).check()?;
     let site = checks.site(link, guard);
     let site = site.map(|site| Site { limit, ..site });
     let way = checks.way(flits, order);
@@ -125,7 +124,7 @@ pub fn check(
 /// The checks of a command line: all errors so far, and the results that later checks need.
 struct Checks<'a> {
     spec: &'a RequestSpec,
-    faults: Vec<RequestError>,
+    faults: Faults,
     /// The alternatives that are left open.
     ways: Option<OpenChoices>,
     /// The possible trees, rooted at the requested PE.
@@ -137,21 +136,6 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    fn add(&mut self, fault: impl Into<RequestError>) {
-        self.faults.push(fault.into());
-    }
-
-    /// Returns a value, or collects its error.
-    fn keep<T>(&mut self, checked: Result<T, impl Into<RequestError>>) -> Option<T> {
-        checked.map_err(|fault| self.add(fault)).ok()
-    }
-
-    /// Returns a value, or collects all its errors.
-    fn keep_all<T>(&mut self, checked: Result<T, Vec<impl Into<RequestError>>>) -> Option<T> {
-        let checked = checked.map_err(|all| all.into_iter().map(Into::into));
-        checked.map_err(|all| self.faults.extend(all)).ok()
-    }
-
     /// Returns the operation, or one with the same kind of messages if there is none.
     fn operation_or_like(&self) -> Algorithm {
         self.operation.unwrap_or(self.spec.like)
@@ -183,11 +167,13 @@ impl Checks<'_> {
     /// Checks the trees and the root. Returns the tree as it is described.
     fn trees(&mut self, ways: Option<OpenChoices>) -> Option<Tree> {
         let spec = self.spec;
-        let described = self.keep_all(described(&spec.round, spec.spanning, ways));
+        let described = self
+            .faults
+            .take(described(&spec.round, spec.spanning, ways));
         let (described, ways) = described.unzip();
         self.ways = ways.flatten();
         if let (Some((option, _)), Some(baseline)) = (&spec.root, spec.baseline) {
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "{option} is not for --algorithm {}: what is there to measure against has P0 as its \
                  root",
                 baseline.name()
@@ -202,7 +188,7 @@ impl Checks<'_> {
             Some(algorithm) => laid(algorithm, spec.root.as_ref(), offered),
             None => seen_from(spec.root.as_ref(), offered),
         });
-        self.offered = offered.and_then(|offered| self.keep(offered));
+        self.offered = offered.and_then(|offered| self.faults.take(offered));
         let offered = self.offered.as_ref();
         self.topology = offered.map(|offered| offered[0].clone());
         self.placement = self.topology.as_ref().map(Topology::places);
@@ -217,22 +203,24 @@ impl Checks<'_> {
         let operation = operation(topology);
         let baseline = self.spec.baseline.filter(|_| self.spec.root.is_none());
         let fits = baseline.map_or(Ok(()), |it| it.check(topology).map_err(unfit(it.name())));
-        self.operation = self.keep(operation);
-        self.keep(fits);
+        self.operation = self.faults.take(operation);
+        self.faults.take(fits);
     }
 
     /// Checks the requested size of flits and the packets.
     fn flits(&mut self) -> (Option<u32>, Option<Packets>) {
         let args = &self.spec.round;
         let requested_size = args.transfer.flit_size.as_deref();
-        let flit_bytes = self.keep(requested_size.map(flit_size).transpose());
+        let flit_bytes = self.faults.take(requested_size.map(flit_size).transpose());
         let requested_packets = args.packets.as_deref();
         let packets = requested_packets.map(str::parse::<Packets>).transpose();
-        let packets = self.keep(packets.map_err(|fault| anyhow!("--packets {fault}")));
+        let packets = self
+            .faults
+            .take(packets.map_err(|fault| anyhow!("--packets {fault}")));
         if requested_packets.is_some() {
             let whole = self.has_no_parts().then(|| self.name());
             let faults = packets_faults(whole, requested_size.is_some(), self.ways.is_some());
-            self.faults.extend(faults);
+            self.faults.0.extend(faults);
         }
         flit_bytes.zip(packets).unwrap_or_default()
     }
@@ -243,7 +231,7 @@ impl Checks<'_> {
             return;
         }
         if self.has_no_parts() {
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "--cover is for a scatter by fdf, for a gather by shoulder-tap or certification and \
                  for any broadcast, not for {}",
                 self.name()
@@ -251,7 +239,7 @@ impl Checks<'_> {
         }
         let topology = self.topology.as_ref();
         if topology.is_some_and(|it| it.network.is_none()) {
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "--cover: trees that share no link are those of a --network NETWORK (like torus:4x4) \
                  or of a cluster file with [network]"
             ));
@@ -261,11 +249,13 @@ impl Checks<'_> {
     /// Checks the requested shape of links.
     fn link(&mut self) -> Option<Option<LinkSpec>> {
         let shape = self.spec.round.transfer.link.as_deref();
-        let link = self.keep_all(of_all("--link", shape.map(LinkSpec::parse).transpose()))?;
+        let link = self
+            .faults
+            .take(of_all("--link", shape.map(LinkSpec::parse).transpose()))?;
         match &self.topology {
             Some(topology) => {
                 let link = link_over(topology, link);
-                self.keep(link)
+                self.faults.take(link)
             }
             None => Some(link),
         }
@@ -277,14 +267,14 @@ impl Checks<'_> {
             Some(text) => timeouts::over(settings.timeouts, text),
             None => Ok(settings.timeouts),
         };
-        self.keep_all(of_all("--timeouts", timeouts))
+        self.faults.take(of_all("--timeouts", timeouts))
     }
 
     /// Checks the options that define the messages.
     fn messages(&mut self) -> Option<RequestedMessages> {
         let layout = self.operation_or_like().collective().layout();
         let messages = RequestedMessages::of(&self.spec.round, layout, self.spec.dealt_by());
-        self.keep_all(messages)
+        self.faults.take(messages)
     }
 
     /// Checks the paths of the input and the output, as far as they are on this host.
@@ -292,9 +282,11 @@ impl Checks<'_> {
         let args = &self.spec.round;
         let is_elsewhere = self.is_elsewhere();
         if is_elsewhere {
-            self.faults.extend(relative("--input", args.input.as_ref()));
+            self.faults
+                .0
+                .extend(relative("--input", args.input.as_ref()));
             let output = relative("--output", args.output.as_ref());
-            self.faults.extend(output);
+            self.faults.0.extend(output);
         } else if let Some(output) = &args.output {
             let topology = self.topology.as_ref();
             let pes = topology.map_or(usize::MAX, |it| it.tree.len());
@@ -303,10 +295,10 @@ impl Checks<'_> {
             let entries = (has_rows, Others::all(pes).named(&names));
             let (input, force) = (args.input.as_deref(), args.replacing.replaces());
             let fault = output_fault(output, entries, input, force);
-            self.faults.extend(fault);
+            self.faults.0.extend(fault);
         }
         if is_elsewhere && self.ways.is_some() && args.input.is_some() {
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "auto chooses by the lengths of the messages, which only PEs on other hosts know: \
                  name an algorithm, and no --tree auto"
             ));
@@ -315,13 +307,16 @@ impl Checks<'_> {
 
     fn retries(&mut self) -> Option<u32> {
         let args = &self.spec.round;
-        self.keep(retries::of(args.retry.as_deref(), args.rounds))
+        self.faults
+            .take(retries::of(args.retry.as_deref(), args.rounds))
     }
 
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<RequestedMessages>) -> Option<(Payload, Vec<u64>)> {
-        let rules = self.keep(selection::rules(&self.spec.round.selection))?;
-        let durability = self.keep(sync::durability(self.spec.round.sync))?;
+        let rules = self
+            .faults
+            .take(selection::rules(&self.spec.round.selection))?;
+        let durability = self.faults.take(sync::durability(self.spec.round.sync))?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
         // A PE under a daemon has another working folder.
@@ -331,33 +326,38 @@ impl Checks<'_> {
             false => messages,
         };
         let operation = self.operation_or_like();
-        let files = FilesAt {
-            names: &placement.map(Placement::names).unwrap_or_default(),
-            spread: self.spec.spread,
-            shards: &self.spec.shards,
-            division: self.spec.division,
-            rules: &rules,
+        let (spec, division) = (self.spec, self.spec.division);
+        let files = FilePayload {
+            output_names: placement.map(Placement::names).unwrap_or_default(),
+            spread: spec.spread,
+            shards: spec.shards.clone(),
+            lines: division.is_some_and(|division| division.lines),
+            block_bytes: division.map_or(0, |division| division.block_bytes),
+            parts: division.map_or(0, |division| division.parts),
+            rules,
             durability,
-            replace: self.spec.round.replacing.replaces(),
-            update: self.spec.round.replacing.comparison(),
-            compression: self.spec.round.transmission.compress.unwrap_or_default(),
-            archive: self.spec.round.selection.archive,
-            elsewhere: self.is_elsewhere(),
+            replace: spec.round.replacing.replaces(),
+            update: spec.round.replacing.comparison(),
+            compression: spec.round.transmission.compress.unwrap_or_default(),
+            archive: spec.round.selection.archive,
             apart: placement.is_some_and(Placement::is_apart)
                 && operation.collective().layout().can_be_apart(),
+            ..FilePayload::default()
         };
-        let mut payload = messages.for_tree(&topology.tree, operation, files);
+        let elsewhere = self.is_elsewhere();
+        let mut payload = messages.for_tree(&topology.tree, operation, files, elsewhere);
         if let Err(faults) = &mut payload {
-            faults.extend(self.spec.count_fault(topology).map(RequestError::from));
+            faults.0.extend(self.spec.count_fault(topology));
         }
-        self.keep_all(payload)
+        self.faults.take(payload)
     }
 
     /// Checks that the longest message can have the requested packets.
     fn longest_packet(&mut self, packets: Option<Packets>, bytes: Option<&[u64]>) {
         if let (Some(packets), Some(bytes)) = (packets, bytes) {
             let checked = packets.check(bytes.iter().copied().max().unwrap_or(0));
-            self.keep(checked.map_err(|fault| anyhow!("--packets {fault}")));
+            self.faults
+                .take(checked.map_err(|fault| anyhow!("--packets {fault}")));
         }
     }
 
@@ -367,7 +367,7 @@ impl Checks<'_> {
         order: anyhow::Result<Option<String>>,
         bytes: Option<&[u64]>,
     ) -> MessageOrder {
-        let order = self.keep(order).flatten();
+        let order = self.faults.take(order).flatten();
         let (Some(order), Some(topology)) = (order, &self.topology) else {
             return MessageOrder::default();
         };
@@ -376,7 +376,7 @@ impl Checks<'_> {
         let pes = (&topology.tree, &names[..]);
         let lengths = bytes.filter(|_| are_known);
         let order = parse_order(&order, self.operation_or_like(), pes, lengths);
-        self.keep_all(order).unwrap_or_default()
+        self.faults.take(order).unwrap_or_default()
     }
 
     /// Checks that packets can mix messages, if that is requested.
@@ -386,7 +386,7 @@ impl Checks<'_> {
             .is_none_or(|it| it == Algorithm::FARTHEST_FIRST);
         let is_alone = is_fdf && self.spec.baseline.is_none() && !self.spec.round.cover;
         if packets == Some(Packets::Mixed) && !(is_alone && *order == MessageOrder::Tail) {
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "--packets mixed is for a scatter by fdf over one tree, in an order of its own: leave \
                  out the rest"
             ));
@@ -408,7 +408,7 @@ impl Checks<'_> {
         let any_tree = self.ways.as_ref().is_some_and(|ways| ways.any_tree);
         let measured = tree.filter(|_| !any_tree);
         let profile = Profile::load(path, measured).map_err(of_option("--profile"));
-        let profile = self.keep(profile)?;
+        let profile = self.faults.take(profile)?;
         let root = self.topology.as_ref().map(|it| it.tree.root());
         let profile = match (root, measured) {
             (Some(root), Some(tree)) => profile.rerooted(tree, root),
@@ -417,7 +417,7 @@ impl Checks<'_> {
         let pes = profile.edges.len();
         if let Some(tree) = tree.filter(|tree| any_tree && tree.len() != pes) {
             let requested = tree.len();
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "--profile: it was measured on {pes} PEs, not on {requested}"
             ));
         }
@@ -426,7 +426,7 @@ impl Checks<'_> {
             if requested != profile.links {
                 let [measured, requested] = [&profile.links, &requested]
                     .map(|links| links.as_deref().unwrap_or("links as they are"));
-                self.add(anyhow!(
+                self.faults.add(anyhow!(
                     "--profile: it was measured on {measured}, not on {requested}"
                 ));
             }
@@ -442,12 +442,10 @@ impl Checks<'_> {
         let guard = Guard::choose(&transfer.guard.or(&settings), placement);
         if let Err(fault) = guard.check(placement) {
             let fault = guard_fault(&transfer.guard, &transfer.tree, &settings, fault);
-            self.faults.push(fault);
+            self.faults.add(fault);
         }
-        if self.spec.round.input.is_some()
-            && let Err(fault) = guard.check_files(placement)
-        {
-            self.faults.push(fault.into());
+        if self.spec.round.input.is_some() {
+            self.faults.take(guard.check_files(placement));
         }
         if let Some(profile) = profile
             && profile.encrypted != guard.is_encrypted()
@@ -456,7 +454,7 @@ impl Checks<'_> {
                 true => ["with TLS", "without TLS"],
                 false => ["without TLS", "with TLS"],
             };
-            self.add(anyhow!(
+            self.faults.add(anyhow!(
                 "--profile: it was measured {measured}, and this would be {is}"
             ));
         }

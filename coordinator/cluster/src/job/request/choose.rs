@@ -25,12 +25,13 @@ use super::spec::RequestSpec;
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::choice::{Choice, Forecast};
-use crate::job::fault::{RequestError, one};
+use crate::job::fault::no_choice;
 use crate::job::flit_size::may_pay;
 use crate::job::site::Site;
 use crate::options::baseline::Baseline;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
+use crate::text::faults::Faults;
 use crate::tuning::{
     EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, EQUAL_WITH_LESS_HELD, FINALISTS,
     LESS_HELD_BYTES, SEARCHED_FINALISTS,
@@ -61,7 +62,7 @@ pub fn choose_open(
     mut ways: OpenChoices,
     topologies: Vec<Topology>,
     link: Option<LinkSpec>,
-) -> Result<Request, Vec<RequestError>> {
+) -> Result<Request, Faults> {
     let bytes = request.messages.bytes.clone();
     let order = request.way.order.clone();
     if spec.like.collective() == Collective::Gossip {
@@ -82,7 +83,7 @@ pub fn choose_open(
         bytes: &bytes,
         is_complete: spec.round.compares,
     };
-    let chosen = choose(request, offer).or_else(|fault| one(RequestError::Choice(fault)))?;
+    let chosen = choose(request, offer).map_err(no_choice)?;
     let way = Method {
         order,
         ..chosen.way

@@ -3,7 +3,6 @@
 use anyhow::{anyhow, bail};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
-use crate::job::fault::RequestError;
 use crate::site::topology::of_option;
 use crate::text::units::{Bytes, parse_bytes};
 
@@ -27,7 +26,7 @@ pub fn packets_faults(
     whole: Option<String>,
     has_flit_size: bool,
     is_open: bool,
-) -> impl Iterator<Item = RequestError> {
+) -> impl Iterator<Item = anyhow::Error> {
     let whole = whole.map(|operation| {
         anyhow!(
             "--packets is for a scatter by fdf, for a gather by shoulder-tap or certification and for \
@@ -42,6 +41,5 @@ pub fn packets_faults(
              among flits as well"
         )
     });
-    let faults = [whole, two_sizes, open].into_iter().flatten();
-    faults.map(RequestError::from)
+    [whole, two_sizes, open].into_iter().flatten()
 }

@@ -25,7 +25,7 @@ pub const GATHER_BY_PORTS: Algorithm = Algorithm::CERTIFICATION_MULTI_PORT;
 /// Returns the algorithm of a gather on a tree.
 pub fn gather_operation(
     tree: &Tree,
-    name: &impl std::fmt::Display,
+    name: &str,
     algorithm: Option<&str>,
     token: Option<TokenArg>,
 ) -> anyhow::Result<Algorithm> {
@@ -106,11 +106,7 @@ pub fn gather_by_ports(
 }
 
 /// Returns the operation if it supports the tree.
-pub fn fitting(
-    operation: Algorithm,
-    tree: &Tree,
-    name: &impl std::fmt::Display,
-) -> anyhow::Result<Algorithm> {
+pub fn fitting(operation: Algorithm, tree: &Tree, name: &str) -> anyhow::Result<Algorithm> {
     let works = candidates::check_fits(operation, tree, name);
     works.map_err(unfit(operation.name()))?;
     Ok(operation)
@@ -118,7 +114,7 @@ pub fn fitting(
 
 /// Returns the error of an algorithm that does not support the tree.
 pub fn unfit(algorithm: &str) -> impl Fn(NotApplicable) -> anyhow::Error {
-    move |why| anyhow!("--algorithm {algorithm} is {why}: use {}", why.instead())
+    move |why| anyhow!("--algorithm {algorithm} is {why}: use {}", why.instead)
 }
 
 /// Returns the error of many ports for an algorithm that has one port in each direction.

@@ -10,9 +10,9 @@ use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::FilePayload;
 use flitcast_proto::{DeliveryId, Tree};
 
-use crate::job::fault::{RequestError, one};
 use crate::options::tree::TreeArgs;
 use crate::site::topology::Topology;
+use crate::text::faults::Faults;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES};
 
 /// Reads the input as the PEs will: on one machine an error for them is an error here. Returns the
@@ -25,22 +25,23 @@ pub fn measure_input(
     tree: &Tree,
     names: &[String],
     left_out: impl Fn(DeliveryId) -> bool,
-) -> Result<Vec<u64>, Vec<RequestError>> {
+) -> Result<Vec<u64>, Faults> {
     let (input, spread) = (&files.input, files.spread);
     if let Some(fault) = file_fault(input, operation.collective().layout()).filter(|_| !spread) {
-        return one(fault);
+        return Err(fault.into());
     }
-    let of_input = |fault: PayloadError| RequestError::from(anyhow!("--input: {fault}"));
-    let all = |faults: Vec<PayloadError>| faults.into_iter().map(of_input).collect::<Vec<_>>();
+    let of_input = |fault| anyhow!("--input: {fault}");
+    let all = |faults: Vec<PayloadError>| Faults::all(faults.into_iter().map(of_input));
     let all_pes = Others::all(tree.len()).named(names);
     // By id.
     let pattern = Pattern::of(input);
     let contents = match (operation.collective().layout(), &pattern) {
         (Layout::ByDestination | Layout::Pieces, Some(pattern)) => {
-            return one(anyhow!(
+            return Err(anyhow!(
                 "--input: {pattern} has wildcards, which a gather, a gossip and a broadcast expand; \
                  name the folder of the messages here"
-            ));
+            )
+            .into());
         }
         (Layout::BySource, Some(pattern)) => {
             payload::pattern_input(pattern, Others::of(tree).named(names))
@@ -75,7 +76,7 @@ pub fn measure_input(
     if total.is_none_or(|total| total > MAX_TOTAL_BYTES) {
         let (input, most) = (input.display(), Bytes(MAX_TOTAL_BYTES));
         let fault = anyhow!("the messages below {input} are longer than {most} together");
-        return one(fault);
+        return Err(fault.into());
     }
     let mut bytes = vec![0; operation.collective().deliveries(tree)];
     for message in operation.collective().messages(tree) {
@@ -255,6 +256,6 @@ mod tests {
         assert_eq!(highest_pe(dir.path(), Layout::BySource), Some(1));
         std::fs::write(dir.path().join("p1/p1"), "").unwrap();
         let faults = measure(EXCHANGE, &[]).unwrap_err();
-        assert!(faults[0].to_string().contains("p1/p1"), "{}", faults[0]);
+        assert!(faults.to_string().contains("p1/p1"), "{faults}");
     }
 }

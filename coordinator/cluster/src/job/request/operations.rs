@@ -14,7 +14,6 @@ use super::spec::RequestSpec;
 use super::trees::emulates_own_links;
 use crate::algorithms::candidates;
 use crate::algorithms::method::{Method, operation_by};
-use crate::job::fault::{RequestError, one};
 use crate::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
@@ -27,15 +26,17 @@ use crate::options::tree::SpanningArg;
 use crate::options::values::AUTO;
 use crate::site::reachability::Reachability;
 use crate::site::topology::Topology;
+use crate::text::faults::Faults;
 
 impl Request {
     /// Checks the command line of `flitcast scatter`.
-    pub fn scatter(mut args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
-        let division = args.division.parsed().or_else(one)?;
+    pub fn scatter(mut args: ScatterArgs) -> Result<Request, Faults> {
+        let division = args.division.parsed()?;
         if let (Some(option), Some(_)) = (args.round.selection.first_option(), division) {
-            return one(anyhow!(
+            return Err(anyhow!(
                 "{option}: one file is divided (--lines, --blocks, --split), which has no files to leave out"
-            ));
+            )
+            .into());
         }
         let tree = &mut args.round.transfer.tree;
         if let Some(Division {
@@ -82,7 +83,7 @@ impl Request {
     }
 
     /// Checks the command line of `flitcast gather`.
-    pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
+    pub fn gather(args: GatherArgs) -> Result<Request, Faults> {
         let (mut round, ports) = (args.round, args.ports);
         let is_special = round.packets.is_some() || round.cover || round.compares;
         let token = args.token.or(round.sync.and_then(SyncArg::token));
@@ -142,7 +143,7 @@ impl Request {
     }
 
     /// Checks the command line of `flitcast broadcast`.
-    pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
+    pub fn broadcast(args: BroadcastArgs) -> Result<Request, Faults> {
         let auto = args.algorithm == Some(BroadcastAlgorithm::Auto);
         let named = args.algorithm.filter(|_| !auto);
         let usual = BroadcastAlgorithm::Listed(Algorithm::BROADCAST_ROUNDS);
@@ -169,7 +170,7 @@ impl Request {
     }
 
     /// Checks the command line of `flitcast gossip`.
-    pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
+    pub fn gossip(args: GossipArgs) -> Result<Request, Faults> {
         let algorithm = args.algorithm;
         let auto = algorithm.as_deref() == Some(AUTO);
         across(
@@ -185,7 +186,7 @@ impl Request {
     }
 
     /// Checks the command line of `flitcast exchange`.
-    pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
+    pub fn exchange(args: ExchangeArgs) -> Result<Request, Faults> {
         let name = "exchange";
         let algorithm = args.algorithm.as_deref();
         let auto = algorithm == Some(AUTO);
@@ -228,7 +229,7 @@ fn across(
     named: impl Fn(&Topology) -> anyhow::Result<Option<Algorithm>>,
     (pacing, ports): (Option<Pacing>, Option<Ports>),
     usual: [Algorithm; 2],
-) -> Result<Request, Vec<RequestError>> {
+) -> Result<Request, Faults> {
     let [among_all, over_tree] = usual;
     let auto = ways.as_ref().is_some_and(|it| it.open == Open::Auto);
     let spec = RequestSpec {

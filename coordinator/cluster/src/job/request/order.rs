@@ -5,9 +5,9 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Direction;
 
-use crate::job::fault::RequestError;
 use crate::options::order::{GivenOrder, MessageOrder};
 use crate::site::topology::of_option;
+use crate::text::faults::Faults;
 
 /// Returns the typed order, or the error that the algorithm `other` has none to choose; `by` names the
 /// operation and the algorithms that have one.
@@ -29,7 +29,7 @@ pub fn parse_order(
     operation: Algorithm,
     (tree, names): (&Tree, &[String]),
     lengths: Option<&[u64]>,
-) -> Result<MessageOrder, Vec<RequestError>> {
+) -> Result<MessageOrder, Faults> {
     let is_gather = operation.collective().direction() == Direction::Up;
     let order = match is_gather {
         true => GivenOrder::parse(text, names).map(MessageOrder::Given),
@@ -43,9 +43,6 @@ pub fn parse_order(
     };
     match order {
         Ok(order) if faults.is_empty() => Ok(order),
-        _ => {
-            let faults = faults.into_iter().map(of_option("--order"));
-            Err(faults.map(RequestError::from).collect())
-        }
+        _ => Err(Faults::all(faults.into_iter().map(of_option("--order")))),
     }
 }

@@ -5,16 +5,18 @@ use std::path::Path;
 use anyhow::{anyhow, bail, ensure};
 use flitcast_node::payload::{self, Others, OutputLock};
 
-use crate::job::fault::RequestError;
+use crate::job::fault::of_output;
 use crate::options::args::RoundArgs;
 use crate::system::folder;
 
 /// Creates the output directory, unless nothing is written to it; returns the error if that fails.
-pub fn create_output(args: &RoundArgs) -> Option<RequestError> {
+pub fn create_output(args: &RoundArgs) -> Option<anyhow::Error> {
     let output = args.output.as_ref().filter(|_| !args.dry_run)?;
     let error = payload::create_durable(output).err()?;
-    let (path, why) = (output.clone(), format!("cannot be created: {error}"));
-    Some(RequestError::Output { path, why })
+    Some(of_output(
+        output,
+        format_args!("cannot be created: {error}"),
+    ))
 }
 
 /// Returns the error in an output directory, without writing to it; with `has_rows` it has a folder of
@@ -24,10 +26,9 @@ pub fn output_fault(
     entries: (bool, Others),
     input: Option<&Path>,
     force: bool,
-) -> Option<RequestError> {
-    let path = output.to_owned();
-    let why = check(output, entries, input, force).err()?.to_string();
-    Some(RequestError::Output { path, why })
+) -> Option<anyhow::Error> {
+    let why = check(output, entries, input, force).err()?;
+    Some(of_output(output, why))
 }
 
 fn check(

@@ -1,24 +1,22 @@
 //! The messages that a command line requests, and their lengths on a tree.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
 use flitcast_node::payload;
 use flitcast_plan::Algorithm;
-use flitcast_proto::Compression;
+use flitcast_proto::Tree;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::{FilePayload, Payload};
-use flitcast_proto::{Durability, Tree, Update};
 
 use super::input::measure_input;
 use crate::files::matrix_file::{self, Cells};
-use crate::job::fault::{RequestError, one};
+use crate::job::fault::{NoPayload, of_output};
 use crate::options::args::RoundArgs;
-use crate::options::division::Division;
 use crate::options::workload::{Lengths, check_total};
 use crate::site::topology::of_option;
+use crate::text::faults::Faults;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The requested messages, independent of the tree.
@@ -37,43 +35,14 @@ pub enum RequestedMessages {
     Matrix(PathBuf),
 }
 
-/// Placement of files, and how the output is treated.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FilesAt<'a> {
-    /// Names of the PEs, by index; empty if they have none.
-    pub names: &'a [String],
-    /// Whether all files are distributed over the PEs.
-    pub spread: bool,
-    /// The entries that are distributed whole; empty if all files are.
-    pub shards: &'a [OsString],
-    /// The division of one file over the PEs.
-    pub division: Option<Division>,
-    /// Rules that choose among the files.
-    pub rules: &'a [String],
-    /// When what arrives is durable.
-    pub durability: Durability,
-    /// Whether existing files in the output are replaced.
-    pub replace: bool,
-    /// The comparison by which files are not sent to a destination that has them.
-    pub update: Update,
-    /// The compression of flits where it makes them shorter.
-    pub compression: Compression,
-    /// Whether owners, all mode bits, extended attributes and hard links are kept.
-    pub archive: bool,
-    /// Whether the files are on other hosts, and are not checked here.
-    pub elsewhere: bool,
-    /// Whether each PE has its own folder, without its name.
-    pub apart: bool,
-}
-
 impl RequestedMessages {
     /// Returns the requested messages, or all errors in the options.
     pub fn of(
         args: &RoundArgs,
         layout: Layout,
         spread: Option<&'static str>,
-    ) -> Result<RequestedMessages, Vec<RequestError>> {
-        let mut faults = Vec::new();
+    ) -> Result<RequestedMessages, Faults> {
+        let mut faults = Faults::default();
         let kinds = [
             ("--input", args.input.is_some()),
             ("--size", args.transfer.size.is_some()),
@@ -84,46 +53,27 @@ impl RequestedMessages {
             .filter_map(|(kind, given)| given.then_some(*kind));
         for pair in given.collect::<Vec<_>>().windows(2) {
             let (one, other) = (pair[0], pair[1]);
-            faults.push(anyhow!("{one} and {other} both define the messages; choose one").into());
+            faults.add(anyhow!(
+                "{one} and {other} both define the messages; choose one"
+            ));
         }
-        let (input, output) = ("--input", "--output");
-        for (option, is_given, needs, is_there) in [
-            (input, args.input.is_some(), output, args.output.is_some()),
-            (output, args.output.is_some(), input, args.input.is_some()),
-            (
-                spread.unwrap_or_default(),
-                spread.is_some(),
-                input,
-                args.input.is_some(),
-            ),
-            (
-                args.selection.first_option().unwrap_or_default(),
-                args.selection.first_option().is_some(),
-                input,
-                args.input.is_some(),
-            ),
-            ("--sync", args.sync.is_some(), input, args.input.is_some()),
-            (
-                "--archive",
-                args.selection.archive,
-                input,
-                args.input.is_some(),
-            ),
-            (
-                "--compress",
-                args.transmission.compress.is_some(),
-                input,
-                args.input.is_some(),
-            ),
-            (
-                args.replacing.first_option().unwrap_or_default(),
-                args.replacing.replaces(),
-                output,
-                args.output.is_some(),
-            ),
+        let typed = |option, is_given: bool| is_given.then_some(option);
+        let (input, output) = (args.input.is_some(), args.output.is_some());
+        let compress = args.transmission.compress.is_some();
+        for (option, needs, is_there) in [
+            (typed("--input", input), "--output", output),
+            (typed("--output", output), "--input", input),
+            (spread, "--input", input),
+            (args.selection.first_option(), "--input", input),
+            (typed("--sync", args.sync.is_some()), "--input", input),
+            (typed("--archive", args.selection.archive), "--input", input),
+            (typed("--compress", compress), "--input", input),
+            (args.replacing.first_option(), "--output", output),
         ] {
-            if is_given && !is_there {
-                faults.push(anyhow!("{option} goes with {needs}, which is not there").into());
+            if let Some(option) = option
+                && !is_there
+            {
+                faults.add(anyhow!("{option} goes with {needs}, which is not there"));
             }
         }
         let transfer = &args.transfer;
@@ -132,20 +82,15 @@ impl RequestedMessages {
                 input: input.clone(),
                 output: output.clone(),
             }),
-            (.., Some(size), _) => RequestedMessages::of_size(size).map_err(RequestError::from),
-            (.., Some(lengths)) => {
-                RequestedMessages::of_lengths(lengths, layout).map_err(RequestError::from)
-            }
-            (None, ..) => Err(RequestError::NoPayload),
+            (.., Some(size), _) => RequestedMessages::of_size(size),
+            (.., Some(lengths)) => RequestedMessages::of_lengths(lengths, layout),
+            (None, ..) => Err(NoPayload.into()),
             // The output is missing.
             (Some(_), ..) => return Err(faults),
         };
-        match messages {
-            Ok(messages) if faults.is_empty() => Ok(messages),
-            messages => {
-                faults.extend(messages.err());
-                Err(faults)
-            }
+        match faults.take(messages) {
+            Some(messages) if faults.0.is_empty() => Ok(messages),
+            _ => Err(faults),
         }
     }
 
@@ -187,26 +132,29 @@ impl RequestedMessages {
         }
     }
 
-    /// Returns the messages of an operation on a tree, and the lengths by delivery.
+    /// Returns the messages of an operation on a tree, and the lengths by delivery. Files are sent as in
+    /// `files`; those `elsewhere` are on other hosts, and are not checked here.
     pub fn for_tree(
         self,
         tree: &Tree,
         operation: Algorithm,
-        files: FilesAt,
-    ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
+        files: FilePayload,
+        elsewhere: bool,
+    ) -> Result<(Payload, Vec<u64>), Faults> {
         let pes = tree.len();
         if operation.collective().deliveries(tree) > MAX_DELIVERIES.max(pes) {
             let most = MAX_DELIVERIES.isqrt();
-            return one(anyhow!(
+            return Err(anyhow!(
                 "{pes} PEs: where each has a message for all others, or for each, there can be {most}"
-            ));
+            )
+            .into());
         }
         let lengths = match self {
             RequestedMessages::Files { input, output } => {
-                let output_names = files.names.to_vec();
+                let names = &files.output_names[..];
                 let entries = tree
                     .ids()
-                    .map(|pe| payload::output_entry(Path::new(""), pe, &output_names));
+                    .map(|pe| payload::output_entry(Path::new(""), pe, names));
                 let longest = entries.max_by_key(|entry| entry.as_os_str().len());
                 let longest = longest.unwrap_or_default();
                 let folder = match operation.collective().is_of_pairs() {
@@ -214,30 +162,19 @@ impl RequestedMessages {
                     false => output.clone(),
                 };
                 if let Some(why) = payload::output_fault(folder.join(longest)) {
-                    return one(RequestError::Output { path: output, why });
+                    return Err(of_output(&output, why).into());
                 }
                 let payload = FilePayload {
                     input,
-                    spread: files.spread,
                     output,
-                    replace: files.replace,
-                    apart: files.apart,
-                    names: Vec::new(),
-                    shards: files.shards.to_vec(),
-                    lines: files.division.is_some_and(|division| division.lines),
-                    block_bytes: files.division.map_or(0, |division| division.block_bytes),
-                    parts: files.division.map_or(0, |division| division.parts),
-                    rules: files.rules.to_vec(),
-                    durability: files.durability,
-                    update: files.update,
-                    compression: files.compression,
-                    archive: files.archive,
-                    output_names,
-                    chooses_entries: false,
+                    ..files
                 };
-                let bytes = match files.elsewhere {
+                let bytes = match elsewhere {
                     true => vec![0; operation.collective().deliveries(tree)],
-                    false => measure_input(&payload, operation, tree, files.names, |_| false)?,
+                    false => {
+                        let names = &payload.output_names;
+                        measure_input(&payload, operation, tree, names, |_| false)?
+                    }
                 };
                 return Ok((Payload::Files(payload), bytes));
             }
@@ -246,7 +183,7 @@ impl RequestedMessages {
                 deal(option, &lengths, pes, operation.collective().layout())
             }
         };
-        let lengths = lengths.or_else(one)?;
+        let lengths = lengths?;
         let bytes = operation.collective().by_delivery(tree, &lengths);
         Ok((Payload::Synthetic { lengths }, bytes))
     }
@@ -319,9 +256,9 @@ mod tests {
     }
 
     fn lengths(messages: RequestedMessages, operation: Algorithm) -> Result<Vec<u64>, String> {
-        let lengths = messages.for_tree(&tree("star:3"), operation, FilesAt::default());
+        let lengths = messages.for_tree(&tree("star:3"), operation, FilePayload::default(), false);
         let lengths = lengths.map(|(_, bytes)| bytes);
-        lengths.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        lengths.map_err(|faults| faults.to_string())
     }
 
     #[test]
@@ -335,8 +272,9 @@ mod tests {
         assert_eq!(lengths(synthetic("equal:5"), EXCHANGE), exchange);
         let short = lengths(synthetic("1,2"), GOSSIP).unwrap_err();
         assert!(short.contains("one for each PE from P0 to P2"), "{short}");
-        let many = synthetic("5").for_tree(&tree("star:1025"), EXCHANGE, FilesAt::default());
-        let many = many.unwrap_err()[0].to_string();
+        let files = FilePayload::default();
+        let many = synthetic("5").for_tree(&tree("star:1025"), EXCHANGE, files, false);
+        let many = many.unwrap_err().0[0].to_string();
         assert!(many.contains("1025 PEs") && many.contains("1024"), "{many}");
     }
 

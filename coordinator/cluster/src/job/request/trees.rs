@@ -1,14 +1,15 @@
 //! The trees of a command line, of a size that one machine can run.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use flitcast_node::system::descriptors;
 
 use super::open_choices::{Open, OpenChoices};
-use crate::job::fault::{RequestError, one};
+use crate::job::fault::UNKNOWN_LINKS;
 use crate::options::args::RoundArgs;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::topology::{Topology, TopologyError};
+use crate::site::topology::Topology;
+use crate::text::faults::Faults;
 
 /// Returns the trees of a command line, and what is to be chosen on them. A choice needs links whose
 /// values are known before they are measured; where nothing is named, it also needs a network, and
@@ -21,7 +22,7 @@ pub fn described(
     args: &RoundArgs,
     spanning: SpanningArg,
     ways: Option<OpenChoices>,
-) -> Result<(Vec<Topology>, Option<OpenChoices>), Vec<RequestError>> {
+) -> Result<(Vec<Topology>, Option<OpenChoices>), Faults> {
     let mut tree = args.transfer.tree.clone();
     let Some(mut ways) = ways else {
         return Ok((local(tree.offered(spanning))?, None));
@@ -42,47 +43,40 @@ pub fn described(
     let offered = local(tree.offered(spanning))?;
     match are_known(&offered[0]) {
         true => Ok((offered, Some(ways))),
-        false => one(RequestError::UnknownLinks),
+        false => Err(anyhow!(UNKNOWN_LINKS).into()),
     }
 }
 
 /// Returns a tree whose PEs can all be processes on this machine.
-pub fn local_topology(
-    args: &TreeArgs,
-    spanning: SpanningArg,
-) -> Result<Topology, Vec<RequestError>> {
-    let mut one = local(args.topology(spanning).map(|it| vec![it]))?;
-    Ok(one.remove(0))
+pub fn local_topology(args: &TreeArgs, spanning: SpanningArg) -> Result<Topology, Faults> {
+    let topology = args.topology(spanning)?;
+    check_size(&topology)?;
+    Ok(topology)
 }
 
 /// Checks that the PEs of trees, all of one size, can all be processes on this machine.
-fn local(
-    offered: Result<Vec<Topology>, Vec<TopologyError>>,
-) -> Result<Vec<Topology>, Vec<RequestError>> {
-    let offered =
-        offered.map_err(|all| all.into_iter().map(RequestError::from).collect::<Vec<_>>())?;
+fn local(offered: Result<Vec<Topology>, Faults>) -> Result<Vec<Topology>, Faults> {
+    let offered = offered?;
     check_size(&offered[0])?;
     Ok(offered)
 }
 
 /// Checks that one machine may run this number of processes.
-pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
+pub fn check_size(topology: &Topology) -> anyhow::Result<()> {
     let pes = topology.tree.len();
-    if pes > MAX_LOCAL_PES {
-        let (option, spec) = (topology.option(), &topology.name);
-        return one(anyhow!(
-            "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
-        ));
-    }
+    let (option, spec) = (topology.option(), &topology.name);
+    ensure!(
+        pes <= MAX_LOCAL_PES,
+        "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
+    );
     let needed = needed_descriptors(pes);
     let have = descriptors::raised_to(needed);
-    match have < needed {
-        true => one(anyhow!(
-            "{needed} file descriptors are needed for {pes} PEs, the limit is {have}: raise it with \
-             `ulimit -n {needed}`"
-        )),
-        false => Ok(()),
-    }
+    ensure!(
+        have >= needed,
+        "{needed} file descriptors are needed for {pes} PEs, the limit is {have}: raise it with \
+         `ulimit -n {needed}`"
+    );
+    Ok(())
 }
 
 /// Returns whether the links of a cover are emulated on this machine, where each edge of the network has

@@ -3,21 +3,22 @@
 //! valid, receives what the others received at their start. Until then it is treated as
 //! unauthenticated, and only the memory for these few messages is reserved for it.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use flitcast_node::handshake_limiter::PendingConnection;
 use flitcast_node::limits::{ROUND_TRIP, Timeouts};
 use flitcast_node::security::{Name, PeerCertificate, Security, Transport};
 use flitcast_node::timeout_stream::{IdleLimits, TimeoutStream};
+use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Join, Register, ToPe, Welcome};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_GREETING, Secret, frame_length};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::conversation::{ChannelReader, ChannelWriter, open};
-use super::plan::Joining;
 use crate::text::phrases::names;
 
 /// First byte of a TLS handshake; a frame, which begins with its length, never starts with it.
@@ -30,8 +31,8 @@ pub struct HandshakeServer {
     pub secret: Secret,
     pub security: Security,
     pub timeouts: Timeouts,
-    /// PEs that may join; `None` if the coordinator starts all PEs.
-    pub joining: Option<Arc<Joining>>,
+    /// PEs that may join, and where each listens; `None` if the coordinator starts all PEs.
+    pub joining: Option<Arc<BTreeMap<PeId, IpAddr>>>,
 }
 
 /// An authenticated process of this launch.
@@ -122,8 +123,8 @@ impl HandshakeServer {
         // Checked before the answer is sent, because only the certificate's owner may receive the
         // secret.
         shown.is_of(Name::Pe(join.pe))?;
-        let Some(listen) = joining.listen.get(&join.pe) else {
-            let expected: Vec<_> = joining.listen.keys().copied().collect();
+        let Some(listen) = joining.get(&join.pe) else {
+            let expected: Vec<_> = joining.keys().copied().collect();
             let expected = names(&expected);
             return Err(format!("this command waits for {expected} only"));
         };
@@ -131,7 +132,7 @@ impl HandshakeServer {
             cluster: self.cluster,
             secret: self.secret,
             listen: listen.to_string(),
-            timeouts: joining.timeouts,
+            timeouts: self.timeouts,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Waiting for the PEs that others start: which are missing, and for how long. `greeting.rs`
 //! authenticates them.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use flitcast_node::handshake_limiter::HandshakeLimiter;
@@ -14,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::error::LaunchError;
 use super::greeting::HandshakeResult;
 use super::member::{Member, PeEvent};
-use super::plan::Joining;
+use super::plan::LaunchPlan;
 use super::running::Cluster;
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
@@ -24,44 +26,45 @@ use crate::tuning::JOIN_NOTICE;
 impl Cluster {
     pub(super) async fn join_all(
         &mut self,
-        joining: Joining,
+        plan: &LaunchPlan<'_>,
+        (at, wait): (SocketAddr, Duration),
         listener: &TcpListener,
         guarded: &Guarded,
         event_sender: &mpsc::Sender<(PeId, PeEvent)>,
         console: &Console,
     ) -> Result<(), LaunchError> {
-        let joining = Arc::new(joining);
-        for &pe in joining.listen.keys() {
+        for &pe in plan.pes {
             self.members.insert(pe, Member::new(None));
         }
-        let greeter = self.greeter(guarded, Some(joining.clone()));
+        let listen = |&pe: &PeId| (pe, plan.placement.places[pe.index()].listen);
+        let expected = plan.pes.iter().map(listen).collect();
+        let greeter = self.greeter(guarded, Some(Arc::new(expected)));
         let (places, limit) = (self.places(false), self.timeouts.greeting());
         let mut door = HandshakeLimiter::new(listener, places, limit);
         let began = Instant::now();
-        let deadline = began + joining.wait;
+        let deadline = began + wait;
         let mut noted = false;
         loop {
             let missing = self.missing();
             if missing.is_empty() {
-                return self.all_are_fit(&joining);
+                return self.all_are_fit(plan);
             }
-            let at = joining.at;
             tokio::select! {
                 newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
                     self.join_one(newcomer, event_sender);
                 }
                 Some((pe, event)) = self.events.recv() => self.leave_early(pe, event),
-                () = sleep_until(began + JOIN_NOTICE), if !noted && joining.require_all => {
+                () = sleep_until(began + JOIN_NOTICE), if !noted && plan.require_all => {
                     noted = true;
-                    let (who, seconds) = (names(&missing), joining.wait.as_secs_f64());
+                    let (who, seconds) = (names(&missing), wait.as_secs_f64());
                     let line = format!("waiting up to {seconds} s for {who} to join at {at}");
                     console.note(&line);
                 }
                 () = sleep_until(deadline) => {
-                    if !joining.require_all {
+                    if !plan.require_all {
                         return Ok(());
                     }
-                    return Err(not_joined(missing, &joining));
+                    return Err(not_joined(missing, at, wait));
                 }
             }
         }
@@ -105,7 +108,9 @@ impl Cluster {
 
     /// Checks that all PEs stay for the next cluster, if there may be one, and that all run
     /// commands, if required.
-    fn all_are_fit(&self, joining: &Joining) -> Result<(), LaunchError> {
+    fn all_are_fit(&self, plan: &LaunchPlan<'_>) -> Result<(), LaunchError> {
+        // PEs that this launch's starter starts are started again for the next cluster.
+        let again = plan.again && plan.placement.starter().is_none();
         let who = |is_unfit: fn(&Member) -> bool| -> Vec<PeId> {
             let unfit = self.members.iter().filter(|(_, member)| is_unfit(member));
             unfit.map(|(pe, _)| *pe).collect()
@@ -113,14 +118,14 @@ impl Cluster {
         let (leaving, idle) = (who(|member| !member.stays), who(|member| !member.commands));
         let each = |pes: &[PeId]| if pes.len() == 1 { "it" } else { "each" };
         match (leaving.is_empty(), idle.is_empty()) {
-            (false, _) if joining.again => Err(anyhow!(
+            (false, _) if again => Err(anyhow!(
                 "{} would leave after one cluster, and this command may need several: --retry, map, \
                  bench and calibrate do; start {} with `flitcast node --join .. --stay`",
                 names(&leaving),
                 each(&leaving)
             )
             .into()),
-            (_, false) if joining.commands => Err(anyhow!(
+            (_, false) if plan.commands => Err(anyhow!(
                 "{} may not run commands: start {} with `flitcast node --join .. --commands`",
                 names(&idle),
                 each(&idle)
@@ -131,8 +136,8 @@ impl Cluster {
     }
 }
 
-fn not_joined(missing: Vec<PeId>, joining: &Joining) -> LaunchError {
-    let (at, seconds, first) = (joining.at, joining.wait.as_secs_f64(), missing[0].0);
+fn not_joined(missing: Vec<PeId>, at: SocketAddr, wait: Duration) -> LaunchError {
+    let (seconds, first) = (wait.as_secs_f64(), missing[0].0);
     let [has, it] = match missing.len() {
         1 => ["has", "it"],
         _ => ["have", "each"],

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Death, LaunchError};
 use super::member::{Member, PeEvent, Process};
-use super::plan::{Joining, LaunchPlan};
+use super::plan::LaunchPlan;
 use super::process::{LogForwarder, arguments, keep, spawn};
 use super::remote;
 use super::running::Cluster;
@@ -156,9 +156,9 @@ impl Cluster {
             running_cluster::call(&kept.folder);
         }
         if let Launch::Join { wait, .. } = placement.launch {
-            let joining = Joining::new(plan, address, wait);
+            let at = (address, wait);
             return self
-                .join_all(joining, &listener, guarded, event_sender, console)
+                .join_all(plan, at, &listener, guarded, event_sender, console)
                 .await;
         }
         let hosts = Hosts::of(placement, plan.tree, plan.pes, plan.program);

@@ -1,14 +1,11 @@
-//! The parameters of a launch, and the PEs that may join.
+//! The parameters of a launch.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::{PeId, Tree};
 
-use crate::launch::log_args::LogArgs;
 use crate::launch::starter::StarterConfig;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
@@ -35,7 +32,7 @@ pub struct LaunchPlan<'a> {
     /// Whether the PEs must run commands, in this cluster or in one that follows.
     pub commands: bool,
     /// Logging of the processes that are started.
-    pub logs: &'a LogArgs,
+    pub logs: &'a [String],
     /// Time limits.
     pub timeouts: &'a Timeouts,
 }
@@ -55,41 +52,8 @@ impl LaunchPlan<'_> {
             guard: self.guard.clone(),
             commands: self.commands,
             wait,
-            logs: self.logs.clone(),
+            logs: self.logs.to_vec(),
             console: console.clone(),
-        }
-    }
-}
-
-#[derive(Debug)]
-pub struct Joining {
-    pub listen: BTreeMap<PeId, IpAddr>,
-    /// Time limits that the PEs receive.
-    pub timeouts: Timeouts,
-    /// Address where PEs join.
-    pub at: SocketAddr,
-    /// Total time for all PEs to join.
-    pub wait: Duration,
-    /// Whether further clusters follow this one.
-    pub again: bool,
-    pub require_all: bool,
-    /// Whether the PEs must run commands.
-    pub commands: bool,
-}
-
-impl Joining {
-    /// Derives the PEs that may join from a launch plan.
-    pub fn new(plan: &LaunchPlan<'_>, at: SocketAddr, wait: Duration) -> Joining {
-        let listen = |&pe: &PeId| (pe, plan.placement.places[pe.index()].listen);
-        Joining {
-            listen: plan.pes.iter().map(listen).collect(),
-            timeouts: *plan.timeouts,
-            at,
-            wait,
-            // PEs that this launch's starter starts are started again for the next cluster.
-            again: plan.again && plan.placement.starter().is_none(),
-            require_all: plan.require_all,
-            commands: plan.commands,
         }
     }
 }

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use super::exit::Exit;
 use super::member::PeEvent;
 use super::plan::LaunchPlan;
-use crate::launch::log_args::LogArgs;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand, attach, lines};
 use crate::observe::console::Console;
 use crate::options::timeouts;
@@ -27,12 +26,12 @@ use crate::text::stderr;
 use crate::tuning::LAST_LINES;
 
 /// Returns the command that runs `program`, behind the host's prefix if there is one.
-fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
+fn command(program: &Path, place: &Place, logs: &[String]) -> Command {
     let program = program.as_os_str();
     let mut words = place.run.iter().map(OsStr::new).chain([program]);
     let mut command = Command::new(words.next().unwrap_or(program));
     attach(&mut command);
-    command.args(words).args(&logs.args).stdout(Stdio::null());
+    command.args(words).args(logs).stdout(Stdio::null());
     command
 }
 
@@ -40,7 +39,7 @@ fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
 pub fn spawn(
     program: &Path,
     place: &Place,
-    logs: &LogArgs,
+    logs: &[String],
     arguments: Vec<OsString>,
 ) -> anyhow::Result<Child> {
     let mut command = command(program, place, logs);
@@ -56,7 +55,7 @@ pub async fn begin(
     program: &Path,
     place: &Place,
     hosts: Option<&Hosts>,
-    logs: &LogArgs,
+    logs: &[String],
     (arguments, input): (Vec<OsString>, Vec<u8>),
 ) -> anyhow::Result<Begun> {
     if let Some(hosts) = hosts.filter(|_| !place.is_here) {

@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use super::conversation::converse;
 use super::greeting::{HandshakeResult, HandshakeServer};
 use super::member::{Member, PeEvent};
-use super::plan::Joining;
 use crate::launch::starter::Started;
 use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
 use crate::site::guard::Guarded;
@@ -79,7 +78,7 @@ impl Cluster {
     pub(super) fn greeter(
         &self,
         guarded: &Guarded,
-        joining: Option<Arc<Joining>>,
+        joining: Option<Arc<BTreeMap<PeId, IpAddr>>>,
     ) -> HandshakeServer {
         HandshakeServer {
             cluster: guarded.cluster,

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
-use flitcast_proto::tree::TreeSpec;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::launch::log_args::LogArgs;
+use crate::job::test_tree::tree;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
@@ -18,19 +17,16 @@ use crate::site::placement::Placement;
 /// PE follow the script.
 async fn launch(script: &str) -> String {
     let pes = [0, 1, 2].map(PeId);
-    let tree = "star:3".parse::<TreeSpec>().unwrap().build().unwrap();
     let plan = LaunchPlan {
         program: Path::new("/bin/sh"),
         pes: &pes,
-        tree: &tree,
+        tree: &tree("star:3"),
         placement: &Placement::local(3),
         guard: &Guard::Secret,
         again: false,
         require_all: true,
         commands: false,
-        logs: &LogArgs {
-            args: vec!["-c".to_owned(), script.to_owned()],
-        },
+        logs: &["-c".to_owned(), script.to_owned()],
         timeouts: &Timeouts::default(),
     };
     let launched = Cluster::launch(plan, &Console::of_stderr(), &CancellationToken::new()).await;

@@ -27,7 +27,8 @@ const LAST_OUTPUT: Duration = Duration::from_secs(5);
 /// A running ssh whose result is not known yet.
 pub struct Call {
     destination: String,
-    step: SshStep,
+    /// The step of the work with the host, for errors.
+    step: &'static str,
     /// The ssh process, which is killed when this is dropped.
     pub child: Child,
     /// Standard input, if it stays open.
@@ -50,7 +51,7 @@ impl Call {
     pub fn new(
         ssh: &Ssh,
         destination: &str,
-        step: SshStep,
+        step: &'static str,
         script_bytes: usize,
     ) -> anyhow::Result<Call> {
         let spawned = command(ssh, destination, script_bytes).spawn();
@@ -148,18 +149,25 @@ impl Call {
             }
             status
         };
-        match timeout(LAST_OUTPUT, rest).await {
-            Ok(Ok(status)) => {
-                let step = self.step;
-                step.failed(&self.destination, status, &self.last_lines)
-            }
-            _ => self.late(LAST_OUTPUT),
-        }
+        let Ok(Ok(status)) = timeout(LAST_OUTPUT, rest).await else {
+            return self.late(LAST_OUTPUT);
+        };
+        let (destination, step, lines) = (&self.destination, self.step, &self.last_lines);
+        let reason = match (lines.is_empty(), status.code()) {
+            (false, _) => lines.join(" / ").trim_end_matches('.').to_owned(),
+            (true, Some(SSH_FAILED)) => "it failed without a word".to_owned(),
+            (true, Some(code)) => format!("ended with exit status {code}"),
+            (true, None) => "was killed".to_owned(),
+        };
+        let advice = advice(destination, status, lines);
+        anyhow!("ssh {destination}, {step}: {reason}{advice}")
     }
 
     /// Returns the error for a call that exceeds its time limit.
     pub fn late(self, limit: Duration) -> anyhow::Error {
-        self.step.late(&self.destination, limit, &self.last_lines)
+        let (destination, step, seconds) = (self.destination, self.step, limit.as_secs());
+        let behind = phrases::last_words(": ", &self.last_lines);
+        anyhow!("ssh {destination}, {step}: not done after {seconds} s{behind}")
     }
 }
 
@@ -211,6 +219,15 @@ pub fn attach(command: &mut Command) {
 /// Returns the lines of a stream, if there is one, as they arrive; invalid UTF-8 is replaced.
 pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(LINES);
+    send_lines(stream, sender);
+    receiver
+}
+
+/// Starts to send the lines of a stream, if there is one, as [`lines`] returns them.
+pub fn send_lines(
+    stream: Option<impl AsyncRead + Send + Unpin + 'static>,
+    sender: mpsc::Sender<String>,
+) {
     tokio::spawn(async move {
         let Some(stream) = stream else { return };
         let mut stream = BufReader::new(stream);
@@ -227,7 +244,6 @@ pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::R
             }
         }
     });
-    receiver
 }
 
 fn keep(last_lines: &mut Vec<String>, line: String) {
@@ -240,48 +256,6 @@ fn keep(last_lines: &mut Vec<String>, line: String) {
 
 /// Exit status of `ssh` if ssh itself failed.
 pub const SSH_FAILED: i32 = 255;
-
-/// A step of the work with a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SshStep {
-    /// Connecting, and looking for the program.
-    Connecting,
-    Copying,
-    /// Copying the program from the host of the parent.
-    Taking,
-    /// Serving the program to other hosts.
-    Serving,
-}
-
-impl SshStep {
-    fn name(self) -> &'static str {
-        match self {
-            SshStep::Connecting => "connecting",
-            SshStep::Copying => "copying flitcast there",
-            SshStep::Taking => "taking flitcast from its parent's host",
-            SshStep::Serving => "handing flitcast out to others",
-        }
-    }
-
-    /// Returns the error for ssh, or the script on the host, that failed with these last lines.
-    pub fn failed(self, destination: &str, status: ExitStatus, lines: &[String]) -> anyhow::Error {
-        let reason = match (lines.is_empty(), status.code()) {
-            (false, _) => lines.join(" / ").trim_end_matches('.').to_owned(),
-            (true, Some(SSH_FAILED)) => "it failed without a word".to_owned(),
-            (true, Some(code)) => format!("ended with exit status {code}"),
-            (true, None) => "was killed".to_owned(),
-        };
-        let advice = advice(destination, status, lines);
-        anyhow!("ssh {destination}, {}: {reason}{advice}", self.name())
-    }
-
-    /// Returns the error for a step that exceeded its time limit, with the last lines on stderr.
-    pub fn late(self, destination: &str, limit: Duration, lines: &[String]) -> anyhow::Error {
-        let (step, seconds) = (self.name(), limit.as_secs());
-        let behind = phrases::last_words(": ", lines);
-        anyhow!("ssh {destination}, {step}: not done after {seconds} s{behind}")
-    }
-}
 
 /// Returns advice for a known message of ssh.
 fn advice(destination: &str, status: ExitStatus, last_lines: &[String]) -> String {

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex as Turn, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::binary::Binary;
-use super::call::{Call, ScriptMessage, SshStep};
+use super::call::{Call, ScriptMessage};
 use super::copy_plan::{CopyPlan, CopySource};
 use super::script::{self, RemoteCommand, TAKING_S};
 use crate::site::placement::{Launch, Placement};
@@ -188,7 +188,8 @@ impl Hosts {
         // The semaphores are never closed.
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::start(&self.ssh, &self.binary, task);
-        let mut call = Call::new(&self.ssh, destination, SshStep::Connecting, script.len())?;
+        let step = "connecting";
+        let mut call = Call::new(&self.ssh, destination, step, script.len())?;
         let input = [&script[..], &task.input].concat();
         let answer = timeout(CALL, call.answer(&input, task.leashed)).await;
         match answer {
@@ -239,7 +240,8 @@ impl Hosts {
         let _one_of_few = self.copies.acquire().await;
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
         let script = script::copy(&self.ssh, &self.binary);
-        let call = Call::new(&self.ssh, destination, SshStep::Copying, script.len())?;
+        let step = "copying flitcast there";
+        let call = Call::new(&self.ssh, destination, step, script.len())?;
         call.copy_within(COPY, &script, &self.binary.content).await
     }
 
@@ -258,7 +260,8 @@ impl Hosts {
         let at = SocketAddr::new(source.address, serving.port);
         tracing::info!(destination, from = source.host, at = %at, "taking flitcast");
         let script = script::take(&self.ssh, &self.binary, at);
-        let call = Call::new(&self.ssh, destination, SshStep::Taking, script.len())?;
+        let step = "taking flitcast from its parent's host";
+        let call = Call::new(&self.ssh, destination, step, script.len())?;
         call.copy_within(TAKE, &script, &[]).await
     }
 
@@ -279,7 +282,8 @@ impl Hosts {
         let listen = listen.ok_or_else(|| unserved(destination))?;
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::serve(&self.ssh, &self.binary, listen);
-        let mut call = Call::new(&self.ssh, destination, SshStep::Serving, script.len())?;
+        let step = "handing flitcast out to others";
+        let mut call = Call::new(&self.ssh, destination, step, script.len())?;
         // Its standard input stays open: the end of standard input ends the program.
         match timeout(CALL, call.answer(&script, true)).await {
             Ok(Some(ScriptMessage::Serves(port))) => Ok(Serving { port, _call: call }),

@@ -6,7 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
-use crate::launch::log_args::LogArgs;
 use crate::site::placement::Place;
 use crate::site::ssh::Ssh;
 
@@ -26,7 +25,7 @@ impl RemoteCommand {
     /// Creates the command that runs the program at a place.
     pub fn new(
         place: &Place,
-        logs: &LogArgs,
+        logs: &[String],
         arguments: Vec<OsString>,
         input: Vec<u8>,
         leashed: bool,
@@ -34,7 +33,7 @@ impl RemoteCommand {
         let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
         RemoteCommand {
             prefix: words(&place.run),
-            arguments: [words(&logs.args), arguments].concat(),
+            arguments: [words(logs), arguments].concat(),
             input,
             leashed,
         }

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::launch::ssh::{attach, lines};
+use crate::launch::ssh::{attach, send_lines};
 use crate::text::phrases::{keep_last, last_words};
 
 /// Time to read the remaining output after the command has ended.
@@ -30,16 +30,8 @@ impl ExternalCommand {
         let spawned = command.stdin(Stdio::null()).spawn();
         let mut child = spawned.map_err(|error| anyhow!("{what} cannot be run: {error}"))?;
         let (sender, output) = mpsc::channel(1);
-        for mut stream in [lines(child.stdout.take()), lines(child.stderr.take())] {
-            let sender = sender.clone();
-            tokio::spawn(async move {
-                while let Some(line) = stream.recv().await {
-                    if sender.send(line).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
+        send_lines(child.stdout.take(), sender.clone());
+        send_lines(child.stderr.take(), sender);
         Ok(ExternalCommand {
             what: what.to_owned(),
             child,

@@ -72,7 +72,7 @@ impl SlurmStep {
         }
         command.args(&self.options);
         command.arg(&orders.program);
-        command.args(&orders.logs.args).arg("node");
+        command.args(&orders.logs).arg("node");
         command.args(["--join", &format!("slurm:{}", orders.coordinator.port())]);
         let pes = orders.pes.iter().map(|(pe, _)| pe.0.to_string());
         command.args(["--pes", &pes.collect::<Vec<_>>().join(",")]);

@@ -45,7 +45,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let tree = root.zip(tree);
     let tree = tree.and_then(|(root, field)| read_tree(PeId(root), &field));
     if let (Some(way), Some(tree)) = (&way, &tree)
-        && let Err(why) = check_fits(way.operation, tree, &"the tree")
+        && let Err(why) = check_fits(way.operation, tree, "the tree")
         && let Some(field) = top.optional("algorithm")
     {
         let algorithm = way.algorithm();

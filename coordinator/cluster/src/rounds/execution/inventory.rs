@@ -171,7 +171,7 @@ mod tests {
     use flitcast_plan::Algorithm;
 
     use super::*;
-    use crate::rounds::sample::tree;
+    use crate::job::test_tree::tree;
 
     fn inventory(operation: Algorithm, left_out: &[u32]) -> Inventory {
         let left_out: Vec<DeliveryId> = left_out.iter().copied().map(DeliveryId).collect();

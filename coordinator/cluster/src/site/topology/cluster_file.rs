@@ -7,7 +7,6 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use flitcast_proto::PeId;
 
-use super::TopologyError;
 use super::found::Topology;
 use super::typed::{of_option, spanning};
 use crate::options::link_spec::Links;
@@ -15,6 +14,7 @@ use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::cluster_file::{self, ClusterFile, Edges};
 use crate::site::placement::Placement;
 use crate::site::running_cluster;
+use crate::text::faults::Faults;
 
 impl TreeArgs {
     /// Returns the tree of a cluster file; for a network, one of each kind, or the kind of
@@ -23,16 +23,16 @@ impl TreeArgs {
         &self,
         path: &Path,
         kinds: &[SpanningArg],
-    ) -> Result<Vec<Topology>, Vec<TopologyError>> {
+    ) -> Result<Vec<Topology>, Faults> {
         let option = match cluster_file::host_list(path) {
             Some(_) => "--hosts",
             None => "--cluster",
         };
-        let file = cluster_file::load(path).map_err(|fault| vec![of_option(option)(fault)])?;
-        let Some(kept) = running_cluster::find(path).map_err(|fault| vec![fault])? else {
+        let file = cluster_file::load(path).map_err(of_option(option))?;
+        let Some(kept) = running_cluster::find(path)? else {
             return self.of_cluster(path, file, kinds);
         };
-        let arguments = kept.arguments(self).map_err(|fault| vec![fault])?;
+        let arguments = kept.arguments(self)?;
         let mut trees = arguments.of_cluster(path, file, kinds)?;
         for placement in trees.iter_mut().filter_map(|tree| tree.placement.as_mut()) {
             kept.adopt(placement, running_cluster::JOIN);
@@ -46,7 +46,7 @@ impl TreeArgs {
         path: &Path,
         file: ClusterFile,
         kinds: &[SpanningArg],
-    ) -> Result<Vec<Topology>, Vec<TopologyError>> {
+    ) -> Result<Vec<Topology>, Faults> {
         let ClusterFile {
             name,
             edges,
@@ -58,10 +58,7 @@ impl TreeArgs {
         let spanned = match edges {
             Edges::Network(spanned) => Arc::new(spanned),
             Edges::Tree(tree) => {
-                let faults = self.without_network();
-                if !faults.is_empty() {
-                    return Err(faults);
-                }
+                self.without_network().check()?;
                 return Ok(vec![Topology {
                     links,
                     placement: Some(placement),
@@ -71,14 +68,14 @@ impl TreeArgs {
             }
         };
         let root = match &self.root {
-            Some(root) => root_of(root, path, &placement).map_err(|fault| vec![fault])?,
+            Some(root) => root_of(root, path, &placement)?,
             None => 0,
         };
         let kinds = self.kinds(kinds);
         let called = placement.places[root as usize].name.as_deref();
         let name = format!("{name} root {}", called.unwrap_or("P0"));
         let trees = spanning(&name, &spanned, root, kinds)
-            .map_err(|fault| vec![anyhow!("--network {}: {fault}", path.display())])?;
+            .map_err(|fault| anyhow!("--network {}: {fault}", path.display()))?;
         let placed = trees.into_iter().map(|tree| {
             let nodes = tree.nodes.as_deref().unwrap_or_default();
             Topology {

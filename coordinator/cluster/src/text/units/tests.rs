@@ -51,7 +51,7 @@ fn what_is_no_size_is_refused_with_a_reason() {
             "is more than 2^64-1 bytes",
         ),
     ] {
-        let message = parse_bytes(text).unwrap_err().to_string();
+        let message = parse_bytes(text).unwrap_err();
         assert!(message.contains(reason), "{text}: {message}");
         assert!(message.starts_with(&format!("`{text}`")), "{message}");
     }

@@ -17,6 +17,7 @@ use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
 
 use super::state::State;
 use super::*;
+use crate::job::test_tree::tree;
 use crate::observe::phase::Phase;
 use crate::rounds::sample;
 
@@ -122,7 +123,7 @@ impl Scatter {
         joined: &[PeId],
         change: fn(&mut [PeSchedule]),
     ) -> Scatter {
-        let tree = sample::tree("path:4");
+        let tree = tree("path:4");
         let setting = ClusterInfo {
             tree: tree.clone(),
             operation: algorithm,

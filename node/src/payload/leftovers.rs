@@ -420,16 +420,4 @@ mod tests {
         }
         Ok(())
     }
-
-    #[test]
-    fn one_run_at_a_time_locks_an_output() -> io::Result<()> {
-        let dir = tempfile::tempdir()?;
-        let first = OutputLock::take(dir.path())?;
-        assert!(first.is_exclusive());
-        let why = OutputLock::take(dir.path()).expect_err("it is locked");
-        let why = why.to_string();
-        assert!(why.contains("another run is writing to it"), "{why}");
-        drop(first);
-        OutputLock::take(dir.path()).map(drop)
-    }
 }

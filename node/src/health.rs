@@ -103,20 +103,4 @@ mod tests {
         assert!(old.contains("not updated for 6"), "{old}");
         assert!(old.ends_with("its last state: P3 plays"), "{old}");
     }
-
-    #[tokio::test]
-    async fn the_file_has_the_activity_of_the_pe() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("health");
-        let state = Activity::default();
-        state.set("P3 waits");
-        tokio::select! {
-            ended = tell(path.clone(), state) => panic!("{ended:?}"),
-            () = async {
-                while check(&path).ok().as_deref() != Some("P3 waits") {
-                    tokio::task::yield_now().await;
-                }
-            } => {}
-        }
-    }
 }

@@ -161,30 +161,6 @@ fn nameless(folder: PathBuf) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    /// Another user of a shared folder can create files of any name there first.
-    #[test]
-    fn no_file_that_stands_in_the_folder_is_in_the_way() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let process = std::process::id();
-        std::fs::write(at(&format!(".flitcast-held-{process}")), "another's").unwrap();
-        std::fs::create_dir(at(&format!("flitcast-held-{process}"))).unwrap();
-        std::os::unix::fs::symlink("/etc/passwd", at(".flitcast-held")).unwrap();
-        let names = || std::fs::read_dir(folder.path()).unwrap().count();
-        let files = [(); 3].map(|()| nameless(folder.path().to_owned()).unwrap());
-        assert_eq!(names(), 3, "no name is added");
-        for (file, byte) in files.iter().zip(b"abc") {
-            file.write_all_at(&[*byte], 0).unwrap();
-        }
-        for (file, byte) in files.iter().zip(b"abc") {
-            let mut read = [0];
-            file.read_exact_at(&mut read, 0).unwrap();
-            assert_eq!(read, [*byte]);
-        }
-        let held = std::fs::read(at(&format!(".flitcast-held-{process}"))).unwrap();
-        assert_eq!(held, b"another's");
-    }
-
     #[tokio::test]
     async fn frames_beyond_the_memory_limit_are_read_from_the_file() {
         let folder = tempfile::tempdir().unwrap();

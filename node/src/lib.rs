@@ -3,41 +3,6 @@
 //! [`run`] registers with the coordinator, connects to the neighbours and runs rounds; [`join::join`]
 //! does so for a PE that the coordinator has not started. The state machine of `flitcast-proto` decides
 //! each action, and this crate moves the bytes; it does not depend on algorithms.
-//!
-//! ```no_run
-//! use std::net::SocketAddr;
-//!
-//! use flitcast_node::permissions::Permissions;
-//! use flitcast_node::limits::Timeouts;
-//! use flitcast_node::security::Security;
-//! use tokio_util::sync::CancellationToken;
-//! use flitcast_node::{NodeConfig, Tally, run};
-//! use flitcast_proto::PeId;
-//! use flitcast_proto::wire::Secret;
-//! use tokio::net::TcpListener;
-//!
-//! /// Runs P1 until the coordinator that has started this process ends it.
-//! async fn play(
-//!     coordinator: SocketAddr,
-//!     cluster: u64,
-//!     secret: Secret,
-//! ) -> Result<(), Box<dyn std::error::Error>> {
-//!     let (pe, security) = (PeId(1), Security::Plain);
-//!     let config = NodeConfig {
-//!         pe,
-//!         coordinator,
-//!         cluster,
-//!         secret,
-//!         allowed: Permissions::started(pe, &security, coordinator),
-//!         security,
-//!         timeouts: Timeouts::default(),
-//!         tally: Tally::default(),
-//!     };
-//!     let children = TcpListener::bind((coordinator.ip(), 0)).await?;
-//!     run(config, children, CancellationToken::new()).await?;
-//!     Ok(())
-//! }
-//! ```
 
 pub mod activity_monitor;
 mod blocking;

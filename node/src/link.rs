@@ -125,7 +125,7 @@ impl Link {
 
     /// Identifies the neighbour, which may send flits from now on, if its certificate has that name.
     pub fn authenticate_peer(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
-        self.stream.shown().is_of(Name::Pe(peer))?;
+        self.stream.is_of(Name::Pe(peer))?;
         self.at.peer = peer;
         self.set_max_flit_bytes(flit_bytes);
         Ok(())

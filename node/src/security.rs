@@ -39,7 +39,7 @@ pub use name::Name;
 use peer_verifier::PeerVerifier;
 use protected::Protected;
 pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
-pub use transport::{PeerCertificate, Transport};
+pub use transport::Transport;
 
 /// The file of the authority's certificate, in a folder of credentials.
 pub const AUTHORITY_FILE: &str = "ca.pem";

@@ -73,6 +73,17 @@ impl Cursor {
         Ok(std::mem::replace(&mut self.here, above))
     }
 
+    /// Goes to the directory with this path from the tree's root.
+    pub fn go_to(&mut self, path: &Path) -> io::Result<()> {
+        while !path.starts_with(&self.path) {
+            self.leave()?;
+        }
+        while let Some(name) = self.next_towards(path) {
+            self.enter(name)?;
+        }
+        Ok(())
+    }
+
     /// Returns the name of the next directory on the way down to `path`; `None` if that is the
     /// current directory, or is not below it.
     pub fn next_towards<'a>(&self, path: &'a Path) -> Option<&'a OsStr> {
@@ -144,9 +155,7 @@ mod tests {
         let mut cursor = Cursor::open(dir.path())?;
         assert_eq!(cursor.list()?.collect::<Vec<_>>(), ["a", "a-", "b"]);
         let target = Path::new("a/x/y");
-        while let Some(name) = cursor.next_towards(target) {
-            cursor.enter(name)?;
-        }
+        cursor.go_to(target)?;
         assert_eq!(cursor.path(), target);
         assert_eq!(cursor.next_towards(Path::new("b")), None);
         for above in ["a/x", "a", ""] {

@@ -10,7 +10,7 @@ use flitcast_proto::PeId;
 
 use super::content::Content;
 use super::entry::EntryKind;
-use super::error::PayloadError;
+use super::error::{PayloadError, all_or_faults};
 use super::hidden::HiddenName;
 use super::others::Others;
 use super::refusal::shown;
@@ -51,24 +51,14 @@ fn list_shards(
     dir: &Path,
     shards: &[OsString],
 ) -> Result<Vec<(u64, Vec<PathBuf>)>, Vec<PayloadError>> {
-    let (mut items, mut faults) = (Vec::new(), Vec::new());
-    for shard in shards {
+    all_or_faults(shards.iter().map(|shard| {
         let mut files = Vec::new();
-        match list_files(dir, Path::new(shard), &Selection::default(), &mut files) {
-            Ok(()) => items.push((
-                // Measuring reports a message that is too long.
-                files
-                    .iter()
-                    .fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes)),
-                files.into_iter().map(|(_, file)| file).collect(),
-            )),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    match faults.is_empty() {
-        true => Ok(items),
-        false => Err(faults),
-    }
+        list_files(dir, Path::new(shard), &Selection::default(), &mut files)?;
+        // Measuring reports a message that is too long.
+        let bytes = files.iter().map(|(bytes, _)| *bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        Ok((bytes, files.into_iter().map(|(_, file)| file).collect()))
+    }))
 }
 
 /// Returns entries of a directory with the bytes of their files.
@@ -148,6 +138,22 @@ pub fn list_files(
     }
     files.extend(empty.map(|empty| (0, empty)));
     Ok(())
+}
+
+/// Returns one message of all selected files, symlinks and empty directories below a directory, which is
+/// its root if `with_root`.
+pub(super) fn dealt_whole(
+    base: PathBuf,
+    selection: &Selection,
+    with_root: bool,
+) -> Result<Content, PayloadError> {
+    let mut files = Vec::new();
+    list_files(&base, Path::new(""), selection, &mut files)?;
+    Ok(Content::Dealt {
+        base,
+        files: files.into_iter().map(|(_, path)| path).collect(),
+        with_root,
+    })
 }
 
 /// Deals items of a directory, each of some files with their total length, to all PEs but the root.

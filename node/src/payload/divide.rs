@@ -1,9 +1,6 @@
 //! Division of one file into the messages of a scatter: at the ends of lines, or of blocks.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
 
 use flitcast_proto::wire::control::FilePayload;
 
@@ -38,7 +35,7 @@ pub fn divide(files: &FilePayload, others: Others) -> Result<Vec<Option<Content>
         }
         parts => parts,
     };
-    let file = open_regular(rustix::fs::CWD, path, path)?;
+    let mut file = BufReader::with_capacity(READ, open_regular(rustix::fs::CWD, path, path)?);
     let bytes = found.entry.size();
     let mut contents = vec![None; others.pes];
     let mut at = 0;
@@ -47,7 +44,11 @@ pub fn divide(files: &FilePayload, others: Others) -> Result<Vec<Option<Content>
         let end = match (files.lines, ideal) {
             (_, ideal) if ideal == bytes => bytes,
             (true, 0) => 0,
-            (true, ideal) => end_of_line(&file, path, ideal - 1)?.unwrap_or(bytes),
+            (true, ideal) => {
+                let begun = file.seek(SeekFrom::Start(ideal - 1));
+                let rest = begun.and_then(|_| file.skip_until(b'\n'));
+                ideal - 1 + rest.map_err(PayloadError::io("read", path))? as u64
+            }
             (false, ideal) => {
                 let block = files.block_bytes.max(1);
                 ideal / block * block
@@ -63,24 +64,6 @@ pub fn divide(files: &FilePayload, others: Others) -> Result<Vec<Option<Content>
         }
     }
     Ok(contents)
-}
-
-/// Returns the position behind the first end of a line from `at` on; `None` if there is none.
-fn end_of_line(file: &File, path: &Path, mut at: u64) -> Result<Option<u64>, PayloadError> {
-    let mut block = vec![0; READ];
-    loop {
-        let read = match file.read_at(&mut block, at) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.map_err(PayloadError::io("read", path))?,
-        };
-        if read == 0 {
-            return Ok(None);
-        }
-        if let Some(end) = block[..read].iter().position(|byte| *byte == b'\n') {
-            return Ok(Some(at + end as u64 + 1));
-        }
-        at += read as u64;
-    }
 }
 
 #[cfg(test)]

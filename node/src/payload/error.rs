@@ -95,6 +95,28 @@ impl PayloadError {
     }
 }
 
+/// Returns all results, or all errors if there are some.
+pub(super) fn all_or_faults<T>(
+    results: impl IntoIterator<Item = Result<T, PayloadError>>,
+) -> Result<Vec<T>, Vec<PayloadError>> {
+    let (mut all, mut faults) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(one) => all.push(one),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    whole(all, faults)
+}
+
+/// Returns the result, unless there are faults.
+pub(super) fn whole<T>(all: T, faults: Vec<PayloadError>) -> Result<T, Vec<PayloadError>> {
+    match faults.is_empty() {
+        true => Ok(all),
+        false => Err(faults),
+    }
+}
+
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE))

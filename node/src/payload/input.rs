@@ -12,7 +12,7 @@ use flitcast_proto::wire::control::FilePayload;
 use super::content::Content;
 use super::deal::{deal, deal_shards, list};
 use super::divide::divide;
-use super::error::PayloadError;
+use super::error::{PayloadError, all_or_faults, whole};
 use super::measured::Measured;
 use super::others::{Others, two_entries};
 use super::pattern::Pattern;
@@ -92,24 +92,11 @@ pub fn measure_all(
     contents: &[Option<Content>],
     archive: bool,
 ) -> Result<Vec<Measured>, Vec<PayloadError>> {
-    let (mut all, mut faults) = (Vec::new(), Vec::new());
-    let measure =
-        |content: &Option<Content>| content.as_ref().map(|it| it.measure_with(archive, &|| {}));
-    for measured in on_processors(contents.iter().collect(), measure) {
-        match measured.unwrap_or_else(|| Ok(Measured::default())) {
-            Ok(measured) => all.push(measured),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    whole(all, faults)
-}
-
-/// Returns the result, unless there are faults.
-fn whole<T>(all: T, faults: Vec<PayloadError>) -> Result<T, Vec<PayloadError>> {
-    match faults.is_empty() {
-        true => Ok(all),
-        false => Err(faults),
-    }
+    let measure = |content: &Option<Content>| match content {
+        Some(content) => content.measure_with(archive, &|| {}),
+        None => Ok(Measured::default()),
+    };
+    all_or_faults(on_processors(contents.iter().collect(), measure))
 }
 
 /// Reads an input directory: the entry of P3, a file or a directory, is M_3. Returns the content of

@@ -36,7 +36,7 @@ fn clear(cursor: &mut Cursor) -> io::Result<()> {
     let mut listings = vec![list(cursor)?];
     while let Some(listing) = listings.last_mut() {
         if let Some(name) = listing.next() {
-            match unlink(cursor, &name, AtFlags::empty()) {
+            match unlinkat(cursor.here(), &name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(Errno::ISDIR) => {
                     enter(cursor, &name)?;
@@ -49,22 +49,11 @@ fn clear(cursor: &mut Cursor) -> io::Result<()> {
             let name = cursor.path().file_name().map(OsStr::to_owned);
             if let Some(name) = name {
                 cursor.leave()?;
-                unlink(cursor, &name, AtFlags::REMOVEDIR)?;
+                unlinkat(cursor.here(), &name, AtFlags::REMOVEDIR)?;
             }
         }
     }
     Ok(())
-}
-
-/// Removes a name in the cursor's directory, and makes the directory writable if necessary.
-fn unlink(cursor: &Cursor, name: &OsStr, flags: AtFlags) -> rustix::io::Result<()> {
-    match unlinkat(cursor.here(), name, flags) {
-        Err(Errno::ACCESS) => {
-            fchmod(cursor.here(), Mode::RWXU)?;
-            unlinkat(cursor.here(), name, flags)
-        }
-        unlinked => unlinked,
-    }
 }
 
 fn enter(cursor: &mut Cursor, name: &OsStr) -> io::Result<()> {
@@ -77,15 +66,11 @@ fn enter(cursor: &mut Cursor, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Lists the cursor's directory, whose permissions may be for reading alone.
+/// Lists the cursor's directory, and makes it one whose entries can be removed.
 fn list(cursor: &Cursor) -> io::Result<DirectoryNames> {
-    match cursor.list() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            fchmod(cursor.here(), Mode::RWXU)?;
-            cursor.list()
-        }
-        listed => listed,
-    }
+    // A directory of another user may be one already.
+    let _ = fchmod(cursor.here(), Mode::RWXU);
+    cursor.list()
 }
 
 #[cfg(test)]

@@ -52,6 +52,18 @@ pub(super) struct FoundEntry {
 }
 
 impl FoundEntry {
+    fn new(entry: Entry, source: PathBuf, stat: Option<Stat>) -> Self {
+        Self {
+            inode: stat.as_ref().map(Inode::of).unwrap_or_default(),
+            entry,
+            source,
+            is_plain: false,
+            part: None,
+            stat,
+            file: None,
+        }
+    }
+
     /// Returns a hash of all that the file system reports of the entry: its path, kind, length,
     /// mode, time and inode. The time of the inode's last change counts for files only.
     pub fn state(&self) -> u64 {
@@ -106,10 +118,8 @@ pub(super) struct Walk {
 }
 
 enum WalkState {
-    /// Before the root; with the files of a dealt message, and whether its directory is the root.
-    Begun(Option<(Arc<[PathBuf]>, bool)>),
-    /// Before the part of a file with this position and length.
-    Part(u64, u64),
+    /// Before the root of this message.
+    Begun(Content),
     /// Behind a root that is not a directory.
     AtFile,
     /// Inside of the root, with the listings of the directories from the root down to the cursor.
@@ -139,14 +149,9 @@ impl Iterator for Walk {
 impl Walk {
     fn next_found(&mut self) -> Option<Result<FoundEntry, PayloadError>> {
         match &mut self.state {
-            WalkState::Begun(files) => {
-                let files = files.take();
-                Some(self.begin(files))
-            }
-            WalkState::Part(at, bytes) => {
-                let (at, bytes) = (*at, *bytes);
-                self.state = WalkState::AtFile;
-                Some(part_of(self.base.clone(), at, bytes))
+            WalkState::Begun(content) => {
+                let content = content.clone();
+                Some(self.begin(content))
             }
             WalkState::AtFile => None,
             WalkState::Below(cursor, listings) => next_below(
@@ -167,14 +172,7 @@ impl Walk {
     }
 
     pub fn of(content: &Content) -> Self {
-        let state = match content {
-            Content::Entry(_) => WalkState::Begun(None),
-            Content::Dealt {
-                files, with_root, ..
-            } => WalkState::Begun(Some((files.clone(), *with_root))),
-            Content::Part { at, bytes, .. } => WalkState::Part(*at, *bytes),
-        };
-        Self::at(content.path(), state)
+        Self::at(content.path(), WalkState::Begun(content.clone()))
     }
 
     /// Walks over a message that is one open file, which had this inode when it was opened.
@@ -205,7 +203,7 @@ impl Walk {
     pub fn of_selected(path: &Path, selection: &Selection) -> Self {
         Self {
             selection: selection.clone(),
-            ..Self::at(path, WalkState::Begun(None))
+            ..Self::of(&Content::Entry(path.to_owned()))
         }
     }
 
@@ -216,47 +214,41 @@ impl Walk {
             size: found.st_size as u64,
             extents: Extents::default(),
         };
-        Ok(FoundEntry {
-            entry: Entry::of(&found, PathBuf::new(), kind),
-            source: self.base.clone(),
-            inode: match inode.is_still(&found) {
-                true => inode,
-                false => Inode::of(&found),
-            },
-            is_plain: false,
-            part: None,
-            stat: Some(found),
-            file: None,
+        let entry = Entry::of(&found, PathBuf::new(), kind);
+        let now = FoundEntry::new(entry, self.base.clone(), Some(found));
+        Ok(match inode.is_still(&found) {
+            true => FoundEntry { inode, ..now },
+            false => now,
         })
     }
 
-    fn begin(&mut self, files: Option<(Arc<[PathBuf]>, bool)>) -> Result<FoundEntry, PayloadError> {
-        let base = self.base.clone();
+    fn begin(&mut self, content: Content) -> Result<FoundEntry, PayloadError> {
         let unread = || PayloadError::io("read", &self.base);
-        if let Some((files, with_root)) = files {
-            let cursor = Cursor::open(&self.base).map_err(unread())?;
-            self.state = WalkState::Dealt(cursor, files, 0);
-            if with_root {
-                return examine(base, PathBuf::new());
-            }
-            return Ok(FoundEntry {
-                entry: Entry::dealt_root(),
-                source: base,
-                inode: Inode::default(),
-                is_plain: false,
-                part: None,
-                stat: None,
-                file: None,
-            });
-        }
-        let root = examine(base, PathBuf::new())?;
         self.state = WalkState::AtFile;
-        if root.entry.kind == EntryKind::Directory {
-            let cursor = Cursor::open(&self.base).map_err(unread())?;
-            let listing = cursor.list().map_err(unread())?;
-            self.state = WalkState::Below(cursor, vec![listing]);
+        match content {
+            Content::Entry(path) => {
+                let root = examine(path, PathBuf::new())?;
+                if root.entry.kind == EntryKind::Directory {
+                    let cursor = Cursor::open(&self.base).map_err(unread())?;
+                    let listing = cursor.list().map_err(unread())?;
+                    self.state = WalkState::Below(cursor, vec![listing]);
+                }
+                Ok(root)
+            }
+            Content::Dealt {
+                base,
+                files,
+                with_root,
+            } => {
+                let cursor = Cursor::open(&base).map_err(unread())?;
+                self.state = WalkState::Dealt(cursor, files, 0);
+                match with_root {
+                    true => examine(base, PathBuf::new()),
+                    false => Ok(FoundEntry::new(Entry::dealt_root(), base, None)),
+                }
+            }
+            Content::Part { path, at, bytes } => part_of(path, at, bytes),
         }
-        Ok(root)
     }
 
     /// Opens the regular file that was found last, and adds its holes to its entry.
@@ -444,17 +436,12 @@ fn look(
         FileType::Socket => return Err(refused(Refusal::Special("a socket"))),
         _ => return Err(refused(Refusal::Special("a device"))),
     };
-    let (entry, inode) = (Entry::of(&found, path, kind), Inode::of(&found));
+    let entry = Entry::of(&found, path, kind);
     let is_plain = entry.is_file() && Extents::are_none(&found) && is_read_by_owner(&found);
     match entry.check() {
         Ok(()) => Ok(FoundEntry {
-            entry,
-            source,
-            inode,
             is_plain,
-            part: None,
-            stat: Some(found),
-            file: None,
+            ..FoundEntry::new(entry, source, Some(found))
         }),
         Err(why) => Err(refused(why)),
     }

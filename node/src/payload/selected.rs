@@ -5,8 +5,8 @@ use std::path::Path;
 use flitcast_proto::wire::control::FilePayload;
 
 use super::content::Content;
-use super::deal::list_files;
-use super::error::PayloadError;
+use super::deal::dealt_whole;
+use super::error::{PayloadError, all_or_faults};
 use super::selection::{Choice, Selection};
 
 /// Returns messages with the entries that the rules of a payload take. Those of a payload that is dealt
@@ -23,33 +23,18 @@ pub fn select(
     if selection.is_empty() || files.spread {
         return Ok(contents);
     }
-    let (mut selected, mut faults) = (Vec::new(), Vec::new());
-    for content in contents {
-        let content = content.map(|content| of_content(&selection, content));
-        selected.push(content.transpose().unwrap_or_else(|fault| {
-            faults.push(fault);
-            None
-        }));
-    }
-    match faults.is_empty() {
-        true => Ok(selected),
-        false => Err(faults),
-    }
+    let select = |content: Option<Content>| {
+        let selected = content.map(|content| of_content(&selection, content));
+        selected.transpose()
+    };
+    all_or_faults(contents.into_iter().map(select))
 }
 
 /// Returns a message with the entries of `content` that are taken. A message that is a single file
 /// stays as it is.
 fn of_content(selection: &Selection, content: Content) -> Result<Content, PayloadError> {
     Ok(match content {
-        Content::Entry(base) if base.is_dir() => {
-            let mut files = Vec::new();
-            list_files(&base, Path::new(""), selection, &mut files)?;
-            Content::Dealt {
-                base,
-                files: files.into_iter().map(|(_, path)| path).collect(),
-                with_root: true,
-            }
-        }
+        Content::Entry(base) if base.is_dir() => dealt_whole(base, selection, true)?,
         Content::Dealt {
             base,
             files,

@@ -2,16 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::flit::Digest;
 use twox_hash::XxHash3_128;
 
 use super::content::Content;
-use super::deal::deal;
+use super::deal::dealt_whole;
 use super::error::PayloadError;
 use super::measured::Measured;
-use super::others::Others;
 use super::outgoing::Outgoing;
 use super::pack::Packer;
 use super::selection::Selection;
@@ -57,20 +55,10 @@ pub fn version_at(
         return None;
     }
     let content = match is_dealt {
-        true => {
-            let root = Some(PeId::ROOT);
-            deal(
-                path,
-                &Selection::default(),
-                Others {
-                    root,
-                    ..Others::all(2)
-                },
-            )
-            .ok()?
-            .pop()
-            .flatten()?
-        }
+        true => match dealt_whole(path.to_owned(), &Selection::default(), false).ok()? {
+            Content::Dealt { files, .. } if files.is_empty() => return None,
+            dealt => dealt,
+        },
         false => Content::Entry(path.to_owned()),
     };
     let message = Outgoing::measure(content, archive, on_progress).ok()?;

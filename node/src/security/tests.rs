@@ -1,6 +1,7 @@
 //! Protected connections with an end of the TLS library, in each role and with each algorithm, and
 //! records that were changed on the way.
 
+use flitcast_proto::seeded::SplitMix64;
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use rustls::{ConnectionTrafficSecrets, Error, RootCertStore, SupportedCipherSuite};
@@ -60,16 +61,9 @@ fn library(issued: &IssuedCredentials, suite: SupportedCipherSuite) -> (TlsConne
 }
 
 /// Returns numbers below `limit` that look random.
-fn numbers(limit: usize) -> impl Iterator<Item = usize> {
-    let next = |state: &u64| {
-        Some(
-            state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(9),
-        )
-    };
-    let all = std::iter::successors(Some(17), next);
-    all.map(move |state| (state >> 33) as usize % limit)
+fn numbers(limit: u64) -> impl Iterator<Item = usize> {
+    let mut random = SplitMix64::new(17);
+    std::iter::repeat_with(move || random.below(limit) as usize)
 }
 
 /// Returns the bytes of one direction.

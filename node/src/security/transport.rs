@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -69,27 +68,13 @@ impl Transport {
         }
     }
 
-    /// Returns the certificate of the other end.
-    pub fn shown(&self) -> PeerCertificate {
-        PeerCertificate(match &self.0 {
-            Kind::Plain(_) => None,
-            Kind::Tls(stream, verifier) => Some((stream.certificates().to_vec(), verifier.clone())),
-        })
-    }
-}
-
-/// The certificate of the other end of a connection; nothing on a plain one.
-#[derive(Debug)]
-pub struct PeerCertificate(Option<(Vec<CertificateDer<'static>>, Arc<PeerVerifier>)>);
-
-impl PeerCertificate {
-    /// Checks that the certificate has the name `name` and was not revoked. On a plain connection, the
-    /// secret of the launch has to suffice.
+    /// Checks that the certificate of the other end has the name `name` and was not revoked. On a plain
+    /// connection, the secret of the launch has to suffice.
     pub fn is_of(&self, name: Name) -> Result<(), String> {
         match &self.0 {
-            None => Ok(()),
-            Some((chain, verifier)) => {
-                let checked = verifier.check(chain, name);
+            Kind::Plain(_) => Ok(()),
+            Kind::Tls(stream, verifier) => {
+                let checked = verifier.check(stream.certificates(), name);
                 checked.map_err(|error| describe(&error, Some(name)))
             }
         }

@@ -232,9 +232,16 @@ fn invalid_entries() {
     refused(directory(""), why, &|entry| entry.size = 1);
     refused(directory(""), why, &|entry| entry.extents = vec![1]);
     let why = "extents that are not those of its size";
-    for extents in [vec![2], vec![u64::MAX, 3], vec![0, 1, 0, 1], vec![1; 4000]] {
+    for (extents, size) in [
+        (vec![1], 2),
+        (vec![3], 2),
+        (vec![0, 1, 0, 1], 2),
+        (vec![1, 0], 1),
+        (vec![u64::MAX, 3], 2),
+        (vec![1; 1026], 1026),
+    ] {
         refused(file(""), why, &|entry| {
-            entry.size = 1;
+            entry.size = size;
             entry.extents = extents.clone();
         });
     }

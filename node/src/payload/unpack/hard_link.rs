@@ -3,10 +3,10 @@
 //! The file is reached from the message's root by the names of directories, which are never symlinks
 //! here. So no name of a file outside of the message is created.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Stat, linkat, statat};
+use rustix::fs::{AtFlags, FileType, linkat, statat};
 
 use super::super::cursor::Cursor;
 use super::super::entry::Entry;
@@ -42,55 +42,28 @@ impl Unpacker {
             Some(cursor) => cursor,
             none => none.insert(Cursor::open(self.staging.path())?),
         };
-        if !enter_parent(cursor, target)? {
-            return Ok(false);
-        }
-        let (there, found) = (cursor.here(), stat(cursor, Path::new(first))?);
-        let Some(found) = found.filter(is_file) else {
-            return Ok(false);
+        let parent = target.parent().unwrap_or(Path::new(""));
+        let gone = cursor.go_to(parent);
+        let look = |()| Ok(statat(cursor.here(), first, AtFlags::SYMLINK_NOFOLLOW)?);
+        let found = match gone.and_then(look) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => found,
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Err(error);
+            }
+            _ => return Ok(false),
         };
         if self.existing.is_replay() {
             let made = statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?;
             let is_made = (made.st_dev, made.st_ino) == (found.st_dev, found.st_ino);
             return match is_made {
                 true => Ok(true),
-                false => Err(io::ErrorKind::InvalidData.into()),
+                false => Err(ErrorKind::InvalidData.into()),
             };
         }
         self.existing.make_way(here, name)?;
-        linkat(there, first, here, name, AtFlags::empty())?;
+        linkat(cursor.here(), first, here, name, AtFlags::empty())?;
         Ok(true)
     }
-}
-
-/// Goes to the directory that a path is in; returns `false` if there is none.
-fn enter_parent(cursor: &mut Cursor, path: &Path) -> io::Result<bool> {
-    let parent = path.parent().unwrap_or(Path::new(""));
-    while !parent.starts_with(cursor.path()) {
-        cursor.leave()?;
-    }
-    while let Some(name) = cursor.next_towards(parent) {
-        let found = stat(cursor, Path::new(name))?;
-        if !found.is_some_and(|found| kind(&found) == FileType::Directory) {
-            return Ok(false);
-        }
-        cursor.enter(name)?;
-    }
-    Ok(true)
-}
-
-/// Examines an entry of the cursor's directory, unless there is none.
-fn stat(cursor: &Cursor, name: &Path) -> io::Result<Option<Stat>> {
-    match statat(cursor.here(), name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        found => Ok(Some(found?)),
-    }
-}
-
-fn kind(found: &Stat) -> FileType {
-    FileType::from_raw_mode(found.st_mode)
-}
-
-fn is_file(found: &Stat) -> bool {
-    kind(found) == FileType::RegularFile
 }

@@ -97,13 +97,7 @@ impl Unpacker {
             Some(cursor) => cursor,
             none => none.insert(Cursor::open(self.staging.destination())?),
         };
-        let parent = entry.path.parent().unwrap_or(Path::new(""));
-        while !parent.starts_with(cursor.path()) {
-            cursor.leave()?;
-        }
-        while let Some(name) = cursor.next_towards(parent) {
-            cursor.enter(name)?;
-        }
+        cursor.go_to(entry.path.parent().unwrap_or(Path::new("")))?;
         let name = Path::new(entry.path.file_name().unwrap_or_default());
         let file = open_regular(cursor.here(), name, name).map_err(io::Error::other)?;
         let found = fstat(&file)?;

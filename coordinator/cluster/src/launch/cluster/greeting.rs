@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use flitcast_node::handshake_limiter::PendingConnection;
 use flitcast_node::limits::{ROUND_TRIP, Timeouts};
-use flitcast_node::security::{Name, PeerCertificate, Security, Transport};
+use flitcast_node::security::{Name, Security, Transport};
 use flitcast_node::timeout_stream::{IdleLimits, TimeoutStream};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Join, Register, ToPe, Welcome};
@@ -64,11 +64,10 @@ impl HandshakeServer {
         };
         let stream = self.security.answer(stream, &lease).await;
         let mut stream = stream.map_err(|e| e.to_string())?;
-        let shown = stream.shown();
         let mut reply = next(&mut stream).await?;
         let mut join = None;
         if let FromPe::Join(request) = reply {
-            let answer = match self.welcome(request, &shown) {
+            let answer = match self.welcome(request, &stream) {
                 Ok(welcome) => ToPe::Welcome(welcome),
                 Err(reason) => {
                     let refusal = reason.clone();
@@ -102,9 +101,10 @@ impl HandshakeServer {
             silence: timeouts.silence,
             write: timeouts.write,
         };
+        let disguise = stream.is_of(Name::Pe(register.pe)).err();
         let (reader, writer) = open(TimeoutStream::new(stream, patience));
         Ok(HandshakeResult {
-            disguise: shown.is_of(Name::Pe(register.pe)).err(),
+            disguise,
             stays: join.is_some_and(|join| join.stays),
             commands: join.is_none_or(|join| join.commands),
             register,
@@ -115,14 +115,14 @@ impl HandshakeServer {
     }
 
     /// Returns the answer to a request to join, or the reason why the process may not join.
-    fn welcome(&self, join: Join, shown: &PeerCertificate) -> Result<Welcome, String> {
+    fn welcome(&self, join: Join, stream: &Transport) -> Result<Welcome, String> {
         let Some(joining) = &self.joining else {
             let why = "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"";
             return Err(why.to_owned());
         };
         // Checked before the answer is sent, because only the certificate's owner may receive the
         // secret.
-        shown.is_of(Name::Pe(join.pe))?;
+        stream.is_of(Name::Pe(join.pe))?;
         let Some(listen) = joining.get(&join.pe) else {
             let expected: Vec<_> = joining.keys().copied().collect();
             let expected = names(&expected);

@@ -87,10 +87,10 @@ async fn processes_of_one_authority_authenticate_each_other() {
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, answering) = meeting(&p2, P1, &p1).await;
     let (calling, answering) = (calling.expect("it may"), answering.expect("it may"));
-    assert_eq!(answering.shown().is_of(P2), Ok(()));
-    let disguised = answering.shown().is_of(P1).expect_err("it is P2");
+    assert_eq!(answering.is_of(P2), Ok(()));
+    let disguised = answering.is_of(P1).expect_err("it is P2");
     assert_eq!(disguised, "the certificate is for P2, not for P1");
-    assert_eq!(calling.shown().is_of(P1), Ok(()));
+    assert_eq!(calling.is_of(P1), Ok(()));
 }
 
 #[tokio::test]

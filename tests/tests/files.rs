@@ -42,18 +42,22 @@ fn assert_survives(tree: &str, dir: &Folder) {
 /// Each path is one that Linux takes; below the output it is longer.
 #[test]
 fn long_paths_survive_below_a_long_output() {
-    let dir = scratch();
     let name = "n".repeat(250);
-    let names = [name.as_str(); 15];
-    let there = format!("there/{name}/{name}");
-    fill_deep(&dir.join("input/p1"), &names, b"deep down");
-    let line = format!("scatter --tree path:2 --input @/input --output @/{there}");
-    dir.run(&line).ok();
-    let arrived = read_deep(&dir.join(&there).join("p1"), &names);
-    assert_eq!(arrived, b"deep down");
-    let line = format!("gather --tree path:2 --input @/{there} --output @/back");
-    dir.run(&line).ok();
-    assert_eq!(read_deep(&dir.join("back/p1"), &names), b"deep down");
+    for (path, more) in [(vec![&*name; 16], ""), (vec!["d"; 2000], "--sync none")] {
+        let dir = scratch();
+        let there = format!("there/{name}/{name}");
+        fill_deep(&dir.join("input/p1"), &path, b"deep down");
+        let line = format!("scatter --tree path:2 --input @/input --output @/{there} {more}");
+        dir.run(&line).ok();
+        let arrived = read_deep(&dir.join(&there).join("p1"), &path);
+        assert_eq!(arrived, b"deep down");
+        let line = format!("gather --tree path:2 --input @/{there} --output @/back {more}");
+        dir.run(&line).ok();
+        assert_eq!(read_deep(&dir.join("back/p1"), &path), b"deep down");
+        for folder in ["input", "there", "back"] {
+            flitcast_node::payload::remove(&dir.join(folder)).expect("it can be removed");
+        }
+    }
 }
 
 /// Paths that no receiver could create, wherever its output is, are detected before anything is
@@ -348,7 +352,8 @@ fn empty_folders_are_dealt_like_files() {
         fs::create_dir_all(input.join(folder)).expect("it can be made");
     }
     fill(&input.join("c/full/file"), 10);
-    scatter(&dir, "--tree star:4 --spread").ok();
+    scatter(&dir, "--tree star:5 --spread").ok();
+    assert_eq!(names(&there), ["p1", "p2", "p3"]);
     for folder in ["a/deep/empty", "b", "c/full"] {
         let dealt = names(&there).into_iter();
         let dealt = dealt.filter(|pe| there.join(pe).join(folder).is_dir());

@@ -15,7 +15,7 @@ use super::cold::cold_bytes;
 use super::content::Content;
 use super::leftovers::unlocked;
 use super::removal::remove;
-use super::{Packer, PayloadError, Target, Unpacker};
+use super::{Outgoing, Packer, PayloadError, Target, Unpacker};
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::system::{clock, memory, process};
 use crate::tuning::gauge::{AT_ONCE, FILES, HAND_OVERS, LONG_BYTES, SHORT_BYTES, SYNCING_NS};
@@ -74,25 +74,25 @@ struct Gauge<'a> {
 
 impl Gauge<'_> {
     fn costs(&self) -> Result<FileCosts, PayloadError> {
-        let short = self.content("short", 0, SHORT_BYTES)?;
-        let long = self.content("long", 0, LONG_BYTES)?;
-        let (short_message, _) = read(&short)?;
+        let short = self.message("short", 0, SHORT_BYTES)?;
+        let long = self.message("long", 0, LONG_BYTES)?;
+        let short_message = read(&short)?;
         // The first delivery warms up the file system and is not counted.
         self.write("first", &short_message)?;
         let write = |name: &str, message: &[u8]| {
             thrice(|time| self.write(&format!("{name}{time}"), message))
         };
-        let read_again = |content: &Content| thrice(|_| Ok(read(content)?.1));
+        let read_again = |message: &Outgoing| thrice(|_| read_blocks(message));
         let short_took = write("s", &short_message)?;
         // Three syncs: of the file, the receipt and the directory.
         let sync_ns = short_took.waited / 3.0;
         let files = (SYNCING_NS / sync_ns.max(1.0)) as usize;
         let files = files.clamp(*FILES.start(), *FILES.end());
-        let many = self.content("many", files, SHORT_BYTES)?;
+        let many = self.message("many", files, SHORT_BYTES)?;
 
-        let (many_message, _) = read(&many)?;
+        let many_message = read(&many)?;
         let many_read = read_again(&many)?;
-        let (long_message, _) = read(&long)?;
+        let long_message = read(&long)?;
         let long_read = read_again(&long)?;
         let many_took = write("m", &many_message)?;
         let long_took = write("l", &long_message)?;
@@ -129,8 +129,9 @@ impl Gauge<'_> {
         })
     }
 
-    /// Creates a file of `bytes` bytes or, unless `files` is 0, a folder with `files` such files.
-    fn content(&self, name: &str, files: usize, bytes: usize) -> Result<Content, PayloadError> {
+    /// Creates a file of `bytes` bytes or, unless `files` is 0, a folder with `files` such files, and
+    /// measures it as a message.
+    fn message(&self, name: &str, files: usize, bytes: usize) -> Result<Outgoing, PayloadError> {
         let path = self.folder.join(name);
         let make = || -> io::Result<()> {
             // No zeros, which could become a hole.
@@ -142,7 +143,7 @@ impl Gauge<'_> {
             (0..files).try_for_each(|file| fs::write(path.join(file.to_string()), &content))
         };
         make().map_err(PayloadError::io("write to", self.folder))?;
-        Ok(Content::Entry(path))
+        Outgoing::measure(Content::Entry(path), false, &|| {})
     }
 
     /// Delivers a message under a name, and returns the time it took.
@@ -179,14 +180,12 @@ impl Gauge<'_> {
 
     /// Reads a message after the kernel has dropped it from memory; `None` if the kernel keeps all
     /// of it, as for a file system in memory.
-    fn read_cold(&self, content: &Content, files: usize) -> Result<Option<Took>, PayloadError> {
-        let path = content.path();
+    fn read_cold(&self, message: &Outgoing, files: usize) -> Result<Option<Took>, PayloadError> {
+        let path = message.path();
         let files: Vec<PathBuf> = match files {
             0 => vec![path.to_owned()],
             _ => (0..files).map(|file| path.join(file.to_string())).collect(),
         };
-        // Measured first, since this reads from the disk as well.
-        let bytes = content.measure()?;
         let forget = |file: &File| -> io::Result<()> {
             file.sync_all()?;
             Ok(fadvise(file, 0, None, Advice::DontNeed)?)
@@ -205,7 +204,7 @@ impl Gauge<'_> {
         }
         match cold {
             0 => Ok(None),
-            _ => read_measured(content, bytes).map(Some),
+            _ => read_blocks(message).map(Some),
         }
     }
 }
@@ -230,21 +229,19 @@ fn handed_to_a_thread_ns() -> f64 {
     })
 }
 
-/// Measures and reads a message; returns its bytes and the time of reading them.
-fn read(content: &Content) -> Result<(Vec<u8>, Took), PayloadError> {
-    let bytes = content.measure()?;
-    let mut message = vec![0; bytes as usize];
-    Packer::open(content, bytes)?.fill(&mut message)?;
-    Ok((message, read_measured(content, bytes)?))
+/// Returns the bytes of a message.
+fn read(message: &Outgoing) -> Result<Vec<u8>, PayloadError> {
+    let mut bytes = vec![0; message.measured.bytes as usize];
+    Packer::of(message)?.fill(&mut bytes)?;
+    Ok(bytes)
 }
 
-/// Reads a message of `bytes` bytes block by block, as a round does; returns the time of reading
-/// it.
-fn read_measured(content: &Content, bytes: u64) -> Result<Took, PayloadError> {
+/// Reads a message block by block, as a round does; returns the time of reading it.
+fn read_blocks(message: &Outgoing) -> Result<Took, PayloadError> {
     timed(|| {
-        let mut packer = Packer::open(content, bytes)?;
-        let mut blocks = [(); 2].map(|()| vec![0; DISK_BLOCK_BYTES.min(bytes as usize).max(1)]);
-        let mut left = bytes as usize;
+        let mut packer = Packer::of(message)?;
+        let mut left = message.measured.bytes as usize;
+        let mut blocks = [(); 2].map(|()| vec![0; DISK_BLOCK_BYTES.min(left).max(1)]);
         while left > 0 {
             blocks.swap(0, 1);
             let length = left.min(DISK_BLOCK_BYTES);

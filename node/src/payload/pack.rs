@@ -12,7 +12,6 @@ use std::sync::Arc;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
-use super::content::Content;
 use super::entry::{Entry, Mtime};
 use super::error::PayloadError;
 use super::inode::Inode;
@@ -22,11 +21,8 @@ use super::scan::{FoundEntry, Walk};
 /// Reader of a message from its files, which must still be as they were measured.
 pub struct Packer {
     walk: Walk,
-    /// The path that is reported if the length differs and no single file is at fault.
-    content: PathBuf,
-    expected_bytes: u64,
     /// The version that every entry must match, and the number of entries begun.
-    version: Option<Outgoing>,
+    message: Outgoing,
     begun: usize,
     /// Length in the message of the entries begun so far, in bytes.
     begun_bytes: u64,
@@ -52,30 +48,11 @@ struct SourceFile {
 }
 
 impl Packer {
-    /// Opens a message that [`Content::measure`] found to be `expected_bytes` long.
-    pub fn open(content: &Content, expected_bytes: u64) -> Result<Self, PayloadError> {
-        let path = content.path().to_owned();
-        Self::begin(Walk::of(content), path, expected_bytes, None)
-    }
-
     /// Opens a message that must still be the version that was measured.
     pub fn of(message: &Outgoing) -> Result<Self, PayloadError> {
-        let path = message.path().to_owned();
-        let bytes = message.measured.bytes;
-        Self::begin(message.walk(), path, bytes, Some(message.clone()))
-    }
-
-    fn begin(
-        walk: Walk,
-        content: PathBuf,
-        expected_bytes: u64,
-        version: Option<Outgoing>,
-    ) -> Result<Self, PayloadError> {
         let mut packer = Self {
-            walk,
-            content,
-            expected_bytes,
-            version,
+            walk: message.walk(),
+            message: message.clone(),
             begun: 0,
             begun_bytes: 0,
             head: Vec::new(),
@@ -88,7 +65,7 @@ impl Packer {
     }
 
     /// Fills `buf` unless the message ends; returns the number of bytes filled, and 0 from the end
-    /// on. Exactly `expected_bytes` are returned in all. After an error the message cannot be
+    /// on. Exactly the measured bytes are returned in all. After an error the message cannot be
     /// continued.
     pub fn fill(&mut self, buf: &mut [u8]) -> Result<usize, PayloadError> {
         let mut filled = 0;
@@ -121,10 +98,15 @@ impl Packer {
                 bytes -= skipped;
                 self.end_body()?;
             } else if !self.begin_entry()? {
-                return Err(PayloadError::Changed(self.content.clone()));
+                return Err(self.other_length());
             }
         }
         Ok(())
+    }
+
+    /// Returns the error if the length differs and no single file is at fault.
+    fn other_length(&self) -> PayloadError {
+        PayloadError::Changed(self.message.path().to_owned())
     }
 
     /// Ends the current file, if all of it was read.
@@ -144,17 +126,15 @@ impl Packer {
     /// Begins the next entry; returns `false` at the end of the message.
     fn begin_entry(&mut self) -> Result<bool, PayloadError> {
         let Some(found) = self.walk.next() else {
-            if self.begun_bytes < self.expected_bytes {
-                return Err(PayloadError::Changed(self.content.clone()));
+            if self.begun_bytes < self.message.measured.bytes {
+                return Err(self.other_length());
             }
             return Ok(false);
         };
         let mut found = found.map_err(as_change)?;
-        if let Some(version) = &self.version {
-            version.check(self.begun, &found)?;
-            let present = version.present.get(self.begun);
-            found.entry.present = present.copied().flatten();
-        }
+        self.message.check(self.begun, &found)?;
+        let present = self.message.present.get(self.begun);
+        found.entry.present = present.copied().flatten();
         self.begun += 1;
         let is_sent = found.entry.present.is_none();
         let file = match found.entry.is_file() && is_sent {
@@ -166,8 +146,8 @@ impl Packer {
         self.begun_bytes = entry
             .message_bytes()
             .and_then(|bytes| self.begun_bytes.checked_add(bytes))
-            .filter(|&begun| begun <= self.expected_bytes)
-            .ok_or_else(|| PayloadError::Changed(self.content.clone()))?;
+            .filter(|&begun| begun <= self.message.measured.bytes)
+            .ok_or_else(|| self.other_length())?;
         self.head = entry.encode();
         self.head_sent = 0;
         if let Some(file) = file {

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flitcast_node::payload::{
-    Content, Listing, Outgoing, Packer, PayloadError, Target, Unpacker, prefix_bytes,
+    Content, Listing, Outgoing, PayloadError, Target, Unpacker, prefix_bytes,
 };
 use flitcast_proto::Update;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 
-use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, rich_tree, target, touch};
+use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, read_in, rest};
+use crate::support::{rich_tree, target, touch, write_in};
 
 /// Returns an ACL as the kernel encodes it: the owner reads and writes, this user and the group read.
 fn acl() -> Vec<u8> {
@@ -138,46 +139,11 @@ fn assert_kept(source: &Path, arrived: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn read(message: &Outgoing) -> Result<Vec<u8>, PayloadError> {
-    let mut bytes = vec![0; message.measured.bytes as usize];
-    let mut packer = Packer::of(message)?;
-    assert_eq!(packer.fill(&mut bytes)?, bytes.len());
-    assert_eq!(packer.fill(&mut [0])?, 0);
-    Ok(bytes)
-}
-
 /// Returns the message of a source.
 fn message(source: &Path) -> Vec<u8> {
     let content = Content::Entry(source.to_owned());
     let measured = Outgoing::measure(content, true, &|| {}).expect("all is readable");
-    read(&measured).expect("nothing changes")
-}
-
-fn write(mut unpacker: Unpacker, message: &[u8]) -> Result<(), PayloadError> {
-    for piece in message.chunks(77) {
-        unpacker.write(piece)?;
-    }
-    unpacker.commit().map(drop)
-}
-
-#[test]
-fn all_attributes_arrive() -> io::Result<()> {
-    let dir = source()?;
-    let out = dir.join("out");
-    fs::create_dir(&out)?;
-    // Entries of the message do not inherit it.
-    set(&out, "system.posix_acl_default", &acl())?;
-    let arrived = out.join("p1");
-    let unpacker = Unpacker::create(archive(&arrived, NONCE), Arc::default());
-    let message = message(&dir.join("source"));
-    write(unpacker.expect("it is free"), &message).expect("it is a good message");
-    assert_kept(&dir.join("source"), &arrived)?;
-    let (links, _) = details(&arrived)?;
-    assert_eq!(
-        links,
-        [["deep/er/second", "deep/run", "zoo/third"].map(PathBuf::from)]
-    );
-    Ok(())
+    read_in(&measured, &[4096])
 }
 
 /// The message is cut off anywhere, also between the names of a file, and is continued.
@@ -186,7 +152,12 @@ fn an_archive_is_continued() -> io::Result<()> {
     let dir = source()?;
     let (source, out) = (dir.join("source"), dir.join("out"));
     let message = message(&source);
+    let (links, _) = details(&source)?;
+    let names_of_one = ["deep/er/second", "deep/run", "zoo/third"];
+    assert_eq!(links, [names_of_one.map(PathBuf::from)]);
     fs::create_dir(&out)?;
+    // Entries of the message do not inherit it.
+    set(&out, "system.posix_acl_default", &acl())?;
     let destination = out.join("p1");
     for cut in (0..message.len()).step_by(149) {
         let first = Unpacker::create(archive(&destination, NONCE), Arc::default());
@@ -205,7 +176,7 @@ fn an_archive_is_continued() -> io::Result<()> {
         };
         let unpacker = unpacker.expect("nothing else is there");
         let rest = &message[behind as usize..];
-        write(unpacker, rest).unwrap_or_else(|error| panic!("{error} after {cut} bytes"));
+        write_in(unpacker, rest, &[77]).unwrap_or_else(|error| panic!("{error} after {cut} bytes"));
         assert_kept(&source, &destination)?;
         assert_eq!(names(&out)?, ["p1"]);
         flitcast_node::payload::remove(&destination)?;
@@ -215,21 +186,18 @@ fn an_archive_is_continued() -> io::Result<()> {
 
 /// Delivers what `destination` lacks of `source`, and returns the number of files that are not sent.
 fn update(source: &Path, destination: &Path) -> Result<u64, PayloadError> {
-    let content = Content::Entry(source.to_owned());
-    let there = Listing::at(destination, Update::ByTime, (true, false), &|| {});
-    let listing = Listing::of(&content, Update::ByTime, true, &|| {})?;
-    let keys = there.map_or(Vec::new(), |there| there.keys(usize::MAX));
-    let whole = Outgoing::measure(content, true, &|| {})?;
-    let (rest, skipped) = whole.without_files(&listing, keys, &|| {})?;
+    let (message, files) = rest(source, destination, Update::ByTime, true)?;
     let target = Target {
         is_kept: false,
         is_update: true,
         ..archive(destination, NONCE)
     };
-    write(Unpacker::create(target, Arc::default())?, &read(&rest)?)?;
+    write_in(Unpacker::create(target, Arc::default())?, &message, &[77])?;
+    let content = Content::Entry(source.to_owned());
+    let listing = Listing::of(&content, Update::ByTime, true, &|| {})?;
     let there = Listing::at(destination, Update::ByTime, (true, false), &|| {});
     assert_eq!(there.map(|there| there.digest), Some(listing.digest));
-    Ok(skipped.files)
+    Ok(files)
 }
 
 /// Attributes that change are set on a copy, and names that are separate files now are not linked.

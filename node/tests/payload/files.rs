@@ -3,18 +3,15 @@
 
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::support::{Scratch, describe, entry_ends, names, pack, rich_message};
+use crate::support::{Scratch, describe, entry_ends, measured, names, pack, rich_message};
 use crate::support::{set_mtime, touch, unpack, unpacker};
 use flitcast_node::activity_monitor::ActivityMonitor;
-use flitcast_node::payload::{
-    Content, Others, Outgoing, Packer, PayloadError, Refusal, Selection, Unpacker, deal, remove,
-};
+use flitcast_node::payload::{Content, Others, Packer, PayloadError, Selection, Unpacker, deal};
 use flitcast_proto::PeId;
 use proptest::prelude::*;
 
@@ -23,16 +20,6 @@ fn among(pes: usize) -> Others<'static> {
         root: Some(PeId::ROOT),
         ..Others::all(pes)
     }
-}
-
-#[test]
-fn rich_tree_arrives_as_it_was() -> io::Result<()> {
-    let (dir, source, message) = rich_message()?;
-    let destination = dir.join("p3");
-    unpack(&message, &[64 * 1024], &destination, false).expect("it is a good message");
-    assert_eq!(describe(&destination)?, describe(&source)?);
-    assert_eq!(names(dir.path())?, ["p3", "source"]);
-    Ok(())
 }
 
 #[test]
@@ -53,28 +40,6 @@ fn file_arrives_as_it_was() -> io::Result<()> {
         assert_eq!(arrived[0].mtime, (0, 0));
         assert_eq!(arrived[0].content, content.as_bytes());
     }
-    Ok(())
-}
-
-#[test]
-fn dealt_files_arrive_with_their_directories() -> io::Result<()> {
-    let (dir, source, _) = rich_message()?;
-    let mut sent = describe(&source)?;
-    let mut arrived = Vec::new();
-    let dealt = deal(&source, &Selection::default(), among(4)).expect("it is readable");
-    for (pe, content) in dealt.iter().flatten().enumerate() {
-        let destination = dir.join(&format!("p{pe}"));
-        unpack(&pack(content, &[100]), &[77], &destination, false).expect("it is good");
-        let received = describe(&destination)?;
-        assert_eq!(received[0].mode, 0o040_755);
-        for entry in &received[1..] {
-            assert!(sent.contains(entry), "{entry:?}");
-        }
-        arrived.extend(received.into_iter().filter(|entry| !entry.is_dir()));
-    }
-    arrived.sort();
-    sent.retain(|entry| !entry.is_dir());
-    assert_eq!(arrived, sent);
     Ok(())
 }
 
@@ -105,50 +70,15 @@ proptest! {
             let message = pack(content, &sent_in);
             let destination = dir.path().join(format!("p{pe}"));
             unpack(&message, &received_in, &destination, false).expect("it is good");
+            let (arrived, sent) = (describe(&destination)?, describe(&source)?);
             if *content == whole {
-                prop_assert_eq!(describe(&destination)?, describe(&source)?);
+                prop_assert_eq!(arrived, sent);
+            } else {
+                prop_assert_eq!(arrived[0].mode, 0o040_755);
+                prop_assert!(arrived[1..].iter().all(|entry| sent.contains(entry)));
             }
         }
     }
-}
-
-/// Each path is valid on Linux; below the roots' paths they are longer than one call accepts.
-#[test]
-fn paths_as_long_as_there_are_arrive_wherever_the_root_is() -> io::Result<()> {
-    // In memory, where syncs of thousands of directories are fast.
-    let dir = tempfile::tempdir_in("/dev/shm")?;
-    let long = "n".repeat(250);
-    let root = |name: &str| dir.path().join(name).join(&long);
-    let wide: Vec<&str> = vec![&long; 16];
-    let deep = vec!["d"; 2000];
-    for (name, names) in [("wide", wide), ("deep", deep)] {
-        let source = root(name);
-        crate::support::deep(&source, &names)?;
-        let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
-        let arrived = root(&format!("{name} arrived"));
-        fs::create_dir_all(&arrived)?;
-        let arrived = arrived.join("p1");
-        unpack(&message, &[64 * 1024], &arrived, false).expect("it is a good message");
-        // Names, content, modes and times.
-        let again = pack(&Content::Entry(arrived.clone()), &[64 * 1024]);
-        assert!(again == message, "{name}");
-        // An aborted message is removed, too.
-        let mut broken = unpacker(&arrived.with_extension("broken"), false).expect("it is free");
-        let part = &message[..message.len() - 1];
-        broken.write(part).expect("so far it is good");
-        drop(broken);
-        let left = crate::support::names(arrived.parent().expect("it has one"))?;
-        assert_eq!(left, ["p1"]);
-        remove(&arrived)?;
-        remove(&source)?;
-    }
-    let longer: Vec<&str> = vec![&long; 17];
-    crate::support::deep(&root("longer"), &longer)?;
-    let refused = Content::Entry(root("longer")).measure();
-    let refused = refused.expect_err("no call could name it").to_string();
-    let expected = "its path is longer than 4095 bytes";
-    assert!(refused.ends_with(expected), "{refused}");
-    remove(&dir.path().join("longer"))
 }
 
 /// A time much longer than the resolution of the clock.
@@ -181,74 +111,13 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
     Ok(())
 }
 
-#[test]
-fn measuring_refuses_unsendable_entries() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let root = dir.join("p1");
-    let refused = |path: &Path, expected: &str| {
-        let error = Content::Entry(path.into()).measure().expect_err(expected);
-        assert!(error.to_string().contains(expected), "{error}");
-    };
-    refused(&root, "p1`: No such file");
-    fs::create_dir(&root)?;
-    let odd = root.join("odd");
-    for target in ["/etc/passwd", "../p2"] {
-        symlink(target, &odd)?;
-        match Content::Entry(root.clone()).measure() {
-            Err(PayloadError::Refused(path, why)) => {
-                assert_eq!(path, odd);
-                assert_eq!(why, Refusal::SymlinkLeaves(target.into()));
-            }
-            other => panic!("{target}: {other:?}"),
-        }
-        fs::remove_file(&odd)?;
-    }
-    symlink("nowhere", &odd)?;
-    let dangling = Content::Entry(root.clone()).measure();
-    dangling.expect("a link may lead nowhere");
-    fs::remove_file(&odd)?;
-    let _socket = UnixListener::bind(&odd)?;
-    refused(&root, "odd` is refused: it is a socket");
-    fs::remove_file(&odd)?;
-    rustix::fs::mkfifoat(rustix::fs::CWD, &odd, 0o600.into())?;
-    refused(&root, "odd` is refused: it is a fifo");
-    refused(Path::new("/dev/null"), "it is a device");
-    Ok(())
-}
-
-#[test]
-fn measuring_finds_unreadable_entries() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    for (name, is_dir) in [("file", false), ("directory", true)] {
-        let locked = dir.path().join(name);
-        if is_dir {
-            fs::create_dir(&locked)?;
-        } else {
-            fs::write(&locked, "")?;
-        }
-        fs::set_permissions(&locked, Permissions::from_mode(0o000))?;
-        let measured = Content::Entry(locked.clone()).measure();
-        // Root has access to all files, and may send them.
-        if rustix::process::geteuid().is_root() {
-            assert!(measured.expect("root reads all") > 0);
-        } else {
-            let error = measured.expect_err("nobody may read it").to_string();
-            let is_explained = error.contains(name) && error.contains("Permission denied");
-            assert!(is_explained, "{error}");
-        }
-        fs::set_permissions(&locked, Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
 /// Packs `dir/big` and `dir/later` half, applies `change`, and packs on.
 fn change_while_packing(change: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<String> {
     let dir = Scratch::new()?;
     touch(&dir.path().join("big"), &[7; 1000], 0o644, 1_000_000, 5)?;
     touch(&dir.path().join("later"), b"later", 0o644, 1_000_000, 5)?;
-    let content = Content::Entry(dir.path().into());
-    let expected = content.measure().expect("all is readable");
-    let mut packer = Packer::open(&content, expected).expect("it has just been measured");
+    let message = measured(&Content::Entry(dir.path().into()));
+    let mut packer = Packer::of(&message).expect("it has just been measured");
     let mut buf = [0; 500];
     let half = packer.fill(&mut buf).expect("nothing has changed yet");
     change(dir.path())?;
@@ -260,7 +129,7 @@ fn change_while_packing(change: impl FnOnce(&Path) -> io::Result<()>) -> io::Res
             Err(error) => break error,
         }
     };
-    assert!(given_out <= expected);
+    assert!(given_out <= message.measured.bytes);
     assert!(matches!(error, PayloadError::Changed { .. }), "{error}");
     let dir = dir.path().display().to_string();
     Ok(error.to_string().replace(&dir, "dir"))
@@ -278,16 +147,19 @@ fn change_while_packing_is_noticed() -> io::Result<()> {
         ("`dir/big`", &|dir| big(dir)?.set_len(2000)),
         ("`dir/big`", &write),
         ("`dir/later`", &|dir| fs::remove_file(dir.join("later"))),
-        // One byte more before `later` is reached: the new length is reported.
-        ("`dir`", &|dir| later(dir, "longer")),
-        ("`dir`", &|dir| later(dir, "l")),
+        ("`dir/later`", &|dir| later(dir, "longer")),
+        ("`dir/later`", &|dir| later(dir, "l")),
     ];
     for (place, change) in changes {
         let error = change_while_packing(change)?;
         let expected = format!("{place} changed while it was being read");
         assert!(error.starts_with(&expected), "{expected}: {error}");
     }
-    let missing = Packer::open(&Content::Entry("/nowhere/at/all".into()), 10);
+    let dir = Scratch::new()?;
+    fs::write(dir.join("gone"), "")?;
+    let message = measured(&Content::Entry(dir.join("gone")));
+    fs::remove_file(dir.join("gone"))?;
+    let missing = Packer::of(&message);
     assert!(matches!(missing, Err(PayloadError::Changed { .. })));
     Ok(())
 }
@@ -385,8 +257,7 @@ fn every_reading_is_of_the_version_that_was_measured() -> io::Result<()> {
     fs::create_dir(&root)?;
     write(b"old", &file)?;
     File::open(&root)?.set_modified(std::time::UNIX_EPOCH)?;
-    let measured =
-        Outgoing::measure(Content::Entry(root.clone()), false, &|| {}).expect("it is there");
+    let measured = measured(&Content::Entry(root.clone()));
     let read = || {
         let mut all = [0; 1000];
         let filled = Packer::of(&measured)?.fill(&mut all)?;
@@ -413,8 +284,7 @@ fn a_message_of_one_file_is_kept_open() -> io::Result<()> {
     let dir = Scratch::new()?;
     let file = dir.path().join("p1");
     fs::write(&file, "old")?;
-    let measured = Outgoing::measure(Content::Entry(file.clone()), false, &|| {});
-    let mut measured = measured.expect("it is there");
+    let mut measured = measured(&Content::Entry(file.clone()));
     measured.hold_open().expect("it is as it was");
     fs::write(dir.path().join("aside"), "new")?;
     fs::rename(dir.path().join("aside"), &file)?;

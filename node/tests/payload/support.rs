@@ -2,17 +2,17 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_node::payload::{Content, Packer, PayloadError, Target, Unpacker};
+use flitcast_node::payload::{Content, Listing, Outgoing, Packer, PayloadError, Target, Unpacker};
+use flitcast_proto::Update;
 use flitcast_proto::wire::pb;
 use prost::Message;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
-use rustix::fs::{mkdirat, open, openat, utimensat};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 /// The number of all runs in these tests.
 pub const NONCE: u64 = 0x5eed;
@@ -58,12 +58,6 @@ pub struct Described {
     pub mtime: (i64, i64),
     /// The content of a file, or a symlink's target.
     pub content: Vec<u8>,
-}
-
-impl Described {
-    pub fn is_dir(&self) -> bool {
-        self.mode & 0o170_000 == 0o040_000
-    }
 }
 
 /// Returns everything at and below `root`, in order.
@@ -141,21 +135,6 @@ pub fn rich_message() -> io::Result<(Scratch, PathBuf, Vec<u8>)> {
     Ok((dir, source, message))
 }
 
-/// Creates nested directories with these names, the last of which is a file's; the whole path may
-/// be longer than one call accepts.
-pub fn deep(root: &Path, names: &[&str]) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    fs::create_dir_all(root)?;
-    let mut here = open(root, flags, Mode::empty())?;
-    let (file, directories) = names.split_last().expect("there are names");
-    for name in directories {
-        mkdirat(&here, *name, Mode::RWXU)?;
-        here = openat(&here, *name, flags, Mode::empty())?;
-    }
-    let file = openat(&here, *file, OFlags::CREATE | OFlags::WRONLY, Mode::RUSR)?;
-    fs::File::from(file).write_all(b"deep down")
-}
-
 /// Writes a file with its parents, its mode and its time.
 pub fn touch(path: &Path, content: &[u8], mode: u32, seconds: i64, nanos: u32) -> io::Result<()> {
     if let Some(parent) = path.parent() {
@@ -187,10 +166,19 @@ pub fn names(dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Measures a message that is not an archive.
+pub fn measured(content: &Content) -> Outgoing {
+    Outgoing::measure(content.clone(), false, &|| {}).expect("all is readable")
+}
+
 /// Returns the message, read in pieces of these sizes, over and over.
 pub fn pack(content: &Content, pieces: &[usize]) -> Vec<u8> {
-    let expected = content.measure().expect("all is readable");
-    let mut packer = Packer::open(content, expected).expect("it has just been measured");
+    read_in(&measured(content), pieces)
+}
+
+/// Returns a measured message, read in pieces of these sizes, over and over.
+pub fn read_in(measured: &Outgoing, pieces: &[usize]) -> Vec<u8> {
+    let mut packer = Packer::of(measured).expect("it has just been measured");
     let mut message = Vec::new();
     for &piece in pieces.iter().cycle() {
         let mut buf = vec![0; piece];
@@ -201,8 +189,26 @@ pub fn pack(content: &Content, pieces: &[usize]) -> Vec<u8> {
         }
     }
     assert_eq!(packer.fill(&mut [0]).expect("nothing changes"), 0);
-    assert_eq!(message.len() as u64, expected, "as long as measured");
+    assert_eq!(message.len() as u64, measured.measured.bytes);
     message
+}
+
+/// Returns the message of `source`, an archive or not, without the files that `destination` has, and the
+/// number of them.
+pub fn rest(
+    source: &Path,
+    destination: &Path,
+    update: Update,
+    archive: bool,
+) -> Result<(Vec<u8>, u64), PayloadError> {
+    let content = Content::Entry(source.to_owned());
+    let there = Listing::at(destination, update, (archive, false), &|| {});
+    let keys = there.map_or(Vec::new(), |there| there.keys(usize::MAX));
+    let listing = Listing::of(&content, update, archive, &|| {})?;
+    let whole = Outgoing::measure(content, archive, &|| {})?;
+    let (message, skipped) = whole.without_files(&listing, keys, &|| {})?;
+    assert_eq!(message.measured.bytes, skipped.message_bytes);
+    Ok((read_in(&message, &[4096]), skipped.files))
 }
 
 /// Delivers a message that arrives in pieces of these sizes, over and over.
@@ -212,7 +218,15 @@ pub fn unpack(
     destination: &Path,
     replace: bool,
 ) -> Result<(), PayloadError> {
-    let mut unpacker = unpacker(destination, replace)?;
+    write_in(unpacker(destination, replace)?, message, pieces)
+}
+
+/// Writes a message in pieces of these sizes, over and over, and completes it.
+pub fn write_in(
+    mut unpacker: Unpacker,
+    message: &[u8],
+    pieces: &[usize],
+) -> Result<(), PayloadError> {
     let mut rest = message;
     for &piece in pieces.iter().cycle() {
         let (head, tail) = rest.split_at(piece.min(rest.len()));

@@ -6,14 +6,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_node::payload::{
-    Content, Listing, Outgoing, Packer, PayloadError, Refusal, Target, Unpacker, prefix_bytes,
-};
+use flitcast_node::payload::{PayloadError, Refusal, Target, Unpacker, prefix_bytes};
 use flitcast_proto::Update;
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use prost::Message as _;
 
-use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, rich_tree, target, touch};
+use crate::support::{self, NONCE, Scratch, UNDERTAKING, describe, names, rich_tree, target};
+use crate::support::{touch, write_in};
 
 fn updating(destination: &Path, run: u64) -> Target {
     Target {
@@ -26,27 +25,9 @@ fn updating(destination: &Path, run: u64) -> Target {
 }
 
 /// Returns the message of `source` without the files that `destination` has.
-fn rest(source: &Path, destination: &Path, update: Update) -> Result<Vec<u8>, PayloadError> {
-    let content = Content::Entry(source.to_owned());
-    let there = Listing::at(destination, update, (false, false), &|| {});
-    let keys = there.map_or(Vec::new(), |there| there.keys(usize::MAX));
-    let listing = Listing::of(&content, update, false, &|| {})?;
-    let whole = Outgoing::measure(content, false, &|| {})?;
-    let (message, skipped) = whole.without_files(&listing, keys, &|| {})?;
-    assert_eq!(message.measured.bytes, skipped.message_bytes);
-    let mut bytes = vec![0; message.measured.bytes as usize];
-    let mut packer = Packer::of(&message)?;
-    assert_eq!(packer.fill(&mut bytes)?, bytes.len());
-    assert_eq!(packer.fill(&mut [0])?, 0);
-    Ok(bytes)
-}
-
-/// Writes a message in pieces, and completes it.
-fn write(mut unpacker: Unpacker, message: &[u8]) -> Result<(), PayloadError> {
-    for piece in message.chunks(77) {
-        unpacker.write(piece)?;
-    }
-    unpacker.commit().map(drop)
+fn rest(source: &Path, destination: &Path, update: Update) -> Vec<u8> {
+    let rest = support::rest(source, destination, update, false);
+    rest.expect("all can be read").0
 }
 
 fn deliver(message: &[u8], destination: &Path) -> Result<(), PayloadError> {
@@ -54,7 +35,7 @@ fn deliver(message: &[u8], destination: &Path) -> Result<(), PayloadError> {
         is_kept: false,
         ..updating(destination, NONCE)
     };
-    write(Unpacker::create(target, Arc::default())?, message)
+    write_in(Unpacker::create(target, Arc::default())?, message, &[77])
 }
 
 /// Creates a source, and a destination that has an earlier state of it.
@@ -89,8 +70,8 @@ fn a_message_without_present_files_is_as_the_whole_one() -> io::Result<()> {
         let (source, destination) = (dir.join("source"), dir.join("out/p1"));
         let kept = destination.join("locked/inside");
         let inode = fs::metadata(&kept)?.ino();
-        let message = rest(&source, &destination, update).expect("all can be read");
-        let whole = rest(&source, Path::new("nowhere"), update).expect("all can be read");
+        let message = rest(&source, &destination, update);
+        let whole = rest(&source, Path::new("nowhere"), update);
         // The files are short; a digest of the content can be longer than they are.
         assert!(update == Update::ByContent || message.len() < whole.len());
         deliver(&message, &destination).expect("it is complete");
@@ -107,7 +88,7 @@ fn a_message_without_present_files_is_as_the_whole_one() -> io::Result<()> {
 fn a_message_can_be_cut_off_anywhere() -> io::Result<()> {
     let dir = both()?;
     let (source, old) = (dir.join("source"), dir.join("out/p1"));
-    let message = rest(&source, &old, Update::ByTime).expect("all can be read");
+    let message = rest(&source, &old, Update::ByTime);
     for cut in (0..message.len()).step_by(61) {
         let dir = both()?;
         let destination = dir.join("out/p1");
@@ -122,15 +103,12 @@ fn a_message_can_be_cut_off_anywhere() -> io::Result<()> {
         let there = prefix_bytes(destination.clone(), UNDERTAKING, false);
         assert!(there <= cut as u64);
         let next_run = updating(&destination, NONCE + 1);
-        let (unpacker, _) = match there {
-            0 => (Unpacker::create(next_run, Arc::default()), ()),
-            _ => {
-                let resumed = Unpacker::resume(next_run, there, Arc::default());
-                (resumed.map(|(unpacker, _)| unpacker), ())
-            }
+        let unpacker = match there {
+            0 => Unpacker::create(next_run, Arc::default()),
+            _ => Unpacker::resume(next_run, there, Arc::default()).map(|(unpacker, _)| unpacker),
         };
         let unpacker = unpacker.expect("the prefix is there");
-        write(unpacker, &message[there as usize..]).expect("it is complete");
+        write_in(unpacker, &message[there as usize..], &[77]).expect("it is complete");
         assert_eq!(describe(&destination)?, describe(&source)?);
         assert_eq!(names(&dir.join("out"))?, ["p1"]);
     }
@@ -159,7 +137,7 @@ fn a_file_that_has_changed_is_not_taken() -> io::Result<()> {
     for (i, change) in changes.into_iter().enumerate() {
         let dir = both()?;
         let (source, destination) = (dir.join("source"), dir.join("out/p1"));
-        let message = rest(&source, &destination, Update::ByContent).expect("all can be read");
+        let message = rest(&source, &destination, Update::ByContent);
         let file = destination.join("locked/inside");
         fs::set_permissions(destination.join("locked"), Permissions::from_mode(0o700))?;
         fs::set_permissions(&file, Permissions::from_mode(0o600))?;
@@ -184,7 +162,7 @@ fn a_file_with_other_attributes_is_copied() -> io::Result<()> {
     let file = destination.join("deep/run");
     fs::set_permissions(&file, Permissions::from_mode(0o4700))?;
     let inode = fs::metadata(&file)?.ino();
-    let message = rest(&source, &destination, Update::ByTime).expect("all can be read");
+    let message = rest(&source, &destination, Update::ByTime);
     deliver(&message, &destination).expect("it is complete");
     assert_eq!(describe(&destination)?, describe(&source)?);
     assert_ne!(fs::metadata(&file)?.ino(), inode);

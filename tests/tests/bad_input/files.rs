@@ -42,7 +42,7 @@ fn a_network_that_is_too_small_for_the_input() {
 fn an_input_that_names_no_pe() {
     let dir = with_input();
     fs::create_dir(dir.join("empty")).expect("it can be made");
-    for name in ["any/a", "any/b", "other/1", "other/P2"] {
+    for name in ["any/a", "any/b", "other/1", "other/P2", "one/shard1"] {
         fill(&dir.join(name), 1);
     }
     refused_each_in(
@@ -55,6 +55,9 @@ fn an_input_that_names_no_pe() {
         gather --input @/any --output @/o | none of 2 entries is named like a PE (p1, p2, ..)
         scatter --input @/other --output @/o | no entry is named like a PE; did you mean p1 by `1`?
         scatter -n 2 --input @/other --output @/o | /other` names a PE (`1`, ..); this tree has p1..p2; did you mean p1 by `1`?
+        scatter -n 2 --input @/any --output @/o | /any` names a PE (`a`, ..); this tree has p1..p2; rename them
+        scatter -n 2 --input @/one --output @/o | `shard1` names no PE; this tree has p1..p2
+        scatter -n 2 --spread --input @/any/a --output @/o | Not a directory
         broadcast --input @/any --output @/o | error: no PEs are given; use -n N, --hosts HOSTS or --cluster FILE
     ",
     );
@@ -95,6 +98,8 @@ fn an_input_that_cannot_be_sent() {
     symlink("../../../p1", dir.join("input/p2/up")).expect("it can be made");
     let line = format!("scatter --spread --tree path:4 {TO_OUTPUT}");
     refused_in(&dir, &line, &["/up", "leaves the message"]);
+    let line = "broadcast --tree path:2 --input /dev/null --output @/output";
+    refused_in(&dir, line, &["/dev/null", "it is a device"]);
 }
 
 #[test]

@@ -60,37 +60,6 @@ fn all_faults_are_reported_at_once() -> io::Result<()> {
 }
 
 #[test]
-fn entries_of_which_none_names_a_pe_are_one_fault() -> io::Result<()> {
-    let messages_for = |names: &[&str], pes| -> io::Result<Vec<String>> {
-        let dir = directory(names)?;
-        let faults = read_input_dir(dir.path(), among(pes)).expect_err("no name is a PE");
-        let dir = format!("{}", dir.path().display());
-        Ok(messages(&faults)
-            .iter()
-            .map(|it| it.replace(&dir, "DIR"))
-            .collect())
-    };
-    let none = "none of the 3 entries of `DIR` names a PE";
-    assert_eq!(
-        messages_for(&["shard1", "shard2", "shard3"], 3)?,
-        [format!(
-            "{none} (`shard1`, ..); this tree has p1..p2; rename them"
-        )]
-    );
-    assert_eq!(
-        messages_for(&["0", "1", "2"], 3)?,
-        [format!(
-            "{none} (`0`, ..); this tree has p1..p2; did you mean p1 by `1`?"
-        )]
-    );
-    assert_eq!(
-        messages_for(&["shard1"], 3)?,
-        ["`shard1` names no PE; this tree has p1..p2"]
-    );
-    Ok(())
-}
-
-#[test]
 fn entries_become_messages_by_name() -> io::Result<()> {
     let dir = directory(&["p0", "p3"])?;
     let path = dir.path();
@@ -234,26 +203,5 @@ fn dealing_balances_bytes_then_files() -> io::Result<()> {
         &["d/c", "d/empty", "g"],
     ];
     assert_eq!(contents, [None, files(one), files(two), files(three)]);
-    Ok(())
-}
-
-#[test]
-fn a_pe_without_a_file_gets_no_message() -> io::Result<()> {
-    let dir = tempfile::tempdir()?;
-    let dealt = deal(dir.path(), &Selection::default(), among(3)).expect("nothing");
-    assert_eq!(dealt, [None, None, None]);
-    assert!(deal(dir.path(), &Selection::default(), among(1)).is_ok());
-    fs::write(dir.path().join("a"), "")?;
-    let contents = deal(dir.path(), &Selection::default(), among(3)).expect("one file");
-    assert_eq!(given(&contents), [1]);
-    for (path, pes, why) in [
-        (dir.path(), 1, "cannot be distributed: the only PE is P0"),
-        (&dir.path().join("a"), 3, "Not a directory"),
-    ] {
-        let refused = deal(path, &Selection::default(), among(pes))
-            .expect_err(why)
-            .to_string();
-        assert!(refused.contains(why), "{refused}");
-    }
     Ok(())
 }

@@ -167,9 +167,8 @@ impl Checks<'_> {
     /// Checks the trees and the root. Returns the tree as it is described.
     fn trees(&mut self, ways: Option<OpenChoices>) -> Option<Tree> {
         let spec = self.spec;
-        let described = self
-            .faults
-            .take(described(&spec.round, spec.spanning, ways));
+        let described = described(&spec.round, spec.spanning, ways);
+        let described = self.faults.take(described);
         let (described, ways) = described.unzip();
         self.ways = ways.flatten();
         if let (Some((option, _)), Some(baseline)) = (&spec.root, spec.baseline) {
@@ -214,9 +213,8 @@ impl Checks<'_> {
         let flit_bytes = self.faults.take(requested_size.map(flit_size).transpose());
         let requested_packets = args.packets.as_deref();
         let packets = requested_packets.map(str::parse::<Packets>).transpose();
-        let packets = self
-            .faults
-            .take(packets.map_err(|fault| anyhow!("--packets {fault}")));
+        let packets = packets.map_err(|fault| anyhow!("--packets {fault}"));
+        let packets = self.faults.take(packets);
         if requested_packets.is_some() {
             let whole = self.has_no_parts().then(|| self.name());
             let faults = packets_faults(whole, requested_size.is_some(), self.ways.is_some());
@@ -249,9 +247,8 @@ impl Checks<'_> {
     /// Checks the requested shape of links.
     fn link(&mut self) -> Option<Option<LinkSpec>> {
         let shape = self.spec.round.transfer.link.as_deref();
-        let link = self
-            .faults
-            .take(of_all("--link", shape.map(LinkSpec::parse).transpose()))?;
+        let link = of_all("--link", shape.map(LinkSpec::parse).transpose());
+        let link = self.faults.take(link)?;
         match &self.topology {
             Some(topology) => {
                 let link = link_over(topology, link);
@@ -282,11 +279,9 @@ impl Checks<'_> {
         let args = &self.spec.round;
         let is_elsewhere = self.is_elsewhere();
         if is_elsewhere {
-            self.faults
-                .0
-                .extend(relative("--input", args.input.as_ref()));
+            let input = relative("--input", args.input.as_ref());
             let output = relative("--output", args.output.as_ref());
-            self.faults.0.extend(output);
+            self.faults.0.extend(input.into_iter().chain(output));
         } else if let Some(output) = &args.output {
             let topology = self.topology.as_ref();
             let pes = topology.map_or(usize::MAX, |it| it.tree.len());
@@ -307,15 +302,14 @@ impl Checks<'_> {
 
     fn retries(&mut self) -> Option<u32> {
         let args = &self.spec.round;
-        self.faults
-            .take(retries::of(args.retry.as_deref(), args.rounds))
+        let retries = retries::of(args.retry.as_deref(), args.rounds);
+        self.faults.take(retries)
     }
 
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<RequestedMessages>) -> Option<(Payload, Vec<u64>)> {
-        let rules = self
-            .faults
-            .take(selection::rules(&self.spec.round.selection))?;
+        let rules = selection::rules(&self.spec.round.selection);
+        let rules = self.faults.take(rules)?;
         let durability = self.faults.take(sync::durability(self.spec.round.sync))?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);
         let placement = self.placement.as_ref();
@@ -356,8 +350,8 @@ impl Checks<'_> {
     fn longest_packet(&mut self, packets: Option<Packets>, bytes: Option<&[u64]>) {
         if let (Some(packets), Some(bytes)) = (packets, bytes) {
             let checked = packets.check(bytes.iter().copied().max().unwrap_or(0));
-            self.faults
-                .take(checked.map_err(|fault| anyhow!("--packets {fault}")));
+            let checked = checked.map_err(|fault| anyhow!("--packets {fault}"));
+            self.faults.take(checked);
         }
     }
 

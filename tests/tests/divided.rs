@@ -152,7 +152,7 @@ fn invalid_divisions_are_refused() {
         LINE --split 0 --input @/whole | at least 1 part
         LINE --split x --input @/whole | not a number of parts
         gather --tree star:2 --input @/folder/p* --output - | --output -: the message of P1 is a folder; give a folder
-        gather --tree star:2 --input @/folder/p*/file --output - | --output -: what matches a pattern arrives as a folder
+        gather --tree star:2 --input @/folder/p*/file --output - | what matches a pattern arrives as a folder
         scatter --tree star:3 --size 1KiB --split 2 | goes with --input
         LINE --lines --spread --input @/whole | cannot be used with
         scatter --cluster c.toml --lines --input - --output /out | P0 may be on another host

@@ -139,7 +139,7 @@ fn a_report_leaves_columns_out_before_it_breaks_a_line() {
 /// The commands with other tables, and all headings of these.
 const TABLES: [(&str, &str); 6] = [
     (
-        "bench gather --tree kary:2:4 --size 100KiB --rounds 3 --warm-up 0",
+        "bench gather --tree kary:2:4 --size 100KiB --rounds 1 --warm-up 0",
         "algorithm, predicted, median, min, p95, spread, error, goodput, collisions, slip, max slip",
     ),
     (
@@ -159,7 +159,7 @@ const TABLES: [(&str, &str); 6] = [
         "shard, PE, bytes, exit, time, results",
     ),
     (
-        "calibrate --tree star:3 --seconds 1",
+        "calibrate --tree star:3 --seconds 0.5",
         "edge, latency, within, rate, within, a flit, within, burst, within",
     ),
 ];

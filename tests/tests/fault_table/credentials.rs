@@ -12,12 +12,12 @@ use flitcast_tests::impostor::{Stage, framed_reply};
 use flitcast_tests::{scratch, start};
 
 use crate::hostile::hung_up;
-use crate::{alone, served, timed};
+use crate::{beside, served, timed};
 
 /// No neighbour has a certificate that the PE with both authorities trusts.
 #[test]
 fn row_23_a_process_of_another_authority() {
-    let _alone = alone();
+    let _beside = beside();
     let (dir, other) = (scratch(), scratch());
     for dir in [&dir, &other] {
         dir.run("ca init @/ca --pes 2").ok();
@@ -45,7 +45,7 @@ fn row_23_a_process_of_another_authority() {
 
 #[test]
 fn row_23_another_version() {
-    let _alone = alone();
+    let _beside = beside();
     // A later build, and one from before.
     for (min, max) in [(90, 99), (MIN_VERSION - 1, MIN_VERSION - 1)] {
         let stage = Stage::path(3, 1);
@@ -62,7 +62,7 @@ fn row_23_another_version() {
 
 #[test]
 fn row_23_two_processes_with_one_id() {
-    let _alone = alone();
+    let _beside = beside();
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
     timed("23", "two processes with one id", Some(2.0), || {
         let running = start(stage.arguments("gather --size 1KiB"));
@@ -77,7 +77,7 @@ fn row_23_two_processes_with_one_id() {
 /// answers.
 #[test]
 fn row_23_a_process_without_the_secret() {
-    let _alone = alone();
+    let _beside = beside();
     let wrong = Secret::new([0; Secret::BYTES]);
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
     let mut running = start(stage.arguments("gather --size 1KiB"));

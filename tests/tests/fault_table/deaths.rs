@@ -9,7 +9,7 @@ const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 
 /// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, with their cases.
 #[track_caller]
-pub fn both_guards(dir: &Folder) -> Vec<(String, String)> {
+pub fn both_guards(dir: &Folder) -> [(String, String); 4] {
     dir.run("ca init @/ca --pes 7").ok();
     let scatter = GATHER.replace("gather", "scatter");
     let plain = [("gather", GATHER), ("scatter", &scatter)];
@@ -21,7 +21,8 @@ pub fn both_guards(dir: &Folder) -> Vec<(String, String)> {
             format!("{line} --credentials {credentials}"),
         )
     });
-    plain.into_iter().chain(guarded).collect()
+    let ([gather, scatter], [gather_tls, scatter_tls]) = (plain, guarded);
+    [gather, scatter, gather_tls, scatter_tls]
 }
 
 /// A leaf, and a PE that has others below it.

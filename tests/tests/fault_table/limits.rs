@@ -16,7 +16,7 @@ use flitcast_tests::run::{begin, run_program};
 use flitcast_tests::{flitcast, start};
 
 use crate::hostile::{FLITS, gather_through};
-use crate::{alone, measured, served, timed};
+use crate::{alone, beside, measured, served, timed};
 
 /// Returns `flitcast` with limits that a shell sets.
 fn limited(limits: &str) -> Command {
@@ -41,7 +41,7 @@ fn row_12_too_few_descriptors() {
 /// P0 has few free descriptors, and clients take them all: it continues to accept.
 #[test]
 fn row_12_an_accept_loop_out_of_descriptors_survives() {
-    let _alone = alone();
+    let _beside = beside();
     let stage = Stage::limited(2, 1, 0, "ulimit -n 18");
     let mut running = start(stage.arguments("gather --size 0 -v"));
     let impostor = stage.enter();
@@ -147,7 +147,7 @@ fn in_first_flit(fields: Vec<u8>) -> impl OnUp {
 
 #[test]
 fn row_18_fields_that_no_version_knows() {
-    let _alone = alone();
+    let _beside = beside();
     // Field 20 with a number and with bytes; field 1, the head, a second time: the last one counts.
     let unknown = vec![0xA0, 0x01, 0x07, 0xA2, 0x01, 0x02, 1, 2];
     let repeated = vec![0x0A, 0x02, 0x08, 0x01];

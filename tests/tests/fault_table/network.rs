@@ -29,22 +29,19 @@ fn assert_one_cause(finished: &Finished) {
 #[ignore = "needs root and iproute2"]
 fn row_04_a_host_vanishes() {
     let _alone = alone();
-    for line in ["gather --size 400GiB", "scatter --size 400GiB"] {
-        let lab = Lab::up("--tree path:4 --rate 100mbit");
-        let case = format!("host vanishes, {}", &line[..7].trim());
-        let running = endless(lab.arguments(line));
-        let finished = failing("4", &case, Some(4.0), running, |_| {
-            for interface in ["mgmt", "fc1", "fc3"] {
-                within("fc2", "ip", &format!("link set dev {interface} down"));
-            }
-        });
-        finished.stderr_has(&[
-            "error: P2 ",
-            " for 3.",
-            "where: P2 fc2, ",
-            "cut off with it: P3",
-        ]);
-    }
+    let lab = Lab::up("--tree path:4 --rate 100mbit");
+    let running = endless(lab.arguments("scatter --size 400GiB"));
+    let finished = failing("4", "host vanishes", Some(4.0), running, |_| {
+        for interface in ["mgmt", "fc1", "fc3"] {
+            within("fc2", "ip", &format!("link set dev {interface} down"));
+        }
+    });
+    finished.stderr_has(&[
+        "error: P2 ",
+        " for 3.",
+        "where: P2 fc2, ",
+        "cut off with it: P3",
+    ]);
 }
 
 /// Frames from one host to the other are lost: the address behind the wire is wrong.
@@ -54,33 +51,34 @@ fn row_05_a_link_carries_one_direction_only() {
     let _alone = alone();
     let lab = Lab::up("--tree path:3 --rate 100mbit");
     // Edge 2 is the network of 198.18.0.4, P1, and 198.18.0.5, P2.
-    for (from, interface, to) in [("fc1", "fc2", "198.18.0.5"), ("fc2", "fc1", "198.18.0.4")] {
-        for line in ["gather --lengths 0,400GiB", "scatter --lengths 0,400GiB"] {
-            let case = format!("{from} to {interface} is lost, {}", &line[..7].trim());
-            let running = endless(lab.arguments(line));
-            let finished = failing("5", &case, Some(5.0), running, |_| {
-                let astray = "lladdr 02:00:00:00:00:99";
-                let line = format!("neigh replace {to} {astray} dev {interface} nud permanent");
-                within(from, "ip", &line);
-            });
-            within(from, "ip", &format!("neigh del {to} dev {interface}"));
-            assert_one_cause(&finished);
-            // Buffers along the path fill for a while; then the host at the other end may miss the
-            // answers to its keepalives before the stall is reported.
-            let stalled = [
-                " cannot be reached from ",
-                "it acknowledges nothing",
-                "nothing has moved for 3.",
-            ];
-            let cut = [" cannot be reached any more: Connection timed out"];
-            match finished.stderr.contains("nothing has moved for ") {
-                true => finished.stderr_has(&stalled),
-                false => finished.stderr_has(&cut),
-            }
-            let cause = &finished.stderr[finished.stderr.find("error: ").unwrap_or(0)..];
-            let ends = ["P1 fc1 at 198.18.0.4:", "P2 fc2 at 198.18.0.5:"];
-            assert!(ends.iter().any(|end| cause.contains(end)), "{cause}");
+    for (from, interface, to, operation) in [
+        ("fc1", "fc2", "198.18.0.5", "gather"),
+        ("fc2", "fc1", "198.18.0.4", "scatter"),
+    ] {
+        let case = format!("{from} to {interface} is lost, {operation}");
+        let running = endless(lab.arguments(&format!("{operation} --lengths 0,400GiB")));
+        let finished = failing("5", &case, Some(5.0), running, |_| {
+            let astray = "lladdr 02:00:00:00:00:99";
+            let line = format!("neigh replace {to} {astray} dev {interface} nud permanent");
+            within(from, "ip", &line);
+        });
+        within(from, "ip", &format!("neigh del {to} dev {interface}"));
+        assert_one_cause(&finished);
+        // Buffers along the path fill for a while; then the host at the other end may miss the
+        // answers to its keepalives before the stall is reported.
+        let stalled = [
+            " cannot be reached from ",
+            "it acknowledges nothing",
+            "nothing has moved for 3.",
+        ];
+        let cut = [" cannot be reached any more: Connection timed out"];
+        match finished.stderr.contains("nothing has moved for ") {
+            true => finished.stderr_has(&stalled),
+            false => finished.stderr_has(&cut),
         }
+        let cause = &finished.stderr[finished.stderr.find("error: ").unwrap_or(0)..];
+        let ends = ["P1 fc1 at 198.18.0.4:", "P2 fc2 at 198.18.0.5:"];
+        assert!(ends.iter().any(|end| cause.contains(end)), "{cause}");
     }
 }
 
@@ -90,14 +88,11 @@ fn row_05_a_link_carries_one_direction_only() {
 fn row_05_a_link_that_is_idle_is_cut() {
     let _alone = alone();
     let lab = Lab::up("--tree star:3 --rate 100mbit");
-    for line in ["gather --lengths 400GiB,0", "scatter --lengths 400GiB,1"] {
-        let case = format!("an idle link is down, {}", &line[..7].trim());
-        let finished = failing("5", &case, Some(5.0), endless(lab.arguments(line)), |_| {
-            within("fc2", "ip", "link set dev fc0 down");
-        });
-        finished.stderr_has(&["P0", "P2", " cannot be reached any more: "]);
-        within("fc2", "ip", "link set dev fc0 up");
-    }
+    let running = endless(lab.arguments("gather --lengths 400GiB,0"));
+    let finished = failing("5", "an idle link is down", Some(5.0), running, |_| {
+        within("fc2", "ip", "link set dev fc0 down");
+    });
+    finished.stderr_has(&["P0", "P2", " cannot be reached any more: "]);
 }
 
 #[test]
@@ -136,9 +131,9 @@ fn row_06_links_stop_and_come_back() {
 fn row_07_an_edge_is_slow() {
     let _beside = beside();
     // A round takes 0.3 s, so that it is under way when the edge is slow.
-    let lab = Lab::up("--tree path:3 --rate 20mbit");
+    let lab = Lab::up("--tree path:3 --rate 8mbit");
     for operation in ["gather", "scatter"] {
-        let line = format!("{operation} --lengths 0,800KiB --format json -vv");
+        let line = format!("{operation} --lengths 0,320KiB --format json -vv");
         let mut running = start(lab.arguments(&line));
         running.wait_for(&["triggered"]);
         let shape = |rate: &str| {
@@ -158,6 +153,6 @@ fn row_07_an_edge_is_slow() {
         let slowdown = finished.report().float("/round/slowdown");
         assert!(slowdown > 2.0, "{slowdown}");
         finished.stderr_has(&["round 1 is slow, x ", "against the prediction so far"]);
-        shape("rate 20mbit limit 1mb");
+        shape("rate 8mbit limit 1mb");
     }
 }

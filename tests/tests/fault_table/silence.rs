@@ -15,12 +15,9 @@ use crate::{alone, beside, endless, failing, served, timed, words};
 fn row_03_a_pe_is_stopped() {
     let _alone = alone();
     let dir = scratch();
-    let root = (
-        "gather".to_owned(),
-        "gather --tree path:4 --size 400GiB".to_owned(),
-    );
-    let lines = both_guards(&dir).into_iter().zip([1, 6, 1, 6]);
-    for ((case, line), pe) in lines.chain([(root, 0)]) {
+    let [clear, _, _, guarded] = both_guards(&dir);
+    let root = clear.clone();
+    for ((case, line), pe) in [(clear, 1), (guarded, 6), (root, 0)] {
         let case = format!("SIGSTOP P{pe}, {case}");
         let finished = failing("3", &case, Some(3.5), endless(words(&line)), |running| {
             running.pe(pe).signal(Signal::STOP);
@@ -74,7 +71,7 @@ fn row_03_a_stopped_pe_behind_another_program_leaves() {
 
 #[test]
 fn row_08_a_peer_never_reads() {
-    let _alone = alone();
+    let _beside = beside();
     let stage = Stage::path(3, 2);
     let line = "scatter --lengths 0,400GiB --format json -v";
     let mut running = start(stage.arguments(line));
@@ -127,7 +124,7 @@ fn unreached(stage: &Stage, case: &str, socket: TcpListener, expected: &[&str]) 
 
 #[test]
 fn row_11_a_parent_refuses() {
-    let _alone = alone();
+    let _beside = beside();
     let stage = Stage::path(2, 0);
     let expected = ["refused", "reading the input and connecting"];
     unreached(&stage, "connection refused", bound(&stage), &expected);
@@ -136,7 +133,7 @@ fn row_11_a_parent_refuses() {
 /// A socket whose queue is full does not answer. It is full before any PE receives its address.
 #[test]
 fn row_11_a_parent_is_a_black_hole() {
-    let _alone = alone();
+    let _beside = beside();
     let stage = Stage::path(2, 0);
     let hole = bound(&stage);
     listen(&hole, 0).expect("it is bound");

@@ -80,6 +80,9 @@ fn over_trees(tree: &Tree, source: PeId, flits: u64) -> Timetable {
         set.next().unwrap_or(tree)
     };
     let mut plan = Timetable::default();
+    // By PE: the steps of each flit's arrival and of its last departure.
+    let mut arrivals = vec![vec![0; flits as usize]; pes as usize];
+    let mut departures = arrivals.clone();
     for flit in 0..flits {
         let tree = flit % d.max(1);
         for pe in 1..pes {
@@ -91,9 +94,38 @@ fn over_trees(tree: &Tree, source: PeId, flits: u64) -> Timetable {
             };
             let step = flit + 1 + wait;
             let [from, to] = [parent, pe].map(|pe| PeId(pe ^ source.0));
-            plan.hops.push(hop(from, to, [flit, 1], step, 1));
+            let hop = hop(from, to, [flit, 1], step, 1);
+            plan.hops.push(hop);
             plan.time_steps = plan.time_steps.max(step);
+            arrivals[pe as usize][flit as usize] = step;
+            let last = &mut departures[parent as usize][flit as usize];
+            *last = step.max(*last);
         }
     }
-    plan
+    let kept = arrivals.iter().zip(&departures).skip(1);
+    let most_kept = kept
+        .map(|(arrivals, departures)| kept_flits(arrivals, departures))
+        .max();
+    Timetable {
+        kept_flits: Some(most_kept.unwrap_or(0)),
+        ..plan
+    }
+}
+
+/// Returns the maximum number of flits that a PE keeps at the end of a step, each from its arrival
+/// to its departure.
+fn kept_flits(arrivals: &[u64], departures: &[u64]) -> u64 {
+    let stays = arrivals
+        .iter()
+        .zip(departures)
+        .filter(|(arrival, departure)| departure > arrival);
+    let ends = stays.flat_map(|(arrival, departure)| [(*departure, -1), (*arrival, 1)]);
+    let mut ends: Vec<(u64, i64)> = ends.collect();
+    // A flit that departs in a step is not kept at its end.
+    ends.sort_unstable();
+    let counts = ends.iter().scan(0, |here, (_, change)| {
+        *here += change;
+        Some(*here)
+    });
+    counts.max().unwrap_or(0) as u64
 }

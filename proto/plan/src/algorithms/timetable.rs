@@ -1,5 +1,6 @@
 //! A schedule that lists the crossings of each arc, for several messages at once.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use flitcast_proto::items::{Packing, ScheduledHop};
@@ -77,11 +78,16 @@ impl Timetable {
     }
 
     /// Returns the maximum number of flits that a PE keeps for others at the end of a step, not
-    /// counting flits that start there: none arrives at its source. A flit is kept from its first arrival
-    /// at the PE until it leaves the PE for the last time.
+    /// counting flits that start there. A flit is kept from its first arrival at the PE until it
+    /// leaves the PE for the last time.
     pub fn kept_flits(&self) -> u64 {
         if let Some(kept) = self.kept_flits {
             return kept;
+        }
+        // The first crossing of a message begins at its source.
+        let mut sources = BTreeMap::new();
+        for hop in &self.hops {
+            sources.entry(hop.message).or_insert(hop.from);
         }
         let visits = self.hops.iter().flat_map(|hop| {
             [(hop.to, true), (hop.from, false)].map(|(pe, arrives)| Visit {
@@ -92,14 +98,17 @@ impl Timetable {
                 arrives,
             })
         });
-        let mut visits: Vec<Visit> = visits.collect();
+        let mut visits: Vec<Visit> = visits
+            .filter(|visit| sources.get(&visit.message) != Some(&visit.pe))
+            .collect();
         visits.sort_unstable_by_key(|visit| (visit.pe, visit.message, visit.flits.start));
         let at_pes = visits.chunk_by(|one, next| one.pe == next.pe);
         at_pes.map(most_kept).max().unwrap_or(0)
     }
 }
 
-/// A crossing at one of its ends. Flit x crosses in step `ahead + x`.
+/// A crossing at one of its ends, which is not the source of the message. Flit x crosses in step
+/// `ahead + x`.
 struct Visit {
     pe: PeId,
     message: MessageId,

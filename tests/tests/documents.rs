@@ -153,7 +153,7 @@ fn messages_that_are_explained_exist() {
     assert!(explained > 20, "{explained} messages are explained");
 }
 
-/// Nobody waits for `tests/mistakes.sh` in each test run, so a change of the code could make it useless
+/// `tests/mistakes.sh` is not a part of any test run, so a change of the code could make it useless
 /// unnoticed.
 #[test]
 fn planted_mistakes_fit_the_code() {

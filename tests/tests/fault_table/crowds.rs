@@ -173,7 +173,7 @@ fn row_20_idle_clients_block_no_download_of_the_program() {
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("it is one");
     let connect = |_| TcpStream::connect(address).expect("it listens");
     let _idle: Vec<TcpStream> = (0..200).map(connect).collect();
-    // Of a debug build it is the beginning, as long as a release.
+    // A debug build is longer than a release; its beginning shows as much.
     let program = std::fs::read(flitcast()).expect("it was built");
     let program = &program[..program.len().min(16 << 20)];
     let case = "200 who take nothing, then one who takes";

@@ -9,7 +9,6 @@
 
 mod cli;
 mod commands;
-mod faults;
 mod render;
 
 pub use cli::main;

@@ -22,7 +22,6 @@ use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
 };
-use crate::faults::Faults;
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
 use args::{Cli, Command, LogFormat, Observed};
 use deferred::Deferred;
@@ -37,6 +36,7 @@ use flitcast_cluster::options::args::RoundArgs;
 use flitcast_cluster::retry::ResumableJob;
 use flitcast_cluster::site::slurm::{choose_job, environment};
 use flitcast_cluster::system::spool;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::screen::{self, Colors, Detail, Style};
 use flitcast_cluster::text::stderr::{self, LogLines};
 use help::{with_help_if_requested, with_nearest, wrapped};

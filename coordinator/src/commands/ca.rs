@@ -11,8 +11,8 @@ use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 
-use crate::faults::Faults;
 use flitcast_cluster::site::ca::{authority_in, found, issue_all, locked, name, put, read};
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::phrases;
 
 /// Maximum validity in days, ten years: a longer period would be forgotten.

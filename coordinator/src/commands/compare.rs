@@ -18,7 +18,7 @@ use flitcast_plan::Algorithm;
 pub use args::CompareArgs;
 use args::CompareOperation;
 
-use crate::faults::Faults;
+use flitcast_cluster::text::faults::Faults;
 
 /// Prints the comparison, or returns all errors in the command line.
 pub fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {

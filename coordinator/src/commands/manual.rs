@@ -9,8 +9,8 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::faults::Faults;
 use crate::render::exit::EXIT_STATUS;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::whole_file::write_whole;
 

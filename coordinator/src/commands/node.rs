@@ -27,13 +27,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::Faults;
 use crate::render::exit::refused;
 use flitcast_cluster::launch::ssh;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::site::slurm::{self, Slurm};
 use flitcast_cluster::site::topology::of_option;
 use flitcast_cluster::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stdout::print;
 use flitcast_cluster::text::units::parse_time;

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
-use crate::faults::Faults;
 use crate::render::json::pe_json;
 use crate::render::report;
 use flitcast_cluster::job::planned::Planned;
@@ -25,6 +24,7 @@ use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::values::AUTO;
 use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
 use flitcast_cluster::rounds::outcome::{PeOutcome, by_row, bytes_by_row};
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::figures::{beside, fitted, micros, table};
 use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::phrases::counted;

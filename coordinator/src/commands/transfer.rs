@@ -11,7 +11,6 @@ use flitcast_proto::PeId;
 use flitcast_proto::items::Address;
 use flitcast_proto::wire::control::Payload;
 
-use crate::faults::Faults;
 use crate::render::exit::{FAILED, refused, report_end};
 use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
@@ -23,6 +22,7 @@ use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::RunResult;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::system::spool;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::phrases::names;
 use flitcast_cluster::text::screen::{self, Detail};

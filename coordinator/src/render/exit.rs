@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::faults::Faults;
 use crate::render::json::failure_json;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::outcome::AftermathOf;
 use flitcast_cluster::rounds::run::{Interrupted, RunResult};
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::{self, unless_closed};

@@ -7,7 +7,6 @@ use flitcast_proto::ops::Collective;
 use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
 use super::raw::Raw;
 use super::request::{Trees, request};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::candidates::{self, Candidate};
 use flitcast_cluster::algorithms::unfit::NotApplicable;
 use flitcast_cluster::job::flit_size::usual_flit;
@@ -15,6 +14,7 @@ use flitcast_cluster::job::request::{NoPayload, Request, candidates_on, expected
 use flitcast_cluster::options::args::TransferArgs;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::text::faults::Faults;
 
 /// An algorithm that is timed.
 #[derive(Debug)]

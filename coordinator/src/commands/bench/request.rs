@@ -4,7 +4,6 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 
 use super::args::BenchRoundArgs;
-use crate::faults::Faults;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
@@ -12,6 +11,7 @@ use flitcast_cluster::options::args::{
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::faults::Faults;
 
 /// The trees on which candidates are checked.
 pub struct Trees {

@@ -7,7 +7,6 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::calibration::Calibration;
-use crate::faults::Faults;
 use flitcast_cluster::job::request::{
     flit_size, guard_fault, link_over, local_topology, of_all, of_output,
 };
@@ -17,6 +16,7 @@ use flitcast_cluster::options::link_spec::LinkSpec;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Placement;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::whole_file::check_place;
 
 /// Default duration: a fixed part and a part for each edge, at most half a minute.

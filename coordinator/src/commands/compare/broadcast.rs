@@ -11,13 +11,13 @@ use flitcast_proto::ops::Collective;
 use super::args::CompareBroadcastArgs;
 use super::crossings::{Comparison, Row};
 use super::trees::{Named, over, spanning};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::broadcast_plans::among_all;
 use flitcast_cluster::algorithms::plan_limits::{MOST_CROSSINGS_OF_ONE, check_size};
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::{is_for_trees, joined};
+use flitcast_cluster::text::faults::Faults;
 
 pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Faults> {
     let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());

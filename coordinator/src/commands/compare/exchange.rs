@@ -8,9 +8,9 @@ use flitcast_proto::ops::Collective;
 use super::args::CompareExchangeArgs;
 use super::crossings::{Comparison, Row};
 use super::trees::{Named, over, spanning};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::options::values::is_for_trees;
+use flitcast_cluster::text::faults::Faults;
 
 pub fn compared(args: &CompareExchangeArgs) -> Result<String, Faults> {
     let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());

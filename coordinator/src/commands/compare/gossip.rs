@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::args::CompareGossipArgs;
 use super::gossip_rows::{NONE, Row, rows};
-use crate::faults::Faults;
 use flitcast_cluster::job::prices::typed;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::joined;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::figures::{as_exact, beside, decimal, fitted, heading, table};
 use flitcast_cluster::text::screen;
 

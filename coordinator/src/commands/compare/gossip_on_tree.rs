@@ -7,11 +7,11 @@ use flitcast_plan::algorithms::{CycleGossip, ListTask, NotPlanned};
 use super::args::CompareGossipArgs;
 use super::crossings::{Comparison, Row};
 use super::trees::{Named, over, spanning};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{PlanTooLarge, check_flits, check_pes};
 use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
 use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::text::faults::Faults;
 
 pub fn compared(args: &CompareGossipArgs) -> Result<String, Faults> {
     let mut faults = Faults::default();

@@ -18,12 +18,12 @@ use serde_json::json;
 use super::args::CompareRoundArgs;
 use super::table::{Comparison, Row, table};
 use super::trees::{Named, spanning};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::LinkArgs;
 use flitcast_cluster::options::baseline::WINDOW;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
 use flitcast_cluster::options::format::Format;
+use flitcast_cluster::text::faults::Faults;
 
 /// Limit of flits times PEs: the baselines are computed flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;

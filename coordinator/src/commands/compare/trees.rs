@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 
-use crate::faults::Faults;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::text::faults::Faults;
 
 /// A tree by its name.
 pub struct Named {

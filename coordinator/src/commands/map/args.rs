@@ -20,7 +20,6 @@ use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
 use super::order::{self, Order};
 use super::shards::Shards;
-use crate::faults::Faults;
 use flitcast_cluster::job::request::{Request, Site, output_fault, relative};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
@@ -30,6 +29,7 @@ use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use flitcast_cluster::site::placement::Placement;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::units::parse_time;
 
 /// Default of `--work` on other hosts: on each Linux, all users may create folders there, and it is on a disk.

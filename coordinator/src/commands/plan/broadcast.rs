@@ -11,13 +11,13 @@ use super::args::PlanBroadcastArgs;
 use super::error::{not_planned, unfit};
 use super::input::topology;
 use super::static_plan::StaticPlan;
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::broadcast_plans::among_all;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::is_for_trees;
+use flitcast_cluster::text::faults::Faults;
 
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());

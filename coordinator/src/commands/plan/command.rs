@@ -7,8 +7,8 @@ use super::{
     broadcast, cover, exchange, gossip_on_network, gossip_on_tree, ordered, packets, scatter_from,
     steps,
 };
-use crate::faults::Faults;
 use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::text::faults::Faults;
 
 /// The result of printing a plan, or all errors in the command line.
 pub type Printed = Result<io::Result<()>, Faults>;

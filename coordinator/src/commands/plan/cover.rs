@@ -13,7 +13,6 @@ use super::args::{
 };
 use super::input::{topology, topology_and_lengths};
 use super::static_plan::{PlannedMessage, StaticPlan};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{
     MOST_CROSSINGS, PlanTooLarge, check_flits, check_pes,
 };
@@ -21,6 +20,7 @@ use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::faults::Faults;
 
 /// A network, and the trees that cover it from its root.
 struct Covered {

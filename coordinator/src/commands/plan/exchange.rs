@@ -9,9 +9,9 @@ use super::args::PlanExchangeArgs;
 use super::error::unfit;
 use super::input::topology;
 use super::static_plan::StaticPlan;
-use crate::faults::Faults;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::values::{AUTO, is_for_trees, joined, planned_names};
+use flitcast_cluster::text::faults::Faults;
 
 pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Faults> {
     let network = args.tree.network().map(|it| it.parse::<NetworkSpec>());

@@ -18,7 +18,6 @@ use super::args::PlanGossipArgs;
 use super::error::unfit;
 use super::gossip_report::GossipPlan;
 use super::simulate::against_packets;
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::job::prices::typed;
@@ -28,6 +27,7 @@ use flitcast_cluster::options::ports::Ports as PortsArg;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
+use flitcast_cluster::text::faults::Faults;
 
 /// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
@@ -79,12 +79,7 @@ fn simulated(
     gossip: &Gossip,
     algorithm: &GossipAlgorithm,
 ) -> Result<String, Faults> {
-    let tree = Arc::new(
-        args.tree
-            .topology(SpanningArg::Bfs)
-            .map_err(Faults::all)?
-            .tree,
-    );
+    let tree = Arc::new(args.tree.topology(SpanningArg::Bfs)?.tree);
     Ok(against_packets(gossip, algorithm, &tree)?)
 }
 
@@ -96,7 +91,7 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
     let arena = faults.take(gossip_network(spec));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     let prices = typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed)));
-    let prices = faults.take(prices.map_err(Faults::all));
+    let prices = faults.take(prices);
     let requested = match args.algorithm.as_str() {
         "auto" => Some(None),
         name => faults.take(named(name, arena.as_ref())).map(Some),

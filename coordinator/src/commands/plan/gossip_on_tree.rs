@@ -6,11 +6,11 @@ use super::args::PlanGossipArgs;
 use super::error::{not_planned, unfit};
 use super::input::topology;
 use super::static_plan::{Played, StaticPlan};
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::plan_limits::{check_flits, check_pes};
 use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
 use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::text::faults::Faults;
 
 pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Faults> {
     args.prices.check_absent()?;

@@ -8,12 +8,12 @@ use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanRoundArgs};
 use super::report::PlanReport;
-use crate::faults::Faults;
 use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
 use flitcast_cluster::options::order::GivenOrder;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::pe_names;
 
 /// The requested tree and lengths.
@@ -74,7 +74,7 @@ impl PlanInput {
 
 /// Returns the tree or network; all texts have the names of its PEs from now on.
 pub fn topology(args: &TreeArgs, spanning: SpanningArg) -> Result<Topology, Faults> {
-    let topology = args.topology(spanning).map_err(Faults::all)?;
+    let topology = args.topology(spanning)?;
     pe_names::set(topology.places().names());
     Ok(topology)
 }

@@ -10,12 +10,12 @@ use flitcast_proto::PeId;
 use super::args::PlanScatterArgs;
 use super::input::topology_and_lengths;
 use super::report::{PlanReport, each, proof};
-use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::LinkSpec;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::phrases::{counted, names};
 use flitcast_cluster::text::units::Nanos;
 

@@ -19,9 +19,9 @@ use super::input::PlanInput;
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
-use crate::faults::Faults;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::text::faults::Faults;
 
 /// Prints the plan of a scatter, or returns all errors in the command line.
 pub fn scatter(

@@ -13,12 +13,12 @@ use flitcast_proto::ops::Collective;
 use super::args::{Order, PlanScatterArgs};
 use super::input::topology_and_lengths;
 use super::static_plan::{Crossings, PlannedMessage, Played, StaticPlan};
-use crate::faults::Faults;
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::faults::Faults;
 
 /// Plans a scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {

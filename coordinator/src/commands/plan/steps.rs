@@ -10,13 +10,13 @@ use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
 use super::input::PlanInput;
-use crate::faults::Faults;
 use flitcast_cluster::algorithms::method::operation_by;
 use flitcast_cluster::job::request::gather_operation;
 use flitcast_cluster::options::order::gather_fault;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::sync::TokenArg;
 use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::text::faults::Faults;
 
 /// A plan with its names.
 pub struct Planned {

@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use anyhow::anyhow;
 use clap::Args;
 
-use crate::faults::Faults;
 use crate::render::tree;
 use flitcast_cluster::options::format::{Format, Formats};
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::text::faults::Faults;
 
 /// Maximum number of PEs of a drawing, so that viewers can open it and a PE can be found in it.
 const MAX_DRAWN: usize = 5_000;

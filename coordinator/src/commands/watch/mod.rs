@@ -14,9 +14,9 @@ use clap::Args;
 use draw::Screen;
 use find::FoundCommand;
 
-use crate::faults::Faults;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::system::terminal;
+use flitcast_cluster::text::faults::Faults;
 use flitcast_cluster::text::screen;
 use flitcast_cluster::text::units::parse_time;
 

@@ -45,28 +45,25 @@ fn frame(announced: u32, sent: usize) -> Vec<u8> {
 
 /// Measures the memory that a process needs for a thousand of them.
 #[track_caller]
-fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening)]) {
-    // Memory left by earlier callers counts for later ones as well.
+fn besieged(who: &str, pid: u32, address: SocketAddr, (case, opening): (&str, Opening)) {
     let before = memory_kib(pid);
-    for &(case, opening) in openings {
-        let crowd = Crowd::at(address, CALLERS, move |_| opening());
-        // Until they send no more, or have reconnected several times.
-        let mut sent = (0, Instant::now());
-        eventually("they have sent all that they can", || {
-            let now = crowd.received_bytes();
-            if now != sent.0 {
-                sent = (now, Instant::now());
-            }
-            let stay = descriptors(pid) > CALLERS && sent.1.elapsed() > Duration::from_millis(300);
-            (stay || crowd.received() > 5 * CALLERS as u64).then_some(())
-        });
-        let more = memory_kib(pid).saturating_sub(before);
-        let mib = more as f64 / MIB as f64;
-        println!("| 17 | {who}, {CALLERS} callers, {case} | {mib:.1} MiB | 16 MiB |");
-        assert!(more < 16 * MIB, "{who}, {case}: {more} KiB");
-        drop(crowd);
-        until("they are gone", || descriptors(pid) < CALLERS / 10);
-    }
+    let crowd = Crowd::at(address, CALLERS, move |_| opening());
+    // Until they send no more, or have reconnected several times.
+    let mut sent = (0, Instant::now());
+    eventually("they have sent all that they can", || {
+        let now = crowd.received_bytes();
+        if now != sent.0 {
+            sent = (now, Instant::now());
+        }
+        let stay = descriptors(pid) > CALLERS && sent.1.elapsed() > Duration::from_millis(300);
+        (stay || crowd.received() > 5 * CALLERS as u64).then_some(())
+    });
+    let more = memory_kib(pid).saturating_sub(before);
+    let mib = more as f64 / MIB as f64;
+    println!("| 17 | {who}, {CALLERS} callers, {case} | {mib:.1} MiB | 16 MiB |");
+    assert!(more < 16 * MIB, "{who}, {case}: {more} KiB");
+    drop(crowd);
+    until("they are gone", || descriptors(pid) < CALLERS / 10);
 }
 
 #[test]
@@ -76,12 +73,14 @@ fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
         ("the coordinator, plain", "--insecure", &PLAIN[..]),
         ("the coordinator, TLS", "--credentials DIR/ca", &TLS),
     ] {
-        let cluster = Joining::new(&[0], "60s");
-        let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
-        let running = cluster.command(&line);
-        let address: SocketAddr = cluster.at().parse().expect("it is one");
-        eventually("it listens", || TcpStream::connect(address).ok());
-        besieged(who, running.pid(), address, openings);
+        for &opening in openings {
+            let cluster = Joining::new(&[0], "60s");
+            let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
+            let running = cluster.command(&line);
+            let address: SocketAddr = cluster.at().parse().expect("it is one");
+            eventually("it listens", || TcpStream::connect(address).ok());
+            besieged(who, running.pid(), address, opening);
+        }
     }
 }
 
@@ -107,7 +106,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
             let _p1 = cluster.node(1, guard);
             let _unanswered = elsewhere.accept().expect("P1 calls");
 
-            besieged(who, p0.pid(), at, &[*opening]);
+            besieged(who, p0.pid(), at, *opening);
         }
     }
 }

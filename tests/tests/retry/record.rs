@@ -12,7 +12,7 @@ use super::{Files, edit};
 fn a_resumed_round_is_limited_compresses_and_syncs_as_the_failed_one() {
     let dir = scratch();
     fill(&dir.join("in/p1"), 2 << 20);
-    let options = "--bwlimit 8mbit --compress --sync none";
+    let options = "--bwlimit 8mbit --compress --sync none --timeouts heartbeat=500ms,silence=5s";
     let running = dir.start(&format!(
         "scatter --tree path:2 {options} --input @/in --output @/out"
     ));
@@ -27,6 +27,9 @@ fn a_resumed_round_is_limited_compresses_and_syncs_as_the_failed_one() {
     ] {
         assert!(text.contains(&format!("\n{line}\n")), "{line}: {text}");
     }
+    // Time limits that are not given are those of the record.
+    let impatient = resume(&record, "--timeouts silence=600ms");
+    impatient.fails(2, &["heartbeats of 500ms"]);
     let resumed = resume(&record, "").ok();
     resumed.prints(&["at most 8mbit from each PE", "--sync none"]);
     assert_same_below(&dir.join("in"), &dir.join("out"));

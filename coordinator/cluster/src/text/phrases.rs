@@ -67,6 +67,9 @@ pub fn shell_word(word: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::command_line;
 
     #[test]
@@ -81,5 +84,6 @@ mod tests {
         ];
         let line = command_line(typed.map(|(word, _)| word));
         assert_eq!(line, typed.map(|(_, quoted)| quoted).join(" "));
+        assert_eq!(command_line([OsStr::from_bytes(b"a\xff")]), "'a\u{fffd}'");
     }
 }

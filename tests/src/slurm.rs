@@ -89,7 +89,14 @@ impl Slurm {
     /// Stops Slurm with all its processes.
     #[track_caller]
     pub fn down(self) {
+        self.down_then(|| {});
+    }
+
+    /// Stops Slurm with all its processes. Then `check` runs before another test starts one.
+    #[track_caller]
+    pub fn down_then(self, check: impl FnOnce()) {
         script(&["down"]).ok();
+        check();
     }
 }
 

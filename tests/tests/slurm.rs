@@ -139,10 +139,11 @@ fn a_job_scatters_runs_a_command_and_gathers() {
     }
     // Neither keys nor anything else.
     assert_eq!(names(&slurm.path("")), ["first", "out", "second", "shards"]);
-    slurm.down();
-    let ours = |name: &String| name.starts_with("fcslurm");
-    assert!(!namespaces().iter().any(ours));
-    assert!(!interfaces().iter().any(ours));
+    slurm.down_then(|| {
+        let ours = |name: &String| name.starts_with("fcslurm");
+        assert!(!namespaces().iter().any(ours));
+        assert!(!interfaces().iter().any(ours));
+    });
 }
 
 /// Another user of the node could have prepared these, knowing the next job's number.

@@ -1,4 +1,4 @@
-//! Pages and plans of all operations in a browser: no text covers another, at 8 and 64 PEs, narrow
+//! Pages and plans of all operations in a browser: no text covers another, at 8, 32 and 64 PEs, narrow
 //! and wide, in light and dark.
 
 use flitcast_tests::{Folder, printed, scratch};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::browser::{chromium, of_body};
 
 const TEXTS: &str = include_str!("texts.js");
-const SIZES: [u32; 2] = [8, 64];
+const SIZES: [u32; 3] = [8, 32, 64];
 
 /// A real command and a plan of each operation, without the number of PEs.
 const OPERATIONS: [[&str; 2]; 5] = [

@@ -336,7 +336,7 @@ fn nothing_outlives_its_coordinator() {
 }
 
 /// First letters of the names that other tests create.
-const OF_OTHER_TESTS: [&str; 6] = ["br-", "docker", "fc6-", "fcslurm", "fcssh", "veth"];
+const OF_OTHER_TESTS: [&str; 3] = ["fc6-", "fcslurm", "fcssh"];
 
 /// Returns the parts of a lab outside of its hosts.
 fn all_there_is() -> ([Vec<String>; 2], bool) {

@@ -67,14 +67,10 @@ fn assert_sane(report: &Report, what: &str) {
     let round = report.float("/round/measured_us/max");
     assert!(round < RUN_US, "{what}: {round} us");
     for pe in 1..4 {
-        let of = |when: &str| report.float(&format!("/pes/{pe}/measured_us/{when}"));
-        let (first, last) = (of("min"), of("max"));
+        let last = report.float(&format!("/pes/{pe}/measured_us/max"));
         // Not all are 0, which would be the result of clamped negative differences. On a busy machine the
         // difference of the clocks is known less exactly than a short message takes.
-        assert!(
-            first >= 0.0 && last > 0.0 && last <= round,
-            "{what}: P{pe} {first} {last}"
-        );
+        assert!(last > 0.0 && last <= round, "{what}: P{pe} {last}");
     }
     let known_to_us = report.float("/clock_uncertainty_us");
     assert!(known_to_us > 0.0, "{what}: there are two clocks");

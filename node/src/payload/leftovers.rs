@@ -143,7 +143,7 @@ pub fn unlocked(path: &Path) -> Option<File> {
     let mut options = fs::OpenOptions::new();
     options.custom_flags(flags.bits() as i32);
     let readable = options.read(true).open(path);
-    // A file may have a mode for writing alone.
+    // The mode of a file may permit writing only.
     let file = readable.or_else(|_| options.read(false).write(true).open(path));
     let file = file.ok()?;
     try_lock(&file, Lock::Exclusive).ok().map(|()| file)

@@ -68,7 +68,7 @@ fn enter(cursor: &mut Cursor, name: &OsStr) -> io::Result<()> {
 
 /// Lists the cursor's directory, and makes it one whose entries can be removed.
 fn list(cursor: &Cursor) -> io::Result<DirectoryNames> {
-    // A directory of another user may be one already.
+    // This fails for a directory of another user, whose entries may be removable all the same.
     let _ = fchmod(cursor.here(), Mode::RWXU);
     cursor.list()
 }

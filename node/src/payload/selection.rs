@@ -222,7 +222,7 @@ mod tests {
             ("a.log", Choice::LeftOut),
             ("keep.log", Choice::Taken),
             ("d/keep.log", Choice::Taken),
-            // Only at its begin is it the mark of a comment.
+            // `#` marks a comment only at the beginning of a rule.
             ("#a", Choice::Taken),
             ("#b", Choice::LeftOut),
             // A folder that is left out is not read.

@@ -14,7 +14,7 @@ const LAST_BLOCK: u64 = 4096;
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
-    /// Whether its begin was returned as a line.
+    /// Whether its beginning was returned as a line.
     is_split: bool,
 }
 

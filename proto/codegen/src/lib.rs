@@ -14,7 +14,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         prost_build::Config::new()
             .bytes(["."])
-            // They stand in `flitcast.proto`.
+            // They are in `flitcast.proto`.
             .disable_comments(["."])
             .out_dir(out.path())
             .compile_fds(descriptors)

@@ -73,7 +73,7 @@ fn no_text_of_a_page_covers_another() {
     // All in one browser: it takes a second to start.
     let pages = Value::from(pages).to_string().replace('<', "\\u003c");
     let html = format!(
-        "<!doctype html><body><script>
+        "<!doctype html><meta charset='utf-8'><body><script>
         const results = [];
         let left = 0;
         for (const width of [400, 1400]) for (const [name, page] of {pages}) {{
@@ -129,7 +129,7 @@ fn no_text_of_a_plan_covers_another_and_plans_are_dark_where_that_is_preferred()
     }
     pictures.push_str(&printed("tree --tree kary:2:32 --format svg"));
     let html = format!(
-        "<!doctype html><body><script>{TEXTS}</script>{pictures}<script>
+        "<!doctype html><meta charset='utf-8'><body><script>{TEXTS}</script>{pictures}<script>
         const sheets = [...document.querySelectorAll('svg > rect')].map((one) => getComputedStyle(one).fill);
         document.body.dataset.results = JSON.stringify([textFaults(), textCount(), sheets]);
         </script></body>"

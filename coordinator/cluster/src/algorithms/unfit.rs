@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error)]
 #[error("{why}")]
 pub struct NotApplicable {
-    /// The reason, behind "is".
+    /// The reason, a phrase that follows "is".
     pub why: String,
     /// The option to use instead.
     pub instead: &'static str,

@@ -27,7 +27,7 @@ use flitcast_cluster::text::pe_names::with_names;
 use flitcast_cluster::text::phrases::names;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
-use flitcast_cluster::text::stdout::unless_closed;
+use flitcast_cluster::text::stdout::{self, unless_closed};
 
 /// Puts a path in the place of standard input or output, if an option names that.
 ///
@@ -139,7 +139,7 @@ fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
                 output.display()
             ),
             Ok(mut file) => {
-                let printed = io::copy(&mut file, &mut io::stdout()).map(drop);
+                let printed = io::copy(&mut file, &mut stdout::lock()).map(drop);
                 unless_closed(printed).with_context(|| format!("the message of {pe}"))?;
             }
             // It has no message.

@@ -92,7 +92,7 @@ fn interrupted_note(interrupted: &Interrupted) -> String {
 pub fn print_with(
     command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Faults>,
 ) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(stdout::lock());
     let printed = command(&mut out).map_err(refused)?;
     unless_closed(printed.and_then(|()| out.flush())).context("cannot print the result")?;
     Ok(ExitCode::SUCCESS)

@@ -15,7 +15,7 @@ use flitcast_cluster::options::format::Format;
 use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::text::screen::{self, Detail};
 use flitcast_cluster::text::stderr;
-use flitcast_cluster::text::stdout::unless_closed;
+use flitcast_cluster::text::stdout::{self, unless_closed};
 
 /// Times the algorithms and prints the result.
 ///
@@ -52,7 +52,7 @@ fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
     if bench.format == Format::Table && screen::detail() == Detail::Quiet {
         return Ok(());
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let printed = match bench.format {
         Format::Json => out.write_all(json::json(bench, &figures).as_bytes()),
         Format::Csv => {

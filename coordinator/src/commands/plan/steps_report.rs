@@ -166,7 +166,8 @@ fn in_columns(rows: &[Vec<String>], width: Option<usize>) -> String {
     let shown = fitted(table, usize::MAX, &least, width.map(|width| width + INDENT));
     let lines = shown.lines().map(|line| line[INDENT..].to_owned() + "\n");
     let shown: String = lines.collect();
-    match shown.matches('P').count() + 1 < rows[0].len() {
+    let heading = shown.lines().next().unwrap_or_default();
+    match heading.split_whitespace().count() < rows[0].len() {
         true => shown + "  PEs with less to do are left out: -v shows all\n",
         false => shown,
     }

@@ -31,6 +31,7 @@ use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::screen::columns;
+use flitcast_cluster::text::stdout;
 use flitcast_cluster::text::units::{Bytes, Nanos, Seconds};
 
 /// Time for the PEs to join: they try twice a second.
@@ -67,7 +68,7 @@ pub struct StatusArgs {
 }
 
 pub fn status(args: &StatusArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
-    let out = &mut io::stdout().lock();
+    let out = &mut stdout::lock();
     let Some(file) = &args.file else {
         let clusters = all().map_err(|fault| refused([fault]))?;
         print_all(&clusters, args.format, out)?;

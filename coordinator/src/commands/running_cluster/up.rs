@@ -35,7 +35,7 @@ use flitcast_cluster::system::random::drawn;
 use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;
-use flitcast_cluster::text::stdout::print;
+use flitcast_cluster::text::stdout::{self, print};
 
 /// Ports below the ephemeral ports: a PE that repeatedly connects to such a port on the same host
 /// would eventually be connected to itself.
@@ -90,7 +90,7 @@ pub fn up(args: UpArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
         Claimed::Here(claim) => claim,
         Claimed::Up(kept) => {
             print(format!("{} is up already\n", printable(&kept.record.name)).as_bytes())?;
-            status::print_processes(&kept, &mut io::stdout().lock())?;
+            status::print_processes(&kept, &mut stdout::lock())?;
             return Ok(ExitCode::SUCCESS);
         }
         Claimed::Elsewhere { process } => {
@@ -162,7 +162,7 @@ fn bring_up(
     let code = match ready {
         Ok(None) => {
             claim.leave_to_keeper();
-            let out = &mut io::stdout().lock();
+            let out = &mut stdout::lock();
             status::print_up(&kept, out)?;
             return Ok(ExitCode::SUCCESS);
         }

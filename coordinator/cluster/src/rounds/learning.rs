@@ -43,6 +43,26 @@ pub fn first_lesson(outcome: &Outcome) -> Option<Observation> {
     })
 }
 
+/// Returns the observation from rounds beside busy programs: the lower quartile of their times. The rounds
+/// above it may have waited for a time slice, which takes longer than a short round.
+pub fn lesson_beside_others(outcome: &Outcome) -> Option<Observation> {
+    let rounds = outcome.rounds_ns.len();
+    Some(Observation {
+        times_ns: vec![lower_quartile(&outcome.rounds_ns)? as f64],
+        deviation: deviation([OFF_ALWAYS, OFF_ONCE], rounds, &outcome.rounds),
+        rounds: rounds as u64,
+    })
+}
+
+/// Returns the lower quartile by nearest rank.
+fn lower_quartile(times: &[u64]) -> Option<u64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted
+        .get(times.len().div_ceil(4).saturating_sub(1))
+        .copied()
+}
+
 /// Returns the relative deviation of the median of `rounds` rounds, from the deviation that all
 /// rounds have, that of a single one, and the other programs beside which they ran.
 fn deviation([always, once]: [f64; 2], count: usize, rounds: &RoundsResult) -> f64 {
@@ -211,4 +231,20 @@ fn flits_on_edges(request: &Request, outcome: &Outcome) -> u64 {
         pe.bytes.div_ceil(flit_bytes) * u64::from(edges)
     });
     flits.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beside a busy program, most rounds wait for a time slice of 4 ms.
+    #[test]
+    fn the_lower_quartile_is_of_rounds_that_did_not_wait() {
+        let waited = 4_000;
+        assert_eq!(lower_quartile(&[]), None);
+        assert_eq!(lower_quartile(&[waited]), Some(waited));
+        assert_eq!(lower_quartile(&[8_000, 520, waited, 500, 8_100]), Some(520));
+        let rounds = [waited, 130, waited, 120, 140, waited, waited, 110];
+        assert_eq!(lower_quartile(&rounds), Some(120));
+    }
 }

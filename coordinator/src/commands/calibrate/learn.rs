@@ -9,29 +9,48 @@ use flitcast_plan::cost::{COSTS, Host, Hosts};
 
 use flitcast_cluster::job::host_costs::prior;
 use flitcast_cluster::job::request::Request;
-use flitcast_cluster::rounds::learning::{first_lesson, lesson, would_take};
+use flitcast_cluster::rounds::learning::{first_lesson, lesson, lesson_beside_others, would_take};
 use flitcast_cluster::rounds::outcome::Outcome;
 
 /// The rounds of one kind, with their request.
 pub type Run = (Request, Box<Outcome>);
 
-/// Learns the costs of a host like `host` from these runs: from all rounds of each, and from its
-/// first one. Iterates for about `time`, but at least once.
+/// The rounds of a run that an observation is of.
+#[derive(Clone, Copy)]
+enum Rounds {
+    All,
+    First,
+    Quickest,
+}
+
+/// Returns the observations from a run: of all rounds and of the first one, or, beside busy programs, of the
+/// quickest.
+fn lessons((_, outcome): &Run) -> Option<Vec<(Rounds, Observation)>> {
+    Some(match outcome.rounds.busy_threads {
+        0 => vec![
+            (Rounds::All, lesson(outcome)?),
+            (Rounds::First, first_lesson(outcome)?),
+        ],
+        _ => vec![(Rounds::Quickest, lesson_beside_others(outcome)?)],
+    })
+}
+
+/// Learns the costs of a host like `host` from these runs. Iterates for about `time`, but at least once.
 pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> CostEstimate<COSTS> {
-    let of_run = |(_, outcome): &Run| Some([lesson(outcome)?, first_lesson(outcome)?]);
-    let (mut runs, mut lessons): (Vec<&Run>, Vec<Observation>) = Default::default();
-    for run in ran {
-        if let Some(observations) = of_run(run) {
-            runs.push(run);
-            lessons.extend(observations);
-        }
-    }
+    let of_run = |run| {
+        let of_run = lessons(run).unwrap_or_default().into_iter();
+        of_run.map(move |(rounds, lesson)| ((run, rounds), lesson))
+    };
+    let (of, lessons): (Vec<(&Run, Rounds)>, Vec<Observation>) =
+        ran.iter().flat_map(of_run).unzip();
     let predict = |costs: &[f64; COSTS], index: usize| {
-        let run @ (request, outcome) = runs.get(index / 2)?;
+        let &(run @ (request, outcome), rounds) = of.get(index)?;
         let host = host.with_costs(*costs);
-        match index % 2 {
-            0 => would_take_later(run, host),
-            _ => Some(would_take(request, outcome, &Hosts::one(host))?[..1].to_vec()),
+        let last = |times: Vec<f64>| times[..1].to_vec();
+        match rounds {
+            Rounds::All => would_take_later(run, host),
+            Rounds::First => would_take(request, outcome, &Hosts::one(host)).map(last),
+            Rounds::Quickest => would_take_later(run, host).map(last),
         }
     };
     let prior = prior(encrypted);

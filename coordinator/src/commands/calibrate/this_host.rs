@@ -40,6 +40,8 @@ const GATHER: Algorithm = Algorithm::CERTIFICATION_PIPELINED;
 /// No further run begins if it would end after this time, assuming the longest duration so far: the
 /// first command on a machine waits for the measurement.
 const ENOUGH: Duration = Duration::from_millis(200);
+/// Factor of the number of rounds beside busy programs, where most wait for a time slice.
+const ROUNDS_BESIDE_OTHERS: u64 = 3;
 /// Time for learning from the runs, which takes about 10 ms.
 const FIT: Duration = Duration::from_millis(50);
 const FLIT_BYTES: u32 = 64 << 10;
@@ -110,6 +112,10 @@ pub async fn measure_host(
         let mut others = BusyThreads::default();
         others.count();
         let request = request(operation, pacing, bytes, Some(profile.clone()));
+        let rounds = match others.number() {
+            0 => rounds,
+            _ => rounds * ROUNDS_BESIDE_OTHERS,
+        };
         let request = Request { rounds, ..request };
         let outcome = match run::rounds(&request, logs, interrupts, &|_| None, |_| true).await? {
             RunResult::Done(mut outcome) => {

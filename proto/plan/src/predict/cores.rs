@@ -10,7 +10,8 @@ use crate::cost::Host;
 pub(super) const SLICE_NS: u64 = 3_000_000;
 
 /// A thread of the round that has run less than this beyond the time that it slept gets a core from another
-/// program as soon as it wakes: the scheduler owes it that time.
+/// program as soon as it wakes, if no thread of the round has one: the scheduler owes it that time. Otherwise
+/// it is queued on the core of the thread that woke it.
 const CREDIT_NS: u64 = SLICE_NS / 2;
 
 /// A thread that needs a core: a PE by its index, followed by the threads that read or write files.
@@ -104,10 +105,10 @@ impl Cores {
             .used_ns
             .saturating_sub(now.saturating_sub(of.without_since));
         of.without_since = now;
-        let at_once = of.used_ns < CREDIT_NS;
+        let has_credit = of.used_ns < CREDIT_NS;
         match free.checked_sub(1) {
             Some(left) => *free = left,
-            None if self.displaces_other(now, at_once) => {}
+            None if self.displaces_other(now, has_credit && self.has_none()) => {}
             None => {
                 self.waiting.push_back(thread);
                 return false;
@@ -115,6 +116,11 @@ impl Cores {
         }
         self.threads[thread].since = Some(now);
         true
+    }
+
+    /// Returns whether no thread of the round has a core.
+    fn has_none(&self) -> bool {
+        self.threads.iter().all(|it| it.since.is_none())
     }
 
     /// Takes the core of another program for a thread, at once or only if its time slice is over; returns
@@ -247,6 +253,18 @@ mod tests {
         assert_eq!(cores.next_turn(), Some(over));
         assert_eq!(cores.turn(over - 1), None);
         assert_eq!(cores.turn(over), Some(PES[0]));
+    }
+
+    #[test]
+    fn a_thread_that_another_one_wakes_is_queued_on_its_core() {
+        let mut cores = on(Some(2), 1);
+        assert!(cores.take(5, PES[0]), "a core is free");
+        assert!(!cores.take(6, PES[1]), "the other program keeps its core");
+        assert_eq!(cores.give_up(10, PES[0]), Some(PES[1]));
+        // Until its time slice is over.
+        assert!(!cores.take(20, PES[2]));
+        assert_eq!(cores.next_turn(), Some(SLICE_NS));
+        assert_eq!(cores.turn(SLICE_NS), Some(PES[2]));
     }
 
     #[test]

@@ -28,7 +28,11 @@ pub struct Parts {
     /// The bytes and the flits of each part, by message.
     of: BTreeMap<MessageId, (Vec<u64>, Vec<u64>)>,
     assemblies: Mutex<BTreeMap<MessageId, Arc<sync::Mutex<Assembly>>>>,
+    spare: Spare,
 }
+
+/// The memory of complete messages, for those that follow: new memory takes longer to get than to fill.
+type Spare = Arc<Mutex<Vec<HeldMessages>>>;
 
 impl Parts {
     /// Reads the schedules for all trees, of which this is the first; returns `None` if the parts of a
@@ -66,6 +70,7 @@ impl Parts {
             has_tail,
             of: of.collect::<Option<_>>()?,
             assemblies: Mutex::default(),
+            spare: Spare::default(),
         })
     }
 
@@ -102,13 +107,15 @@ impl Parts {
         let mut assemblies = self.assemblies.lock().ok()?;
         let assembly = assemblies.entry(whole.id).or_insert_with(|| {
             let (_, flits) = &self.of[&whole.id];
+            let held = self.spare.lock().ok().and_then(|mut spare| spare.pop());
             let parts = flits.iter().filter(|flits| **flits > 0).count();
             let (sink, folder) = open(whole);
             Arc::new(sync::Mutex::new(Assembly {
                 sink: Some(sink),
                 turns: turns.peekable(),
                 folder,
-                held: HeldMessages::default(),
+                held: held.unwrap_or_default(),
+                spare: self.spare.clone(),
                 held_flits: vec![[0; 2]; flits.len()],
                 uncommitted: parts,
                 done: Some(watch::Sender::new(false)),
@@ -150,6 +157,7 @@ struct Assembly {
     /// Flits that arrived before their turn, and for each part the numbers of stored and of forwarded
     /// ones.
     held: HeldMessages,
+    spare: Spare,
     held_flits: Vec<[u64; 2]>,
     folder: PathBuf,
     /// Number of incomplete parts.
@@ -222,6 +230,11 @@ impl PartSink {
         let mut assembly = self.assembly.lock().await;
         assembly.uncommitted -= 1;
         if assembly.uncommitted == 0 {
+            let mut held = std::mem::take(&mut assembly.held);
+            held.forget_all();
+            if let Ok(mut spare) = assembly.spare.lock() {
+                spare.push(held);
+            }
             let digest = match assembly.sink.take() {
                 Some(Sink::Files(files)) => Some(files.commit().await?),
                 Some(Sink::Synthetic(_)) | None => None,
@@ -283,6 +296,7 @@ mod tests {
             has_tail: false,
             of: BTreeMap::from([(MESSAGE, (lengths.clone(), flits.to_vec()))]),
             assemblies: Mutex::default(),
+            spare: Spare::default(),
         };
         (parts, lengths)
     }

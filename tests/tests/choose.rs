@@ -131,6 +131,15 @@ fn on_one_machine_baselines_are_choices() {
     );
 }
 
+/// On one machine, buffers hold short messages, so that nobody has to wait for its turn.
+#[test]
+fn short_messages_are_gathered_at_once_on_one_machine() {
+    for size in ["16KiB", "256KiB"] {
+        let report = chosen(&format!("gather --network ring:8 --size {size}"));
+        assert_eq!(report["pacing"], "eager", "{size}: {:#}", report["choice"]);
+    }
+}
+
 /// Processes that store nothing for others take less time on one machine, and less memory on any links.
 #[test]
 fn a_long_gossip_stores_nothing_for_others() {

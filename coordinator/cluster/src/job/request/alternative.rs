@@ -8,6 +8,7 @@ use flitcast_plan::cost::Model;
 use flitcast_plan::predict::Prediction;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::ProtocolError;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
 use super::budget::Budget;
@@ -17,7 +18,8 @@ use crate::job::choice::Forecast;
 use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within, usual_flit};
 use crate::job::planned_round::{Planner, plan_and_predict};
 use crate::tuning::{
-    COARSE_FLIT_BYTES, COARSE_FLITS, EQUAL_PREDICTIONS, SEGMENT_FLIT_BYTES, SHORT_FLIT_BYTES,
+    COARSE_FLIT_BYTES, COARSE_FLITS, EAGER_MESSAGE_BYTES, EQUAL_PREDICTIONS, SEGMENT_FLIT_BYTES,
+    SHORT_FLIT_BYTES,
 };
 
 /// The prediction of an alternative.
@@ -131,6 +133,17 @@ impl Alternative<'_> {
     pub fn has_slow_links(&self) -> bool {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         are_slow(tree, operation, &self.model)
+    }
+
+    /// Returns whether this is the algorithm of another one on its tree, with PEs that send at once and messages
+    /// that buffers hold, where software is the limit.
+    pub fn is_eager_form_of(&self, other: &Alternative<'_>, bytes: &[u64]) -> bool {
+        let longest = bytes.iter().copied().max().unwrap_or(0);
+        self.candidate.pacing == Some(Pacing::Eager)
+            && self.candidate.operation == other.candidate.operation
+            && self.request.site.name == other.request.site.name
+            && longest <= EAGER_MESSAGE_BYTES
+            && !self.has_slow_links()
     }
 
     /// Returns the size of few long flits.

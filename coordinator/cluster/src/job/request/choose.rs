@@ -33,7 +33,7 @@ use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
 use crate::text::faults::Faults;
 use crate::tuning::{
-    EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, EQUAL_WITH_LESS_HELD, FINALISTS,
+    EQUAL_EAGER, EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, EQUAL_WITH_LESS_HELD, FINALISTS,
     LESS_HELD_BYTES, SEARCHED_FINALISTS,
 };
 
@@ -125,7 +125,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         }
     }
     open.sort_by_key(Alternative::rank);
-    let alike = break_ties(&mut open);
+    let alike = break_ties(&mut open, bytes);
     if let Some(chosen) = open.first_mut().filter(|one| one.best.is_some()) {
         // Without time for the usual flits of all: the longer ones of the first pass take more memory.
         chosen.predict_usual(bytes, &mut budget)?;
@@ -159,8 +159,9 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
 }
 
 /// Moves the alternatives whose times are about equal to the best to the front, sorted by
-/// [`Alternative::tie_break`], and returns their number. `open` is in the order of the predicted times.
-fn break_ties(open: &mut [Alternative<'_>]) -> usize {
+/// [`Alternative::tie_break`], and returns their number. `open` is in the order of the predicted times. If all
+/// PEs can send at once instead, that is put before them.
+fn break_ties(open: &mut [Alternative<'_>], bytes: &[u64]) -> usize {
     let Some((first, best)) = open.first().and_then(|one| Some((one, one.best?))) else {
         return 0;
     };
@@ -181,8 +182,15 @@ fn break_ties(open: &mut [Alternative<'_>]) -> usize {
         true => equal_with_less,
         false => equal,
     };
+    let most_ns = (best.ns as f64 * EQUAL_EAGER) as u64;
     open[..alike].sort_by_key(Alternative::tie_break);
-    alike
+    let is_eager =
+        |one: &Alternative<'_>| one.rank() <= most_ns && one.is_eager_form_of(&open[0], bytes);
+    let Some(eager) = open.iter().position(is_eager) else {
+        return alike;
+    };
+    open[..=eager].rotate_right(1);
+    alike.max(eager + 1)
 }
 
 /// Returns all algorithms on all trees that support them.

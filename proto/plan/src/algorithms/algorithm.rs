@@ -126,7 +126,10 @@ impl Algorithm {
 
     /// Returns the links on which the algorithm is worth a prediction.
     pub fn pays_on(self) -> LinkRequirement {
-        self.spec.pays_on
+        match self.network {
+            Some(network) if network.parts() > 1 => LinkRequirement::Slow,
+            _ => self.spec.pays_on,
+        }
     }
 
     /// Returns whether PEs receive orders to transmit, so that pacing matters.

@@ -131,7 +131,7 @@ fn on_one_machine_baselines_are_choices() {
     );
 }
 
-/// On one machine, buffers hold short messages, so that nobody has to wait for its turn.
+/// On one machine, buffers hold short messages, and no PE waits for its turn.
 #[test]
 fn short_messages_are_gathered_at_once_on_one_machine() {
     for size in ["16KiB", "256KiB"] {

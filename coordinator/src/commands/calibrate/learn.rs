@@ -23,8 +23,8 @@ enum Rounds {
     Quickest,
 }
 
-/// Returns the observations from a run: of all rounds and of the first one, or, beside busy programs, of the
-/// quickest.
+/// Returns the observations from a run: of all rounds and of the first one or, beside busy programs, of the
+/// quickest quarter alone.
 fn lessons((_, outcome): &Run) -> Option<Vec<(Rounds, Observation)>> {
     Some(match outcome.rounds.busy_threads {
         0 => vec![

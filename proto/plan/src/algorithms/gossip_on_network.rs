@@ -151,3 +151,25 @@ impl OnNetwork {
         in_order(pes, &lengths, &crossings, timing, has_planned_ports)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::OnNetwork;
+    use crate::algorithms::{Algorithm, LinkRequirement};
+    use crate::tests::arena;
+
+    /// PEs reassemble blocks that travel in parts, which no prediction includes.
+    #[test]
+    fn gossips_that_divide_blocks_are_for_slow_links() {
+        for (network, algorithm, pays_on) in [
+            ("ring:8", "halves", LinkRequirement::Slow),
+            ("torus:3x3", "approach1", LinkRequirement::Slow),
+            ("ring:8", "approach1", LinkRequirement::Any),
+            ("complete:8", "neighbour", LinkRequirement::Any),
+        ] {
+            let one = OnNetwork::new(arena(network), algorithm.parse().unwrap()).unwrap();
+            let found = Algorithm::gossip_on(one).pays_on();
+            assert_eq!(found, pays_on, "{algorithm} on {network}");
+        }
+    }
+}

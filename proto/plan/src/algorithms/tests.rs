@@ -11,7 +11,7 @@ use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, Time, Tree};
 
 use super::listed_scatter::hops_in_order;
 use super::plan::{plan, plan_scatter};
-use super::{Algorithm, LinkRequirement, OnNetwork};
+use super::{Algorithm, OnNetwork};
 use crate::cost::{Model, Ports};
 use crate::predict::predict;
 use crate::sim;
@@ -492,18 +492,4 @@ fn in_turns_a_list_is_played_by_calls() {
     assert_eq!(pe.poll_interjection(now), Some((PeId(2), call)));
     assert_eq!(pe.handle_head(PeId(2), message(2)), Ok(Route::deliver()));
     assert!(pe.listens_to(PeId(3)));
-}
-
-/// PEs reassemble blocks that travel in parts, which no prediction includes.
-#[test]
-fn gossips_that_divide_blocks_are_for_slow_links() {
-    for (network, algorithm, pays_on) in [
-        ("ring:8", "halves", LinkRequirement::Slow),
-        ("torus:3x3", "approach1", LinkRequirement::Slow),
-        ("ring:8", "approach1", LinkRequirement::Any),
-        ("complete:8", "neighbour", LinkRequirement::Any),
-    ] {
-        let found = on_network(network, algorithm).pays_on();
-        assert_eq!(found, pays_on, "{algorithm} on {network}");
-    }
 }

@@ -135,8 +135,8 @@ impl Alternative<'_> {
         are_slow(tree, operation, &self.model)
     }
 
-    /// Returns whether this is the algorithm of another one on its tree, with PEs that send at once and messages
-    /// that buffers hold, where software is the limit.
+    /// Returns whether this has the algorithm and the tree of `other` and eager pacing, where software is the
+    /// limit and the buffers of connections hold each message.
     pub fn is_eager_form_of(&self, other: &Alternative<'_>, bytes: &[u64]) -> bool {
         let longest = bytes.iter().copied().max().unwrap_or(0);
         self.candidate.pacing == Some(Pacing::Eager)

@@ -159,8 +159,8 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
 }
 
 /// Moves the alternatives whose times are about equal to the best to the front, sorted by
-/// [`Alternative::tie_break`], and returns their number. `open` is in the order of the predicted times. If all
-/// PEs can send at once instead, that is put before them.
+/// [`Alternative::tie_break`], and returns their number. `open` is in the order of the predicted times. The eager
+/// form of the first of them, if there is one, is put before it.
 fn break_ties(open: &mut [Alternative<'_>], bytes: &[u64]) -> usize {
     let Some((first, best)) = open.first().and_then(|one| Some((one, one.best?))) else {
         return 0;
@@ -178,15 +178,15 @@ fn break_ties(open: &mut [Alternative<'_>], bytes: &[u64]) -> usize {
         one.best.map(|one| one.held_bytes) <= less
     };
     let (equal, equal_with_less) = (within(equal), within(EQUAL_WITH_LESS_HELD));
+    let equal_if_eager = within(EQUAL_EAGER);
     let alike = match open[..equal_with_less].iter().any(holds_less) {
         true => equal_with_less,
         false => equal,
     };
-    let most_ns = (best.ns as f64 * EQUAL_EAGER) as u64;
     open[..alike].sort_by_key(Alternative::tie_break);
-    let is_eager =
-        |one: &Alternative<'_>| one.rank() <= most_ns && one.is_eager_form_of(&open[0], bytes);
-    let Some(eager) = open.iter().position(is_eager) else {
+    let near = &open[..equal_if_eager.max(alike)];
+    let is_eager = |one: &Alternative<'_>| one.is_eager_form_of(&open[0], bytes);
+    let Some(eager) = near.iter().position(is_eager) else {
         return alike;
     };
     open[..=eager].rotate_right(1);

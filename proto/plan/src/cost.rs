@@ -23,8 +23,10 @@ pub const HELD_IN_CACHE: u64 = 1 << 20;
 /// receiving it.
 pub const HELD_BYTE_COST: f64 = 0.5;
 
-/// Additional cost of such a byte in a process's first round, which receives its memory from the kernel, and
-/// of a byte that is held in a file.
+/// Maximum number of held bytes for which a process needs no new memory from the kernel in its first round.
+pub const HELD_ON_HEAP: u64 = 128 << 10;
+
+/// Additional cost of a byte that is held in new memory from the kernel, or in a file.
 pub const HELD_IN_NEW_MEMORY_COST: f64 = 1.0;
 
 /// The costs of processes, in nanoseconds of a core unless stated otherwise.

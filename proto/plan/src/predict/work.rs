@@ -9,6 +9,7 @@ use super::predicted_pe::{FlitsOut, Work};
 use super::prediction_state::PredictionState;
 use crate::cost::{
     COALESCED_FRAME_COST, COLD_BYTE_COST, HELD_BYTE_COST, HELD_IN_CACHE, HELD_IN_NEW_MEMORY_COST,
+    HELD_ON_HEAP,
 };
 
 impl PredictionState<'_> {
@@ -79,12 +80,16 @@ impl PredictionState<'_> {
         let held = self.stations[at.index()].round.held_flits();
         let flit_bytes = self.packets.get(&message.id).copied().unwrap_or(1);
         let held_bytes = held.saturating_mul(flit_bytes);
-        let cost = if held_bytes <= HELD_IN_CACHE {
-            0.0
-        } else if host.first_ns > 0.0 || held_bytes > HELD_IN_MEMORY as u64 {
+        let is_in_new_memory = match host.first_ns > 0.0 {
+            true => held_bytes > HELD_ON_HEAP,
+            false => held_bytes > HELD_IN_MEMORY as u64,
+        };
+        let cost = if is_in_new_memory {
             HELD_IN_NEW_MEMORY_COST
-        } else {
+        } else if held_bytes > HELD_IN_CACHE {
             HELD_BYTE_COST
+        } else {
+            0.0
         };
         cost * (host.send_ns_per_byte + host.receive_ns_per_byte) * bytes as f64
     }

@@ -171,12 +171,20 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A time in nanoseconds, displayed like `1.34 ms`, with 3 significant digits.
+/// Minimum time that is displayed in hours and minutes, in seconds.
+const LONG_SECONDS: u64 = 600;
+
+/// A time in nanoseconds, displayed like `1.34 ms`, with 3 significant digits, and from 10 minutes on
+/// like [`Seconds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nanos(pub u64);
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.saturating_add(500_000_000) / 1_000_000_000;
+        if seconds >= LONG_SECONDS {
+            return Seconds(seconds).fmt(f);
+        }
         let scale = Scale::new(1000, &TIMES, 3);
         f.pad(&scale.print(self.0.into(), 1, Zeros::Keep))
     }

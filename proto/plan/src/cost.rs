@@ -23,7 +23,8 @@ pub const HELD_IN_CACHE: u64 = 1 << 20;
 /// receiving it.
 pub const HELD_BYTE_COST: f64 = 0.5;
 
-/// Maximum number of held bytes for which a process needs no new memory from the kernel in its first round.
+/// Maximum number of held bytes for which a process's first round needs no new memory from the kernel: about
+/// what its allocator has left from the launch.
 pub const HELD_ON_HEAP: u64 = 128 << 10;
 
 /// Additional cost of a byte that is held in new memory from the kernel, or in a file.

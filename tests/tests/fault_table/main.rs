@@ -6,8 +6,9 @@
 //!         --nocapture
 //!
 //! A bound here is a promise, so it is asserted: exactly if nothing else uses the machine
-//! (`FLITCAST_BOUNDS=exact`), otherwise with slack (`FLITCAST_BOUNDS=2` for twice the time). Rows 4 to 7, and parts of row 13, are `#[ignore]`d,
-//! since they need root or `strace`. `tests/README.md` names the rows that are tested elsewhere.
+//! (`FLITCAST_BOUNDS=exact`), otherwise with slack (`FLITCAST_BOUNDS=2` for twice the time). Rows 4 to 7, and
+//! parts of row 13, are `#[ignore]`d, since they need root or `strace`. `tests/README.md` names the rows that
+//! are tested elsewhere.
 
 mod credentials;
 mod crowds;

@@ -171,7 +171,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Minimum time that is displayed in hours and minutes, in seconds.
+/// Minimum time that is displayed like [`Seconds`] rather than with a fraction, in seconds.
 const LONG_SECONDS: u64 = 600;
 
 /// A time in nanoseconds, displayed like `1.34 ms`, with 3 significant digits, and from 10 minutes on

@@ -276,14 +276,19 @@ fn held_bytes_cost_a_core_unless_they_stay_in_a_cache() {
         let timing = Timing::of(&model, 128 << 10, Pacing::Eager);
         predicted(operation, &tree, &bytes, &model, &timing).round_ns() as f64
     };
-    let ratio = |bytes| took("circulate", bytes, 0.0) / took("direct", bytes, 0.0);
-    assert_eq!(ratio(128 << 10), 1.0);
+    let ratio =
+        |bytes, first_ns| took("circulate", bytes, first_ns) / took("direct", bytes, first_ns);
+    let (later, first) = (|bytes| ratio(bytes, 0.0), |bytes| ratio(bytes, 1.0));
+    assert_eq!(later(128 << 10), 1.0);
     // Six of seven copies are stored.
-    let stored = ratio(8 << 20);
+    let stored = later(8 << 20);
     assert!((1.3..1.0 + HELD_BYTE_COST).contains(&stored), "{stored}");
-    assert!(ratio(32 << 20) > stored, "some of it is in a file");
-    let first = took("circulate", 8 << 20, 1.0) / took("direct", 8 << 20, 1.0);
-    assert!(first > 1.2 * stored, "{first}");
+    assert!(later(32 << 20) > stored, "some of it is in a file");
+    // A first round gets its memory from the kernel, except for a little.
+    assert!(first(8 << 20) > 1.2 * stored);
+    assert!(first(256 << 10) > 1.2 * later(256 << 10));
+    let little = first(8 << 10);
+    assert!((0.99..1.01).contains(&little), "{little}");
 }
 
 /// P0 receives from seven machines, which are all faster, or one of them much slower.

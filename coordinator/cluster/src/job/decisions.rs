@@ -8,15 +8,13 @@ use flitcast_proto::schedule::pace::Pacing;
 use serde::Serialize;
 
 use crate::algorithms::method::Method;
-use crate::job::choice::Choice;
-use crate::job::order_choice::OrderChoice;
 use crate::options::names::pacing_name;
 use crate::options::packets::Packets;
 use crate::text::figures::as_micros;
 use crate::text::phrases::counted;
 use crate::text::title::title;
 use crate::text::units::{Bytes, Nanos};
-use crate::tuning::USUAL_FLIT_BYTES;
+use crate::tuning::{EQUAL_DURATIONS, USUAL_FLIT_BYTES};
 
 /// The decisions for a round. A request makes the first ones, and the prediction of the round the others.
 #[derive(Clone, Debug)]
@@ -253,6 +251,192 @@ impl fmt::Display for LaneChoice {
             }
             (None, Some(why)) => write!(f, "one: {why}"),
             (None, None) => f.write_str("one"),
+        }
+    }
+}
+
+/// The chosen algorithm, and its alternatives.
+#[derive(Clone, Debug, Serialize)]
+pub struct Choice {
+    /// The number of predictions.
+    pub ways: usize,
+    /// The number of alternatives.
+    pub alternatives: usize,
+    /// The number of alternatives that a lower bound of their time excluded.
+    pub excluded: usize,
+    /// The number of alternatives for which there was no time.
+    pub skipped: usize,
+    /// The time that the choice took.
+    #[serde(rename = "took_us", serialize_with = "as_micros")]
+    pub took_ns: u64,
+    /// The choice.
+    pub chosen: Forecast,
+    /// The number of alternatives that take about as long, and more memory or more edges one after the other.
+    pub alike: usize,
+    /// The next best on another tree or by another algorithm, if there is one.
+    pub runner_up: Option<Forecast>,
+    /// The best prediction of each algorithm on each tree, the quickest first; with their steps if all
+    /// alternatives are predicted.
+    #[serde(skip)]
+    pub all: Vec<Forecast>,
+}
+
+/// The predicted duration of a round by one algorithm on one tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Forecast {
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// The tree's name.
+    pub tree: String,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// Predicted duration in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// Steps in the papers' model, if they were computed.
+    #[serde(rename = "time_steps", skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flit = Bytes(self.flit_bytes.into());
+        write!(f, "{} on {}, flits of {flit}", self.algorithm, self.tree)
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [time, took] = [self.chosen.predicted_ns, self.took_ns].map(Nanos);
+        let (chosen, ways) = (&self.chosen, self.ways);
+        write!(
+            f,
+            "{chosen}: {time} predicted, the least of {ways} predictions"
+        )?;
+        write!(f, " in {took}")?;
+        if self.skipped > 0 {
+            let skipped = counted(self.skipped as u64, "alternative", "alternatives");
+            write!(f, " (no time for {skipped} more)")?;
+        }
+        if self.alike > 0 {
+            let alike = counted(self.alike as u64, "other", "others");
+            write!(f, ", {alike} about equal")?;
+        }
+        if let Some(next) = &self.runner_up {
+            let more = next.predicted_ns as f64 / self.chosen.predicted_ns.max(1) as f64 - 1.0;
+            let time = Nanos(next.predicted_ns);
+            write!(f, "; next {next}: {time} ({:+.1} %)", more * 100.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// The effect of a requested order.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum OrderChoice {
+    Scatter(ScatterOrder),
+    /// On a gather, in the order in which P0 takes the messages.
+    Gather {
+        /// `given`.
+        asked: &'static str,
+        /// The predicted duration of a round in this order, in nanoseconds.
+        #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+        predicted_ns: u64,
+        /// The predicted duration with each stream as early as it can come.
+        #[serde(rename = "earliest_first_us", serialize_with = "as_micros")]
+        earliest_first_ns: u64,
+    },
+}
+
+impl fmt::Display for OrderChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OrderChoice::Scatter(choice) => choice.fmt(f),
+            OrderChoice::Gather {
+                predicted_ns,
+                earliest_first_ns,
+                ..
+            } => write!(
+                f,
+                "as given: {}, and {} with each stream as early as it can come",
+                Nanos(*predicted_ns),
+                Nanos(*earliest_first_ns),
+            ),
+        }
+    }
+}
+
+/// The effect of an order that was given or searched for, on a scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScatterOrder {
+    /// `given` or `search`.
+    pub asked: &'static str,
+    /// The predicted duration of a round in the order, in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// The predicted duration with the largest tail first.
+    #[serde(rename = "tail_first_us", serialize_with = "as_micros")]
+    pub tail_first_ns: u64,
+    /// The predicted duration farthest destination first.
+    #[serde(rename = "farthest_first_us", serialize_with = "as_micros")]
+    pub farthest_first_ns: u64,
+    /// A lower bound of the duration in any order of these flits; of any packets, if they were chosen
+    /// as well.
+    #[serde(rename = "bound_us", serialize_with = "as_micros")]
+    pub bound_ns: u64,
+    /// Whether the bound is for any packets.
+    #[serde(skip)]
+    pub of_any_packets: bool,
+    /// Distance of the order from the bound, in percent; 0 if it is optimal.
+    pub gap_pct: f64,
+}
+
+impl ScatterOrder {
+    /// Returns the choice with another bound.
+    pub fn bounded(self, bound_ns: f64) -> ScatterOrder {
+        let gap = self.predicted_ns as f64 / bound_ns.max(1.0) - 1.0;
+        ScatterOrder {
+            bound_ns: bound_ns as u64,
+            gap_pct: if gap > EQUAL_DURATIONS {
+                gap * 100.0
+            } else {
+                0.0
+            },
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for ScatterOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [predicted, tail_first] = [self.predicted_ns, self.tail_first_ns].map(Nanos);
+        match self.asked {
+            "given" => write!(
+                f,
+                "as given: {predicted}, {tail_first} largest tail first, {} farthest first",
+                Nanos(self.farthest_first_ns)
+            )?,
+            _ => write!(
+                f,
+                "searched for: {predicted} instead of {tail_first} largest tail first"
+            )?,
+        }
+        if self.bound_ns == 0 {
+            return Ok(());
+        }
+        write!(
+            f,
+            "; {} no less than {}, ",
+            match self.of_any_packets {
+                true => "any packets take",
+                false => "flits of this size take",
+            },
+            Nanos(self.bound_ns),
+        )?;
+        match self.gap_pct > 0.0 {
+            true => write!(f, "gap {:.1} %", self.gap_pct),
+            false => write!(f, "optimal"),
         }
     }
 }

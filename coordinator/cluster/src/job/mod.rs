@@ -1,20 +1,15 @@
 //! The work of a command: the request, checked as a whole before anything is started, the choices that
 //! it leaves open, and its prediction.
 
-pub mod choice;
 pub mod decisions;
 pub mod exchange_flits;
 pub mod fault;
-pub mod fit;
 pub mod flit_size;
 pub mod host_costs;
-pub mod links;
-pub mod mixed_packets;
 pub mod model;
 pub mod on_links;
 pub mod order;
 pub mod order_bound;
-pub mod order_choice;
 pub mod packets;
 pub mod parallel_trees;
 pub mod planned;

@@ -2,18 +2,19 @@
 
 use flitcast_node::tuning::pacer::AT_ONCE_NS;
 use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::cost_estimate::Prior;
 use flitcast_plan::calibration::{MeasuredEdge, edges_from_measurements};
-use flitcast_plan::cost::{Host, Hosts, Model, Ports};
+use flitcast_plan::cost::{COSTS, Host, Hosts, Model, Ports};
 use flitcast_proto::PeId;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::shape::RUN_AHEAD_NS;
 use flitcast_proto::wire::seal::SEAL_BYTES;
+use serde_json::{Value, json};
 
 use crate::files::profile::Profile;
-use crate::job::fit::EdgeFit;
 use crate::job::site::Site;
 use crate::text::units::BitRate;
-use crate::tuning::{ACKNOWLEDGED, BUFFER_BYTES};
+use crate::tuning::{ACKNOWLEDGED, BUFFER_BYTES, CRYPTO_NS_PER_BYTE};
 
 /// A measurement of a cluster's edges and clocks.
 #[derive(Clone, Debug)]
@@ -39,6 +40,45 @@ pub struct InferredEdge {
     pub asked: bool,
 }
 
+/// The fit of one direction of an edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgeFit {
+    /// The edge between this PE and its parent.
+    pub edge: PeId,
+    /// From parent to child; else from child to parent.
+    pub down: bool,
+    /// The measurements.
+    pub points: Vec<FitPoint>,
+    /// The fitted parameters.
+    pub link: Link,
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FitPoint {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Time they took.
+    pub ns: f64,
+    /// Whether the fit used it; false for an outlier.
+    pub used: bool,
+}
+
+impl EdgeFit {
+    /// Returns the fit as JSON for the page's script.
+    pub fn data(&self) -> Value {
+        let point = |p: &FitPoint| json!({ "bytes": p.bytes, "ns": p.ns, "used": p.used });
+        json!({
+            "edge": self.edge.0,
+            "direction": if self.down { "down" } else { "up" },
+            "points": self.points.iter().map(point).collect::<Vec<_>>(),
+            "latency_ns": self.link.latency_ns,
+            "ns_per_byte": self.link.ns_per_byte,
+            "burst_bytes": self.link.burst_bytes,
+        })
+    }
+}
+
 /// Returns the time from P0's start to a reading of another PE's clock; 0 if the uncertainty of the
 /// clocks puts the reading before the start.
 pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
@@ -60,6 +100,32 @@ pub fn assumed_host() -> Host {
         end_ns_per_byte: 0.05,
         message_ns: 20_000.0,
         first_ns: 30_000.0,
+    }
+}
+
+/// Returns the assumed costs of processes with encrypted or unencrypted connections.
+pub fn assumed(encrypted: bool) -> Host {
+    let mut host = assumed_host();
+    if encrypted {
+        host.send_ns_per_byte += CRYPTO_NS_PER_BYTE;
+        host.receive_ns_per_byte += CRYPTO_NS_PER_BYTE;
+    }
+    host
+}
+
+/// Returns the assumed costs of a machine, and the parameters of learning.
+pub fn prior(encrypted: bool) -> Prior<COSTS> {
+    Prior {
+        costs: assumed(encrypted).costs(),
+        // Processors differ by more than their costs' proportions: together a factor of three.
+        log_deviations: [0.5; COSTS],
+        common: 0.9,
+        min_deviation: 0.03,
+        drift: 0.02,
+        common_drift: 0.05,
+        sitting: 0.3,
+        sitting_each: 0.02,
+        iterations: 10,
     }
 }
 

@@ -17,8 +17,8 @@ use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
+use crate::job::decisions::{OrderChoice, ScatterOrder};
 use crate::job::order_bound::bound_of;
-use crate::job::order_choice::{OrderChoice, ScatterOrder};
 use crate::job::planned_round::{PlannedRound, Planner};
 use crate::options::order::{GivenOrder, MessageOrder};
 use crate::tuning::ORDER_NODES;

@@ -9,7 +9,7 @@ use flitcast_proto::items::Message;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use crate::job::order_choice::{OrderChoice, ScatterOrder};
+use crate::job::decisions::{OrderChoice, ScatterOrder};
 use crate::job::planned_round::PlannedRound;
 
 /// Returns a lower bound of the duration of a scatter of the same packets in any order.

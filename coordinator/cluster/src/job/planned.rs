@@ -11,8 +11,7 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 
 use crate::algorithms::candidates;
-use crate::job::choice::{Choice, Forecast};
-use crate::job::decisions::{CompressionChoice, Decisions};
+use crate::job::decisions::{Choice, CompressionChoice, Decisions, Forecast};
 use crate::job::flit_size::{may_pay, plan_with_best_flit_size};
 use crate::job::order::ordered;
 use crate::job::packets::plan_in_packets;

@@ -37,9 +37,9 @@ impl PlannedRound {
 
     /// Returns the choice of the order of a scatter.
     #[cfg(test)]
-    pub fn scatter_order(&self) -> crate::job::order_choice::ScatterOrder {
+    pub fn scatter_order(&self) -> crate::job::decisions::ScatterOrder {
         match self.decisions.order {
-            Some(crate::job::order_choice::OrderChoice::Scatter(choice)) => choice,
+            Some(crate::job::decisions::OrderChoice::Scatter(choice)) => choice,
             other => panic!("not of a scatter: {other:?}"),
         }
     }

@@ -3,14 +3,13 @@
 //! `flitcast resume` later; `run` has the loop of both.
 //!
 //! `progress` has the state between two runs and derives the next run from it; `resumable_job`
-//! examines the files on the disk, `attempt` creates the request of that run, and `conclusion` ends
-//! the job. `record` writes the state to a file, `resume` and `resumed` continue from such a file, and
-//! `retry_report` and `unkept` describe the runs to the user. Nothing here starts a process.
+//! examines the files on the disk and creates the request of that run, and `conclusion` ends the job.
+//! `record` writes the state to a file, `resume` continues from such a file, and `retry_report`
+//! describes the runs to the user. Nothing here starts a process.
 //!
 //! A running cluster is never rearranged: a new one starts in some 10 ms, and has no connection or
 //! frame of a round that failed. It has only those files that belong to messages that it continues.
 
-mod attempt;
 mod conclusion;
 mod held;
 mod kept_record;
@@ -18,10 +17,8 @@ mod progress;
 mod record;
 mod resumable_job;
 mod resume;
-mod resumed;
 mod retry_report;
 mod run;
-mod unkept;
 
 pub use progress::{DeliveryProgress, NextRun};
 pub use record::parse as parse_record;

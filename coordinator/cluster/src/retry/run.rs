@@ -4,8 +4,7 @@ use anyhow::Context as _;
 use flitcast_proto::PeId;
 
 use super::resumable_job::ResumableJob;
-use super::retry_report::RetryReport;
-use super::unkept::UnkeptAttributes;
+use super::retry_report::{RetryReport, UnkeptAttributes};
 use crate::job::request::Request;
 use crate::rounds::outcome::{DeliverySummary, Failure, Outcome};
 use crate::rounds::run::{self, Conducted, RunResult};

@@ -7,8 +7,7 @@ use flitcast_proto::{PeId, RoundId, Tree};
 use serde_json::{Value, json};
 
 use crate::job::model::since;
-use crate::rounds::outcome::{MedianMinMax, round_ns, started_ns};
-use crate::rounds::rounds_result::RoundsResult;
+use crate::rounds::outcome::{MedianMinMax, RoundsResult, round_ns, started_ns};
 use crate::text::figures::micros;
 
 /// A PE's certificate, the s of its order, and the times of both and of the stream after the root's

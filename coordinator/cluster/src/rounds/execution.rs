@@ -1,16 +1,13 @@
 //! From a launched cluster to the end of its rounds: assigns PEs, measures and predicts, and lets
 //! the controller do the rest.
 
-mod aside;
 mod assign;
 mod costs;
 mod driver;
-mod files;
+mod existing;
 mod inventory;
 mod measure;
 pub mod parallel_trees;
-mod prefixes;
-mod present;
 
 use std::time::Duration;
 
@@ -33,8 +30,8 @@ use crate::observe::phase::Phase;
 use crate::options::order::MessageOrder;
 use crate::rounds::controller::{ControllerEvent, FailureCause, Plan};
 use crate::rounds::outcome::{Failure, Recorder};
+use crate::rounds::outcome::{MeasuredRound, RoundsResult};
 use crate::rounds::recording::Recording;
-use crate::rounds::rounds_result::{MeasuredRound, RoundsResult};
 use crate::system::machine::BusyThreads;
 use crate::text::stderr;
 

@@ -9,10 +9,9 @@ use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::files::{CachedFiles, Factors, assumed};
 use crate::job::host_costs::{self, geometric_mean};
-use crate::job::model::{measured_model, model_of, wires};
+use crate::job::model::{measured_model, model_of, prior, wires};
 use crate::job::request::Request;
-use crate::rounds::outcome::{Outcome, by_row};
-use crate::rounds::rounds_result::RoundsResult;
+use crate::rounds::outcome::{Outcome, RoundsResult, by_row};
 use crate::tuning::{
     FILES_OFF_ALWAYS, FILES_OFF_BESIDE_OTHERS, FILES_OFF_ONCE, LEARNED_FLITS,
     LEARNED_FLITS_WITH_FILES, OFF_ALWAYS, OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
@@ -115,7 +114,7 @@ pub fn learn(request: &Request, outcome: &Outcome) {
             let known = costs.keys[place].as_ref().and_then(host_costs::known);
             let deviations = match known {
                 Some((learned, _)) => std::array::from_fn(|i| learned.covariance[i][i].sqrt()),
-                None => host_costs::prior(encrypted).log_deviations,
+                None => prior(encrypted).log_deviations,
             };
             unsure_of(deviations, &hosts, place, &would_take)
         }

@@ -6,7 +6,6 @@ pub mod execution;
 pub mod learning;
 pub mod outcome;
 pub mod recording;
-pub mod rounds_result;
 pub mod run;
 #[cfg(test)]
 mod sample;

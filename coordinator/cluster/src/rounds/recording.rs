@@ -4,8 +4,7 @@
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Report;
 
-use crate::rounds::outcome::{MedianMinMax, round_ns, started_ns};
-use crate::rounds::rounds_result::MeasuredRound;
+use crate::rounds::outcome::{MeasuredRound, MedianMinMax, round_ns, started_ns};
 use crate::tuning::MAX_KEPT_SPANS;
 
 /// The spans of the rounds so far. If there are too many, those of the rounds farthest from the

@@ -3,14 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use flitcast_node::on_processors;
-use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
-use flitcast_plan::cost::{COSTS, Host, Hosts};
-
-use flitcast_cluster::job::host_costs::prior;
+use flitcast_cluster::job::model::prior;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::learning::{first_lesson, lesson, lesson_beside_others, would_take};
 use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_node::on_processors;
+use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
+use flitcast_plan::cost::{COSTS, Host, Hosts};
 
 /// The rounds of one kind, with their request.
 pub type Run = (Request, Box<Outcome>);

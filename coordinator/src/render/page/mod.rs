@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 
+use flitcast_cluster::job::model::EdgeFit;
 use flitcast_proto::PeId;
 use flitcast_proto::spans::{Span, SpanItem};
 use serde_json::{Value, json};
 
 use crate::render::colours::PALETTE;
 use crate::render::pictures::scene::{Scene, SceneMessage, control_name};
-
-use flitcast_cluster::job::fit::EdgeFit;
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::rounds::outcome::{MeasuredRound, Outcome};
 use flitcast_proto::ops::Collective;
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::MAX_REPORT_SPANS;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use crate::render::tree::in_tree_order;
-use flitcast_cluster::job::request::Request;
-use flitcast_cluster::rounds::outcome::Outcome;
-use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
 /// A round, measured and predicted.
 pub struct Scene<'a> {

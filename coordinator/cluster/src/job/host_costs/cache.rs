@@ -15,7 +15,7 @@ use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::assumed::prior;
+use crate::job::model::prior;
 use crate::tuning::{CACHE_AGE, CACHED_BYTES, FAR_OFF, SITTING_PAUSE, SITTINGS};
 
 /// The conditions under which costs were learned.

@@ -10,8 +10,8 @@ use flitcast_proto::cost::{FILE_COSTS, FileCosts};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
+use super::CostSource;
 use super::cache::{Kept, age_of, folder, load, now_s, store};
-use super::source::CostSource;
 use crate::tuning::{BUSY_CORE_THREADS, BUSY_DISK_SHARE, FILES_FAR_OFF};
 
 /// A file system of a host, idle or beside other programs.

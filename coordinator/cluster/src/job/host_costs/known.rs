@@ -8,10 +8,9 @@ use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Predi
 use flitcast_plan::cost::{COSTS, Host, Hosts};
 use flitcast_proto::{PeId, Tree};
 
-use super::assumed::assumed;
+use super::CostSource;
 use super::cache::{self, CachedHost, Key};
-use super::source::CostSource;
-use crate::job::model::assumed_host;
+use crate::job::model::{assumed, assumed_host};
 use crate::job::site::Site;
 
 /// The costs of processes on the machines of a cluster.

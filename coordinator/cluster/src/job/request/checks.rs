@@ -9,26 +9,19 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
 use flitcast_proto::wire::control::{FilePayload, Payload};
 
-use super::checked::Request;
+use super::checked::{Messages, Request};
 use super::choose::choose_open;
 use super::crossings::check_any;
-use super::flits::{flit_size, packets_faults};
 use super::gather::unfit;
-use super::messages::Messages;
-use super::open_choices::{Open, OpenChoices};
-use super::order::parse_order;
-use super::output::{create_output, output_fault};
 use super::requested_messages::RequestedMessages;
-use super::roots::{laid, seen_from};
-use super::selection;
-use super::spec::RequestSpec;
-use super::trees::{described, emulates_own_links};
+use super::spec::{Open, OpenChoices, RequestSpec};
+use super::trees::{described, emulates_own_links, laid, seen_from};
+use super::values::{create_output, flit_size, output_fault, packets_faults, parse_order, rules};
 use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
 use crate::job::fault::{guard_fault, of_all, relative};
-use crate::job::links::{link_over, links, links_name, rate_limit};
 use crate::job::parallel_trees::has_parts;
-use crate::job::site::Site;
+use crate::job::site::{Site, link_over, links, links_name, rate_limit};
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::link_spec::LinkSpec;
@@ -308,7 +301,7 @@ impl Checks<'_> {
 
     /// Returns the messages on the tree, and their lengths by delivery.
     fn payload(&mut self, messages: Option<RequestedMessages>) -> Option<(Payload, Vec<u64>)> {
-        let rules = selection::rules(&self.spec.round.selection);
+        let rules = rules(&self.spec.round.selection);
         let rules = self.faults.take(rules)?;
         let durability = self.faults.take(sync::durability(self.spec.round.sync))?;
         let (topology, messages) = (self.topology.as_ref()?, messages?);

@@ -6,7 +6,7 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Collective;
 
-use super::open_choices::OpenChoices;
+use super::spec::OpenChoices;
 use crate::algorithms::plan_limits::MOST_PREDICTED_CROSSINGS;
 use crate::site::topology::Topology;
 

@@ -1,9 +1,12 @@
-//! The values of a request's cluster before it runs, and its rounds in the papers' model.
+//! The values of a request's cluster before it runs, its rounds in the papers' model, and a lower bound of the
+//! time of an algorithm on a tree, which costs no planning.
 
+use flitcast_plan::Algorithm;
 use flitcast_plan::cost::{Model, Ports};
 use flitcast_plan::predict::predict;
 use flitcast_plan::timing::Timing;
-use flitcast_proto::cost::Edge;
+use flitcast_proto::Tree;
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -49,4 +52,116 @@ pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, P
     let flits: Vec<u64> = flits.collect();
     let schedules = request.way.operation.schedules(&site.tree, &flits, &timing);
     Ok(predict(&site.tree, &schedules, &model)?.round_ns())
+}
+
+/// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
+/// at the busiest port by the operation's bound (in steps of a byte, without those that the bound
+/// adds for hops and control frames), and the latency of the longest way down the tree. `bytes` has
+/// the length of each delivery.
+pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64]) -> u64 {
+    let links = tree.below_root().flat_map(|pe| {
+        let edge = &model.edges[pe.index()];
+        [edge.down, edge.up]
+    });
+    let least = |of: fn(&Link) -> f64| {
+        let all = links.clone().map(|link| of(&link));
+        all.reduce(f64::min).unwrap_or(0.0)
+    };
+    // A message that is null crosses nothing.
+    let is_all = bytes.iter().filter(|bytes| **bytes > 0).count() + 1 >= bytes.len();
+    let hops = match operation.fits().stays_in_tree() && is_all {
+        true => tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
+        false => 0,
+    };
+    let latency_ns = f64::from(hops) * least(|link| link.latency_ns);
+    // The bound counts steps of control frames, too, which are shorter than a step of data.
+    let hops_and_control = 3 * tree.count() as u64;
+    let steps = operation.least_steps(tree, bytes);
+    let steps = steps.saturating_sub(hops_and_control) as f64;
+    let data_ns = match model.ports {
+        Ports::Single => steps * least(|link| link.ns_per_byte),
+        // The process of the port sends or receives all of it.
+        Ports::PerEdge => {
+            let hosts = model.hosts.machines().iter();
+            let software = hosts.map(|host| host.send_ns_per_byte.min(host.receive_ns_per_byte));
+            steps * software.reduce(f64::min).unwrap_or(0.0)
+        }
+    };
+    data_ns.max(latency_ns) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use flitcast_plan::cost::{Host, Hosts};
+    use flitcast_proto::cost::Edge;
+    use flitcast_proto::schedule::pace::Pacing;
+
+    use super::*;
+    use crate::job::planned_round::plan_and_predict;
+    use crate::job::test_tree::tree;
+
+    /// No prediction of any algorithm, on any tree that it supports, is below the bound.
+    #[test]
+    fn no_round_is_quicker() {
+        let trees = [
+            "path:5",
+            "star:6",
+            "kary:2:8",
+            "kary:3:7",
+            "random:9:4",
+            "random:8:7",
+            "path:2",
+        ];
+        let link = |latency_ns, ns_per_byte| Link {
+            latency_ns,
+            ns_per_byte,
+            ..Link::default()
+        };
+        let software = Host {
+            send_ns_per_byte: 3.0,
+            receive_ns_per_byte: 4.0,
+            ..Host::NONE
+        };
+        let links = [link(5e5, 0.0), link(0.0, 80.0), link(2e5, 8.0)];
+        let mut compared = 0;
+        for name in trees {
+            let tree = tree(name);
+            let all = Algorithm::ALL.into_iter();
+            for operation in all.filter(|one| one.fits().holds(&tree)) {
+                let given = 0..operation.collective().lengths_given(&tree) as u64;
+                let lengths: Vec<u64> = given.map(|i| 20_000 * (i % 3) + 1).collect();
+                let bytes = operation.collective().by_delivery(&tree, &lengths);
+                for down in links {
+                    let of_links = Model {
+                        edges: vec![Edge { down, up: down }; tree.len()],
+                        ..Model::unit(tree.len())
+                    };
+                    let of_processes = Model {
+                        ports: Ports::PerEdge,
+                        hosts: Hosts::one(software),
+                        ..of_links.clone()
+                    };
+                    for model in [of_links, of_processes] {
+                        let planned = plan_and_predict(
+                            &tree,
+                            operation,
+                            Pacing::Eager,
+                            &bytes,
+                            4096,
+                            &model,
+                            &AtomicBool::new(false),
+                        );
+                        let round_ns = planned.expect("a schedule").1.round_ns();
+                        let least = least_ns(&tree, operation, &model, &bytes);
+                        let case = format!("{operation:?} on {name}, {:?}", model.ports);
+                        assert!(least <= round_ns, "{case}: {least}, {round_ns}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+        assert!(compared > 400, "{compared}");
+    }
 }

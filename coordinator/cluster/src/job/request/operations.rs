@@ -8,10 +8,9 @@ use super::checked::Request;
 use super::checks::check;
 use super::gather::{GATHER, fitting, gather_by_ports, one_port, other_gathers, unfit};
 use super::gossip_ways;
-use super::open_choices::{Open, OpenChoices};
-use super::order::order_by;
-use super::spec::RequestSpec;
+use super::spec::{Open, OpenChoices, RequestSpec};
 use super::trees::emulates_own_links;
+use super::values::order_by;
 use crate::algorithms::candidates;
 use crate::algorithms::method::{Method, operation_by};
 use crate::options::args::{

@@ -1,12 +1,14 @@
-//! The trees of a command line, of a size that one machine can run.
+//! The trees of a command line, of a size that one machine can run, rooted at the requested PE.
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use flitcast_node::system::descriptors;
+use flitcast_proto::PeId;
 
-use super::open_choices::{Open, OpenChoices};
+use super::spec::{Open, OpenChoices};
 use crate::job::fault::UNKNOWN_LINKS;
 use crate::options::args::RoundArgs;
-use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::pes::{MAX_LOCAL_PES, find_pe, needed_descriptors};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::Topology;
 use crate::text::faults::Faults;
@@ -83,4 +85,65 @@ pub fn check_size(topology: &Topology) -> anyhow::Result<()> {
 /// a separate one.
 pub fn emulates_own_links(args: &RoundArgs) -> bool {
     args.cover && args.transfer.link.is_some() && args.transfer.tree.cluster_file().is_none()
+}
+
+/// Returns the possible trees of a broadcast by this algorithm, rooted at the PE that an option names.
+pub fn laid(
+    algorithm: BroadcastAlgorithm,
+    root: Option<&(&'static str, String)>,
+    offered: Vec<Topology>,
+) -> anyhow::Result<Vec<Topology>> {
+    let given = offered[0].clone();
+    let name = algorithm.name();
+    let unfit = |why: String| anyhow!("--algorithm {name}: {why}");
+    let mut trees = seen_from(root, offered)?;
+    let from = trees[0].tree.root();
+    let own = |one: BroadcastAlgorithm| {
+        let shape = one.tree(given.tree.len())?;
+        Some(given.with_shape(&shape, from).map_err(unfit))
+    };
+    match algorithm {
+        _ if algorithm.is_for_trees() => {}
+        BroadcastAlgorithm::Auto if given.reaches_all() => {
+            for tree in BroadcastAlgorithm::among_all().filter_map(own) {
+                let tree = tree?;
+                if trees.iter().all(|other| other.tree != tree.tree) {
+                    trees.push(tree);
+                }
+            }
+        }
+        BroadcastAlgorithm::Auto => {}
+        _ if !given.reaches_all() => {
+            bail!(
+                "--algorithm {name}: it is for PEs that all reach each other: use --network complete:N"
+            );
+        }
+        _ => match own(algorithm) {
+            Some(tree) => trees = vec![tree?],
+            None if !algorithm.operation().fits().holds(&given.tree) => {
+                bail!(
+                    "--algorithm {name}: it is for 2, 4, 8 and so on PEs: use auto, path or kary:K"
+                );
+            }
+            None => {}
+        },
+    }
+    Ok(trees)
+}
+
+/// Returns the trees, rooted at the PE that an option names.
+pub fn seen_from(
+    root: Option<&(&'static str, String)>,
+    offered: Vec<Topology>,
+) -> anyhow::Result<Vec<Topology>> {
+    let Some((option, text)) = root else {
+        return Ok(offered);
+    };
+    let first = &offered[0];
+    let root = find_pe(option, text, &first.places().names(), &first.tree)?;
+    if root == PeId::ROOT {
+        return Ok(offered);
+    }
+    let seen = offered.into_iter().map(|topology| topology.rerooted(root));
+    Ok(seen.collect())
 }

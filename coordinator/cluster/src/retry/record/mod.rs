@@ -1,5 +1,5 @@
 //! The record of a round that has begun or failed, in TOML: all that `flitcast resume` needs to
-//! continue the round. `write` writes records, and `read` reads them.
+//! continue the round. `content` writes records, and `read` reads them.
 //!
 //! ```toml
 //! version = 5
@@ -19,7 +19,6 @@
 
 mod content;
 mod read;
-mod write;
 
 use std::path::Path;
 

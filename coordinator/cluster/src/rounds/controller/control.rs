@@ -4,16 +4,16 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use flitcast_proto::wire::WireError;
-use flitcast_proto::wire::control::{Assignment, Counts, FromPe, MessageFiles, Pong};
-use flitcast_proto::wire::control::{Prefix, Report, ToPe};
+use flitcast_proto::wire::control::{
+    Assignment, Counts, FromPe, MessageFiles, Pong, Prefix, Report, ToPe,
+};
 use flitcast_proto::{PeId, RoundId, Time};
 
 use super::awaited::{Answer, Awaited};
 use super::clock::before;
 use super::failure_cause::{FailureCause, PeLoss};
 use super::plan::{ClusterInfo, Plan};
-use super::state::{RoundController, State};
-use super::update::{ControllerEvent, GaveUp};
+use super::state::{ControllerEvent, GaveUp, RoundController, State};
 use crate::observe::phase::Phase;
 
 impl RoundController {

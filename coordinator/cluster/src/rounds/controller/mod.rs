@@ -11,13 +11,11 @@
 //! | `fail`: an error of the driver | `gave_up`: the end of all rounds after an error, with the results |
 //!
 //! This module contains all rules about errors: which PEs are awaited and for how long (`awaited`),
-//! when a round has stalled (`stall_detector`), which error was first (`cause`), and how a round is given up
-//! (`end`). The owner of the connections pings PEs and detects silent ones;
+//! when a round has stalled (`stall_detector`), which error was first, and how a round is given up (`end`). The owner of the connections pings PEs and detects silent ones;
 //! [`RoundController::wants_look`] is a parameter of its pings.
 
 mod awaited;
 mod beginning;
-mod cause;
 mod clock;
 mod control;
 mod end;
@@ -26,13 +24,11 @@ mod plan;
 mod round;
 mod stall_detector;
 mod state;
-mod update;
 
 pub use failure_cause::{FailureCause, PeLoss, out_of_turn};
 pub use plan::{ClusterInfo, Plan, has_part_in};
 pub use stall_detector::{Stall, StallDetector};
-pub use state::RoundController;
-pub use update::{ControllerEvent, GaveUp};
+pub use state::{ControllerEvent, GaveUp, RoundController};
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,16 @@
 //! Drives the controller on a cluster: sends its messages, passes on the PEs' messages and the
-//! time, and displays its events.
+//! time, and displays its events. Long computations run on a separate thread meanwhile.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::Duration;
 
 use flitcast_proto::wire::control::{Payload, Report};
 use flitcast_proto::{PeId, Time};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -366,4 +371,39 @@ fn address(cluster: &Cluster, request: &Request, pe: PeId) -> Option<String> {
     let listen: SocketAddr = cluster.register(pe)?.listen.parse().ok()?;
     let address = or_joined_from(cluster, place.address, pe);
     Some(SocketAddr::new(address, listen.port()).to_string())
+}
+
+/// A flag that cancels a computation whose result is not needed any more.
+struct GiveUp(Arc<AtomicBool>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+impl Driver<'_> {
+    /// Computes a result on another thread. A signal or the death of a PE sets the flag that
+    /// `compute` receives, and returns without waiting for the thread.
+    pub async fn aside<T: Send + 'static>(
+        &mut self,
+        compute: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+    ) -> Result<T, StopReason> {
+        let given_up = Arc::new(AtomicBool::new(false));
+        let _give_up = GiveUp(given_up.clone());
+        let (result, mut computed) = oneshot::channel();
+        // The process can exit while a thread runs, but not while a blocking task of the runtime
+        // runs.
+        thread::spawn(move || result.send(compute(&given_up)));
+        loop {
+            self.catch_up().await?;
+            tokio::select! {
+                computed = &mut computed => match computed {
+                    Ok(computed) => return Ok(computed),
+                    Err(_) => panic!("the computation has panicked"),
+                },
+                () = self.handle_event() => {}
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::{EntryListing, Ready, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
-use crate::rounds::rounds_result::Unsent;
+use crate::rounds::outcome::Unsent;
 use crate::rounds::versions::SeenVersions;
 
 /// The combined reports of all PEs.

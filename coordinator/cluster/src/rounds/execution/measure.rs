@@ -11,8 +11,7 @@ use flitcast_proto::wire::control::FromPe;
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason, or_joined_from};
-use crate::job::fit::{EdgeFit, FitPoint};
-use crate::job::model::{InferredEdge, Measurement};
+use crate::job::model::{EdgeFit, FitPoint, InferredEdge, Measurement};
 use crate::rounds::controller::{ControllerEvent, FailureCause};
 use crate::tuning::{MEASURED_APART, SHOWN_POINTS, SURE_RATE};
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flitcast_plan::algorithms::cover_plan::SplitPolicy;
 use flitcast_proto::schedule::pace::Pacing;
@@ -302,6 +303,24 @@ impl fmt::Display for Forecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flit = Bytes(self.flit_bytes.into());
         write!(f, "{} on {}, flits of {flit}", self.algorithm, self.tree)
+    }
+}
+
+impl Choice {
+    /// Creates a choice among these forecasts, at least one and the best first, the first `alike` of which are
+    /// about equal.
+    pub fn of(all: Vec<Forecast>, alike: usize, took: Duration) -> Choice {
+        Choice {
+            ways: all.len(),
+            alternatives: all.len(),
+            excluded: 0,
+            skipped: 0,
+            took_ns: took.as_nanos() as u64,
+            chosen: all[0].clone(),
+            alike: alike - 1,
+            runner_up: all.get(alike).cloned(),
+            all,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use flitcast_node::tuning::pacer::AT_ONCE_NS;
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::calibration::cost_estimate::Prior;
+use flitcast_plan::calibration::fit::Point;
 use flitcast_plan::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_plan::cost::{COSTS, Host, Hosts, Model, Ports};
 use flitcast_proto::PeId;
@@ -47,27 +48,17 @@ pub struct EdgeFit {
     pub edge: PeId,
     /// From parent to child; else from child to parent.
     pub down: bool,
-    /// The measurements.
-    pub points: Vec<FitPoint>,
+    /// The measurements, and whether the fit used each; it does not use outliers.
+    pub points: Vec<(Point, bool)>,
     /// The fitted parameters.
     pub link: Link,
-}
-
-/// One measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FitPoint {
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Time they took.
-    pub ns: f64,
-    /// Whether the fit used it; false for an outlier.
-    pub used: bool,
 }
 
 impl EdgeFit {
     /// Returns the fit as JSON for the page's script.
     pub fn data(&self) -> Value {
-        let point = |p: &FitPoint| json!({ "bytes": p.bytes, "ns": p.ns, "used": p.used });
+        let point =
+            |(p, used): &(Point, bool)| json!({ "bytes": p.bytes, "ns": p.ns, "used": used });
         json!({
             "edge": self.edge.0,
             "direction": if self.down { "down" } else { "up" },

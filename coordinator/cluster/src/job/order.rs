@@ -68,7 +68,9 @@ fn reordered(
     }
     let mut schedules = planned.schedules.clone();
     reorder(&mut schedules[planner.tree.root().index()], order);
-    planner.predict_schedules(schedules, planned).map(Some)
+    planner
+        .predict(schedules, planned.decisions.clone())
+        .map(Some)
 }
 
 /// Predicts a scatter in a given order. A message that is not in it comes last.
@@ -111,7 +113,7 @@ fn given_gather(
     if set_order(planner.tree, &mut schedules, order.pes()).is_err() {
         return Ok(earliest_first);
     }
-    let mut given = planner.predict_schedules(schedules, &earliest_first)?;
+    let mut given = planner.predict(schedules, earliest_first.decisions.clone())?;
     given.decisions.order = Some(OrderChoice::Gather {
         asked: "given",
         predicted_ns: given.ns(),

@@ -19,7 +19,7 @@ use crate::job::decisions::PacketChoice;
 use crate::job::flit_size::{best_alone, best_around, link_cost, looking_ns, take_time};
 use crate::job::order::ordered;
 use crate::job::order_bound::{bound_of, of_any_packets};
-use crate::job::planned_round::{PlannedRound, Planner, plan_and_predict};
+use crate::job::planned_round::{PlannedRound, Planner};
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::tuning::{
@@ -248,7 +248,7 @@ fn in_order_of(
     if set_order(planner.tree, &mut schedules, &plan.order).is_err() {
         return Ok(round);
     }
-    let ordered = planner.predict_schedules(schedules, &round)?;
+    let ordered = planner.predict(schedules, round.decisions.clone())?;
     Ok(match ordered.ns() < round.ns() {
         true => ordered,
         false => round,
@@ -305,16 +305,14 @@ fn in_flits_of(planner: &Planner<'_>, flit_bytes: u32) -> Result<PlannedRound, P
     };
     let mut schedules = planned.schedules.clone();
     set_packets(tree, &mut schedules, &plan.sequence);
-    planned = planner.predict_schedules(schedules, &planned)?;
-    let (_, usual) = plan_and_predict(
-        tree,
-        Algorithm::FARTHEST_FIRST,
-        planned.decisions.pacing,
-        bytes,
-        USUAL_FLIT_BYTES,
-        model,
-        planner.given_up,
-    )?;
+    planned = planner.predict(schedules, planned.decisions)?;
+    let mut plain = planner.decisions.clone();
+    plain.way.operation = Algorithm::FARTHEST_FIRST;
+    let plain = Planner {
+        decisions: &plain,
+        ..*planner
+    };
+    let usual = plain.plan_and_predict(USUAL_FLIT_BYTES)?;
     let largest = plan.sequence.iter().map(Run::size).max().unwrap_or(0);
     planned.decisions.packets = Some(PacketChoice {
         asked: Packets::Mixed,
@@ -323,15 +321,13 @@ fn in_flits_of(planner: &Planner<'_>, flit_bytes: u32) -> Result<PlannedRound, P
             .saturating_mul(flit_bytes.into())
             .min(u32::MAX.into()) as u32,
         predicted_ns: planned.ns(),
-        usual_ns: usual.round_ns() + usual.commit_ns(),
+        usual_ns: usual.ns(),
     });
     Ok(planned)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use flitcast_plan::cost::{Host, Hosts, Model, Ports};
     use flitcast_proto::cost::{Edge, Link};
     use flitcast_proto::schedule::pace::Pacing;
@@ -389,13 +385,7 @@ mod tests {
             let planned = |order: &MessageOrder, requested: Packets| {
                 let mut decisions = Decisions::of(Algorithm::FARTHEST_FIRST, Pacing::Scheduled);
                 decisions.way.order = order.clone();
-                let planner = Planner {
-                    tree: &tree,
-                    decisions: &decisions,
-                    bytes: &bytes,
-                    model: &model,
-                    given_up: &AtomicBool::new(false),
-                };
+                let planner = Planner::new(&tree, &decisions, &bytes, &model);
                 plan_in_packets(&planner, requested).expect("a schedule")
             };
             let orders = [MessageOrder::Search, MessageOrder::Tail, MessageOrder::Fdf];

@@ -118,18 +118,7 @@ fn quickest(mut all: Vec<PlannedRound>, began: Instant) -> PlannedRound {
         false => one.ns(),
     });
     let alike = all.iter().filter(|one| is_alike(one.ns())).count();
-    let forecasts: Vec<Forecast> = all.iter().map(forecast).collect();
-    let choice = Choice {
-        ways: all.len(),
-        alternatives: all.len(),
-        excluded: 0,
-        skipped: 0,
-        took_ns: began.elapsed().as_nanos() as u64,
-        chosen: forecasts[0].clone(),
-        alike: alike - 1,
-        runner_up: forecasts.get(alike).cloned(),
-        all: forecasts,
-    };
+    let choice = Choice::of(all.iter().map(forecast).collect(), alike, began.elapsed());
     let mut chosen = all.swap_remove(0);
     chosen.decisions.choice = Some(Arc::new(choice));
     chosen

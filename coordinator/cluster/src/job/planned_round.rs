@@ -12,7 +12,6 @@ use flitcast_plan::timing::Timing;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::ProtocolError;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MIN_FLIT_BYTES;
 
 use crate::job::decisions::Decisions;
@@ -59,7 +58,26 @@ pub struct Planner<'a> {
     pub given_up: &'a AtomicBool,
 }
 
-impl Planner<'_> {
+/// The flag of predictions whose results are needed in any case.
+static NEEDED: AtomicBool = AtomicBool::new(false);
+
+impl<'a> Planner<'a> {
+    /// Creates a planner whose results are needed in any case.
+    pub fn new(
+        tree: &'a Arc<Tree>,
+        decisions: &'a Decisions,
+        bytes: &'a [u64],
+        model: &'a Model,
+    ) -> Planner<'a> {
+        Planner {
+            tree,
+            decisions,
+            bytes,
+            model,
+            given_up: &NEEDED,
+        }
+    }
+
     /// Returns the operation.
     pub fn operation(&self) -> Algorithm {
         self.decisions.way.operation
@@ -79,9 +97,8 @@ impl Planner<'_> {
         let largest = packet_bytes.iter().copied().max();
         let largest = largest.unwrap_or(MIN_FLIT_BYTES);
         let timing = Timing::of(self.model, largest, self.decisions.pacing);
-        let timing = timing.in_packets(packet_bytes);
         let usual = self.decisions.flit_bytes;
-        self.plan_and_predict_in(&timing, |schedules| {
+        self.plan_and_predict_in(&timing.in_packets(packet_bytes), |schedules| {
             schedules
                 .first()
                 .map_or(usual, |schedule| schedule.flit_bytes)
@@ -94,46 +111,25 @@ impl Planner<'_> {
         flit_bytes: impl Fn(&[PeSchedule]) -> u32,
     ) -> Result<PlannedRound, ProtocolError> {
         let schedules = self.operation().schedules(self.tree, self.bytes, timing);
-        let prediction = predict_unless(self.given_up, self.tree, &schedules, self.model)?;
-        Ok(PlannedRound {
-            decisions: Decisions {
-                flit_bytes: flit_bytes(&schedules),
-                ..self.decisions.clone()
-            },
-            schedules,
-            lanes: Vec::new(),
-            prediction,
-        })
+        let decisions = Decisions {
+            flit_bytes: flit_bytes(&schedules),
+            ..self.decisions.clone()
+        };
+        self.predict(schedules, decisions)
     }
 
-    /// Predicts other schedules with the same decisions.
-    pub fn predict_schedules(
+    /// Predicts a round by these schedules and decisions.
+    pub fn predict(
         &self,
         schedules: Vec<PeSchedule>,
-        planned: &PlannedRound,
+        decisions: Decisions,
     ) -> Result<PlannedRound, ProtocolError> {
         let prediction = predict_unless(self.given_up, self.tree, &schedules, self.model)?;
         Ok(PlannedRound {
-            decisions: planned.decisions.clone(),
+            decisions,
             schedules,
             lanes: Vec::new(),
             prediction,
         })
     }
-}
-
-/// Returns the schedule of a round as each PE receives it, and its prediction; `bytes` is by delivery.
-pub fn plan_and_predict(
-    tree: &Arc<Tree>,
-    operation: Algorithm,
-    pacing: Pacing,
-    bytes: &[u64],
-    flit_bytes: u32,
-    model: &Model,
-    given_up: &AtomicBool,
-) -> Result<(Vec<PeSchedule>, Prediction), ProtocolError> {
-    let timing = Timing::of(model, flit_bytes, pacing);
-    let schedules = operation.schedules(tree, bytes, &timing);
-    let prediction = predict_unless(given_up, tree, &schedules, model)?;
-    Ok((schedules, prediction))
 }

@@ -51,11 +51,7 @@ pub struct Interrupted {
 
 impl Interrupted {
     /// Describes the end of a run of a request, without its messages.
-    pub fn new(
-        request: &Request,
-        signal: Interruption,
-        failure: Option<Box<Failure>>,
-    ) -> Interrupted {
+    pub fn new(request: &Request, signal: Interruption) -> Interrupted {
         let placement = &request.site.placement;
         let processes = match () {
             () if placement.kept.is_some() => "the cluster stays up",
@@ -66,7 +62,7 @@ impl Interrupted {
             signal,
             processes,
             is_urgent: false,
-            failure,
+            failure: None,
         }
     }
 }
@@ -234,14 +230,11 @@ pub async fn on_a_cluster<T>(
         emit(Event::Abandoned);
     }
     Ok(match (conducted, interruption) {
-        (conducted, Some(signal)) => {
-            let failure = conducted.and_then(Result::err).map(Box::new);
-            let interrupted = Interrupted::new(request, signal, failure);
-            RunResult::Interrupted(Interrupted {
-                is_urgent,
-                ..interrupted
-            })
-        }
+        (conducted, Some(signal)) => RunResult::Interrupted(Interrupted {
+            is_urgent,
+            failure: conducted.and_then(Result::err).map(Box::new),
+            ..Interrupted::new(request, signal)
+        }),
         (Some(Ok(done)), None) => RunResult::Done(done),
         (Some(Err(failure)), None) => RunResult::Failed(Box::new(failure)),
         // Without an interruption, the result is awaited.
@@ -268,7 +261,7 @@ async fn launch<T>(
             if let Ok(cluster) = launch.await {
                 cluster.stop(false, another(interrupts)).await;
             }
-            return Err(RunResult::Interrupted(Interrupted::new(request, interruption, None)));
+            return Err(RunResult::Interrupted(Interrupted::new(request, interruption)));
         }
     };
     launched.map_err(|error| {

@@ -1,6 +1,5 @@
 //! The steps of a calibration: the measurement of the edges, the rounds, and the fit.
 
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -13,7 +12,8 @@ use super::fit::round_ns;
 use super::learn::Run;
 use super::workloads::{PACED, WORKLOADS};
 use flitcast_cluster::files::profile::Profile;
-use flitcast_cluster::job::planned_round::plan_and_predict;
+use flitcast_cluster::job::decisions::Decisions;
+use flitcast_cluster::job::planned_round::Planner;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::options::names::pacing_name;
 use flitcast_cluster::options::workload::Lengths;
@@ -97,7 +97,7 @@ impl Calibration {
         let time = announced.mul_f64((1.0 - EDGES_SHARE) * FIT_SHARE);
         let workloads = self.fit(&mut profile, names, &ran, time);
         if let Some(signal) = interrupts.earlier() {
-            let interrupted = Interrupted::new(&request, signal, None);
+            let interrupted = Interrupted::new(&request, signal);
             return Ok(RunResult::Interrupted(interrupted));
         }
         if let Some(output) = &self.output {
@@ -217,24 +217,17 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
     else {
         return 0;
     };
-    let pacing = request.way.pacing.unwrap_or_default();
-    let (tree, operation, flit_bytes) = (
-        &request.site.tree,
-        request.way.operation,
-        profile.flit_bytes,
-    );
-    let bytes = operation.collective().by_delivery(tree, lengths);
-    let planned = plan_and_predict(
-        tree,
-        operation,
-        pacing,
-        &bytes,
-        flit_bytes,
-        &profile.model(),
-        &AtomicBool::new(false),
-    );
+    let decisions = Decisions {
+        pacing: request.way.pacing.unwrap_or_default(),
+        ..request.decisions()
+    };
+    let (tree, model) = (&request.site.tree, profile.model());
+    let bytes = request.way.operation.collective();
+    let bytes = bytes.by_delivery(tree, lengths);
+    let planner = Planner::new(tree, &decisions, &bytes, &model);
+    let planned = planner.plan_and_predict(profile.flit_bytes);
     let round_ns = planned
-        .map_or(0, |(_, prediction)| prediction.round_ns())
+        .map_or(0, |planned| planned.prediction.round_ns())
         .max(100_000);
     let rounds = time.as_nanos() as u64 / round_ns;
     match rounds {

@@ -1,11 +1,8 @@
-use std::sync::atomic::AtomicBool;
-
 use flitcast_plan::cost::{Host, Hosts, Ports};
 
 use super::*;
 use crate::job::decisions::Decisions;
 use crate::job::model::{assumed_host, links_alone};
-use crate::job::planned_round::plan_and_predict;
 use crate::job::test_tree::tree;
 
 const MBIT_100: f64 = 80.0;
@@ -45,13 +42,7 @@ fn planned(
 ) -> PlannedRound {
     let mut decisions = Decisions::of(operation, Pacing::default());
     decisions.way.flit_bytes = flit_bytes;
-    let planner = Planner {
-        tree,
-        decisions: &decisions,
-        bytes,
-        model,
-        given_up: &AtomicBool::new(false),
-    };
+    let planner = Planner::new(tree, &decisions, bytes, model);
     plan_with_best_flit_size(&planner).expect("a schedule")
 }
 
@@ -214,17 +205,11 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
     let tree = tree("path:8");
     let bytes = [0, 0, 0, 0, 0, 0, 0, 1 << 20];
     let model = model(&tree, GBIT);
-    let (schedules, _) = plan_and_predict(
-        &tree,
-        Algorithm::FARTHEST_FIRST,
-        Pacing::default(),
-        &bytes,
-        4096,
-        &model,
-        &AtomicBool::new(false),
-    )
-    .expect("a schedule");
-    let size = best_alone(&tree, Algorithm::FARTHEST_FIRST, &schedules, &model).expect("a size");
+    let scatter = Algorithm::FARTHEST_FIRST;
+    let decisions = Decisions::of(scatter, Pacing::default());
+    let planner = Planner::new(&tree, &decisions, &bytes, &model);
+    let planned = planner.plan_and_predict(4096).expect("a schedule");
+    let size = best_alone(&tree, scatter, &planned.schedules, &model).expect("a size");
     // The root of M a / (g (l - 1)): a = 12 us of software and 29 bytes, g = 8.24 ns, l = 7.
     let continuous = ((1u64 << 20) as f64 * (12_000.0 + 29.0 * 8.0) / (8.24 * 6.0)).sqrt();
     assert!(

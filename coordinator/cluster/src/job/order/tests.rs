@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::plan::plan_scatter;
@@ -55,13 +54,8 @@ fn in_order(
     model: &Model,
     order: &MessageOrder,
 ) -> [PlannedRound; 2] {
-    let planner = Planner {
-        tree,
-        decisions: &Decisions::of(operation, Pacing::Scheduled),
-        bytes,
-        model,
-        given_up: &AtomicBool::new(false),
-    };
+    let decisions = Decisions::of(operation, Pacing::Scheduled);
+    let planner = Planner::new(tree, &decisions, bytes, model);
     let before = || planner.plan_and_predict(FLIT_BYTES).expect("a schedule");
     let found = ordered(&planner, order, before()).expect("a schedule");
     [before(), found]

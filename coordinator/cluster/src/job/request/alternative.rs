@@ -1,13 +1,10 @@
 //! An alternative of a choice and its predictions, and the time that these may take.
 
 use std::cmp::Reverse;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use flitcast_plan::algorithms::schedules::most_hops;
 use flitcast_plan::cost::Model;
-use flitcast_plan::predict::Prediction;
-use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
@@ -16,7 +13,7 @@ use super::checked::Request;
 use crate::algorithms::candidates::Candidate;
 use crate::job::decisions::Forecast;
 use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within, usual_flit};
-use crate::job::planned_round::{Planner, plan_and_predict};
+use crate::job::planned_round::{PlannedRound, Planner};
 use crate::system::machine::thread_cpu_ns;
 use crate::tuning::{
     CHOICE_PART, CHOICE_UNNOTICED_NS, COARSE_FLIT_BYTES, COARSE_FLITS, EAGER_MESSAGE_BYTES,
@@ -37,18 +34,14 @@ pub struct BestPrediction {
 }
 
 impl BestPrediction {
-    /// Returns the result of a prediction of these schedules, with its time and its flits.
-    fn of(
-        prediction: &Prediction,
-        schedules: &[PeSchedule],
-        ns: u64,
-        flit_bytes: u32,
-    ) -> BestPrediction {
+    /// Returns the result of a prediction of this time.
+    fn of(planned: &PlannedRound, ns: u64) -> BestPrediction {
+        let flit_bytes = planned.decisions.flit_bytes;
         BestPrediction {
             ns,
             flit_bytes,
-            held_bytes: prediction.held_flits * u64::from(flit_bytes),
-            hops: most_hops(schedules),
+            held_bytes: planned.prediction.held_flits * u64::from(flit_bytes),
+            hops: most_hops(&planned.schedules),
         }
     }
 }
@@ -185,19 +178,12 @@ impl Alternative<'_> {
             }
             return Ok(());
         }
-        let planner = Planner {
-            tree: &self.request.site.tree,
-            decisions: &self.request.decisions(),
-            bytes,
-            model: &self.model,
-            given_up: &AtomicBool::new(false),
-        };
+        let decisions = self.request.decisions();
+        let planner = Planner::new(&self.request.site.tree, &decisions, bytes, &self.model);
         let left_ns = budget.left_ns();
         let mut predicted = |ns| budget.predicted(ns);
         let found = plan_with_best_flit_size_within(&planner, |_| left_ns, &mut predicted)?;
-        let (schedules, flit_bytes) = (&found.schedules, found.decisions.flit_bytes);
-        let best = BestPrediction::of(&found.prediction, schedules, found.ns(), flit_bytes);
-        self.take(best);
+        self.take(BestPrediction::of(&found, found.ns()));
         Ok(())
     }
 
@@ -228,19 +214,12 @@ impl Alternative<'_> {
         flit_bytes: u32,
         budget: &mut Budget,
     ) -> Result<BestPrediction, ProtocolError> {
-        let planned = plan_and_predict(
-            &self.request.site.tree,
-            self.request.way.operation,
-            self.request.pacing(),
-            bytes,
-            flit_bytes,
-            &self.model,
-            &AtomicBool::new(false),
-        );
-        let (schedules, prediction) = planned?;
-        let ns = prediction.round_ns();
+        let decisions = self.request.decisions();
+        let planner = Planner::new(&self.request.site.tree, &decisions, bytes, &self.model);
+        let planned = planner.plan_and_predict(flit_bytes)?;
+        let ns = planned.prediction.round_ns();
         budget.predicted(ns);
-        Ok(BestPrediction::of(&prediction, &schedules, ns, flit_bytes))
+        Ok(BestPrediction::of(&planned, ns))
     }
 
     /// Keeps a prediction if it is the best one, or instead of an estimate.
@@ -286,8 +265,8 @@ impl Budget {
     }
 
     /// Returns the time since the choice began.
-    pub fn took_ns(&self) -> u64 {
-        self.began.elapsed().as_nanos() as u64
+    pub fn took(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Returns whether less than a part of the budget, from 0 to 1, is used. The first prediction is

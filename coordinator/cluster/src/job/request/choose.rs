@@ -19,7 +19,6 @@ use super::crossings::check_crossings;
 use super::expected::{expected_model, least_ns, steps};
 use super::gossip_ways::candidates_on;
 use super::spec::{OpenChoices, RequestSpec};
-use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::decisions::{Choice, Forecast};
 use crate::job::fault::no_choice;
@@ -38,12 +37,8 @@ use crate::tuning::{
 struct Offer<'a> {
     /// Trees.
     topologies: Vec<Topology>,
-    /// Algorithms; those that do not support a tree are skipped.
-    candidates: Vec<Candidate>,
-    /// Whether the user requested a pacing: then no other is offered, and it need not be a safe one.
-    any_pacing: bool,
-    /// Whether every baseline is offered.
-    any_baseline: bool,
+    /// The algorithms; those that do not support a tree are skipped.
+    ways: OpenChoices,
     /// The requested shape of all links.
     link: Option<LinkSpec>,
     /// Bytes of M_i.
@@ -73,9 +68,7 @@ pub fn choose_open(
     }
     let offer = Offer {
         topologies,
-        candidates: ways.candidates,
-        any_pacing: ways.any_pacing,
-        any_baseline: ways.any_baseline,
+        ways,
         link,
         bytes: &bytes,
         is_complete: spec.round.compares,
@@ -135,7 +128,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     }
     let alternatives = open.len();
     let skipped = alternatives - all.len() - excluded;
-    let Some((chosen, best)) = all.first().zip(open.into_iter().next()) else {
+    let Some(best) = open.into_iter().next().filter(|_| !all.is_empty()) else {
         return Ok(request);
     };
     let choice = Choice {
@@ -143,14 +136,10 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         alternatives,
         excluded,
         skipped,
-        took_ns: budget.took_ns(),
-        chosen: chosen.clone(),
-        alike: alike.saturating_sub(1),
-        runner_up: all.get(alike.max(1)).cloned(),
-        all: all.clone(),
+        ..Choice::of(all, alike.max(1), budget.took())
     };
     let mut request = best.request;
-    request.way.flit_bytes = Some(chosen.flit_bytes);
+    request.way.flit_bytes = Some(choice.chosen.flit_bytes);
     request.choice = Some(Arc::new(choice));
     Ok(request)
 }
@@ -196,14 +185,14 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
     for (place, topology) in offer.topologies.iter().enumerate() {
         let on_tree = on(request, topology, offer.link);
         let model = expected_model(&on_tree);
-        let works = offer.candidates.iter().filter(|candidate| {
+        let works = offer.ways.candidates.iter().filter(|candidate| {
             // Data between any two PEs does not go over the tree.
             let uses_tree = candidate.operation.fits().stays_in_tree();
-            let is_safe = |pacing| offer.any_pacing || is_safe(&on_tree, pacing);
+            let is_safe = |pacing| offer.ways.any_pacing || is_safe(&on_tree, pacing);
             let operation = candidate.operation;
             let pays = || offer.is_complete || may_pay(&on_tree.site.tree, operation, &model);
             let is_good = |baseline| {
-                offer.any_baseline || is_good_baseline(baseline, &on_tree.site, offer.bytes)
+                offer.ways.any_baseline || is_good_baseline(baseline, &on_tree.site, offer.bytes)
             };
             // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)

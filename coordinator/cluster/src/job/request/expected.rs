@@ -92,14 +92,13 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use flitcast_plan::cost::{Host, Hosts};
     use flitcast_proto::cost::Edge;
     use flitcast_proto::schedule::pace::Pacing;
 
     use super::*;
-    use crate::job::planned_round::plan_and_predict;
+    use crate::job::decisions::Decisions;
+    use crate::job::planned_round::Planner;
     use crate::job::test_tree::tree;
 
     /// No prediction of any algorithm, on any tree that it supports, is below the bound.
@@ -130,6 +129,7 @@ mod tests {
             let tree = tree(name);
             let all = Algorithm::ALL.into_iter();
             for operation in all.filter(|one| one.fits().holds(&tree)) {
+                let decisions = Decisions::of(operation, Pacing::Eager);
                 let given = 0..operation.collective().lengths_given(&tree) as u64;
                 let lengths: Vec<u64> = given.map(|i| 20_000 * (i % 3) + 1).collect();
                 let bytes = operation.collective().by_delivery(&tree, &lengths);
@@ -144,16 +144,9 @@ mod tests {
                         ..of_links.clone()
                     };
                     for model in [of_links, of_processes] {
-                        let planned = plan_and_predict(
-                            &tree,
-                            operation,
-                            Pacing::Eager,
-                            &bytes,
-                            4096,
-                            &model,
-                            &AtomicBool::new(false),
-                        );
-                        let round_ns = planned.expect("a schedule").1.round_ns();
+                        let planner = Planner::new(&tree, &decisions, &bytes, &model);
+                        let planned = planner.plan_and_predict(4096).expect("a schedule");
+                        let round_ns = planned.prediction.round_ns();
                         let least = least_ns(&tree, operation, &model, &bytes);
                         let case = format!("{operation:?} on {name}, {:?}", model.ports);
                         assert!(least <= round_ns, "{case}: {least}, {round_ns}");

@@ -116,22 +116,6 @@ pub enum Open {
     Tree,
 }
 
-impl Open {
-    /// Returns what is to be chosen, or `None` for nothing: whether the algorithm is `unnamed` or
-    /// `auto`.
-    fn of(round: &RoundArgs, unnamed: bool, auto: bool) -> Option<Open> {
-        let tree = &round.transfer.tree;
-        // These are about one algorithm on one tree.
-        let is_about_one = round.packets.is_some() || round.cover || tree.spanning.is_some();
-        match () {
-            () if auto => Some(Open::Auto),
-            () if tree.is_auto() => Some(Open::Tree),
-            () if unnamed && tree.tree.is_none() && !is_about_one => Some(Open::Unnamed),
-            () => None,
-        }
-    }
-}
-
 /// The alternatives of a request.
 pub struct OpenChoices {
     /// The parts that are to be chosen.
@@ -140,7 +124,7 @@ pub struct OpenChoices {
     pub any_tree: bool,
     /// All algorithms that work.
     pub candidates: Vec<Candidate>,
-    /// Whether the user requested a pacing.
+    /// Whether the user requested a pacing: then no other is offered, and it need not be a safe one.
     pub any_pacing: bool,
     /// Whether the user requested a baseline, or a comparison with all of them.
     pub any_baseline: bool,
@@ -155,9 +139,16 @@ impl OpenChoices {
         auto: bool,
         operation: &str,
     ) -> Option<OpenChoices> {
-        let open = Open::of(round, unnamed, auto)?;
+        let tree = &round.transfer.tree;
+        // These are about one algorithm on one tree.
+        let is_about_one = round.packets.is_some() || round.cover || tree.spanning.is_some();
         Some(OpenChoices {
-            open,
+            open: match () {
+                () if auto => Open::Auto,
+                () if tree.is_auto() => Open::Tree,
+                () if unnamed && tree.tree.is_none() && !is_about_one => Open::Unnamed,
+                () => return None,
+            },
             any_tree: false,
             candidates: candidates::all(operation),
             any_pacing: false,

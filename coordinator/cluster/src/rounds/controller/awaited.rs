@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flitcast_proto::wire::control::FromPe;
+use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::{PeId, Time};
 
 use super::clock::after;
@@ -30,6 +30,24 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Returns the expected answer to a command, within `disk` if it concerns files; `None` if it has none.
+    pub fn to(command: &ToPe, disk: Duration) -> Option<Answer> {
+        Some(match command {
+            ToPe::Assignment(_) => Answer::Ready(disk),
+            ToPe::ProbeEdge { child, budget_ns } => Answer::Probe {
+                child: *child,
+                budget: Duration::from_nanos(*budget_ns),
+            },
+            ToPe::MeasureFiles => Answer::FilesMeasured,
+            ToPe::MeasureHost { .. } => Answer::HostMeasured,
+            ToPe::CheckPrefixes { prefixes } => Answer::PrefixesChecked(prefixes.len(), disk),
+            ToPe::SkipFiles { present } => Answer::FilesSkipped(present.len(), disk),
+            ToPe::Prepare(_) => Answer::Prepared,
+            ToPe::ReadClock => Answer::ClockRead,
+            _ => return None,
+        })
+    }
+
     /// Returns the time limit and the activity of the PE meanwhile, for error messages.
     fn limit(self) -> (Duration, &'static str) {
         match self {

@@ -4,9 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use flitcast_proto::wire::WireError;
-use flitcast_proto::wire::control::{
-    Assignment, Counts, FromPe, MessageFiles, Pong, Prefix, Report, ToPe,
-};
+use flitcast_proto::wire::control::{Counts, FromPe, Pong, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
 use super::awaited::{Answer, Awaited};
@@ -42,58 +40,18 @@ impl RoundController {
         self.updates.push_back(ControllerEvent::Enters(phase));
     }
 
-    /// Sends a PE its assignment; the answer is [`FromPe::Ready`].
-    pub fn assign(&mut self, now: Time, pe: PeId, assignment: Assignment) {
-        let limit = self.setting.timeouts.disk;
-        self.request(now, pe, ToPe::Assignment(assignment), Answer::Ready(limit));
-    }
-
-    /// Requests a measurement of the edge between a PE and its parent, for about `budget`; the
-    /// parent answers with [`FromPe::ProbeResult`]. P0 has no such edge.
-    pub fn probe(&mut self, now: Time, child: PeId, budget: Duration) {
-        if let Some(parent) = self.setting.tree.parent(child) {
-            let budget_ns = budget.as_nanos() as u64;
-            let command = ToPe::ProbeEdge { child, budget_ns };
-            self.request(now, parent, command, Answer::Probe { child, budget });
-        }
-    }
-
-    /// Requests a measurement of the costs of files; the answer is [`FromPe::FilesMeasured`].
-    pub fn measure_files(&mut self, now: Time, pe: PeId) {
-        self.request(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
-    }
-
-    /// Requests a measurement of the costs of processes with encrypted or unencrypted connections;
-    /// the answer is [`FromPe::HostMeasured`].
-    pub fn measure_host(&mut self, now: Time, pe: PeId, encrypted: bool) {
-        let command = ToPe::MeasureHost { encrypted };
-        self.request(now, pe, command, Answer::HostMeasured);
-    }
-
-    /// Requests the digests of prefixes from a PE; the answer is [`FromPe::PrefixesChecked`].
-    pub fn check_prefixes(&mut self, now: Time, pe: PeId, prefixes: Vec<Prefix>) {
-        let answer = Answer::PrefixesChecked(prefixes.len(), self.setting.timeouts.disk);
-        self.request(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
-    }
-
-    /// Reports files of messages to their source that all destinations have; the answer is
-    /// [`FromPe::FilesSkipped`].
-    pub fn skip_files(&mut self, now: Time, pe: PeId, present: Vec<MessageFiles>) {
-        let answer = Answer::FilesSkipped(present.len(), self.setting.timeouts.disk);
-        self.request(now, pe, ToPe::SkipFiles { present }, answer);
-    }
-
     /// Prepares all PEs for rounds, and triggers each round as soon as the last one is reported;
     /// the answers are [`ControllerEvent::RoundReported`], one for each round.
     pub fn run_rounds(&mut self, now: Time, plan: Plan) {
         self.enter(Phase::Prepare);
         for (pe, prepare) in plan.prepares(&self.setting) {
-            self.request(now, pe, ToPe::Prepare(prepare), Answer::Prepared);
+            self.request(now, pe, ToPe::Prepare(prepare));
         }
         self.plan = Some(plan);
     }
 
-    pub(super) fn request(&mut self, now: Time, pe: PeId, command: ToPe, answer: Answer) {
+    /// Sends a PE a command that it answers; [`ControllerEvent::Answered`] has the answer.
+    pub fn request(&mut self, now: Time, pe: PeId, command: ToPe) {
         if !matches!(self.state, State::AwaitingAnswers) {
             return;
         }
@@ -106,8 +64,10 @@ impl RoundController {
             );
             return self.fail(now, FailureCause::Other("schedule", None, text));
         }
+        if let Some(answer) = Answer::to(&command, self.setting.timeouts.disk) {
+            self.awaited.add(now, pe, answer);
+        }
         self.send_command(pe, command);
-        self.awaited.add(now, pe, answer);
     }
 
     pub(super) fn send_command(&mut self, pe: PeId, command: ToPe) {

@@ -5,7 +5,7 @@
 //!
 //! | in | out |
 //! | --- | --- |
-//! | `assign`, `probe`, `measure_files`, `measure_host`: a request to one PE | `poll_update`: events, for display or as answers |
+//! | `request`: a command to one PE that it answers | `poll_update`: events, for display or as answers |
 //! | `run_rounds`: all rounds | `poll_command`: messages to PEs |
 //! | `handle_reply`, `handle_lost`: messages and ends of PEs | `poll_timeout`: when to call `handle_timeout` |
 //! | `fail`: an error of the driver | `gave_up`: the end of all rounds after an error, with the results |

@@ -3,7 +3,6 @@
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
-use super::awaited::Answer;
 use super::beginning::Readings;
 use super::clock::{after, between};
 use super::failure_cause::{FailureCause, out_of_turn};
@@ -44,7 +43,7 @@ impl RoundController {
     fn read_clocks(&mut self, now: Time) {
         self.readings = Some(Readings::new(now));
         for pe in self.setting.tree.clone().pes() {
-            self.request(now, pe, ToPe::ReadClock, Answer::ClockRead);
+            self.request(now, pe, ToPe::ReadClock);
         }
     }
 

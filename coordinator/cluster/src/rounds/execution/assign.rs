@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use flitcast_proto::ops::Layout;
-use flitcast_proto::wire::control::{Assignment, FromPe, Job, Lane, Payload, Peer, Version};
+use flitcast_proto::wire::control::{Assignment, FromPe, Job, Lane, Payload, Peer, ToPe, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::negotiate;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
@@ -52,7 +52,7 @@ impl Driver<'_> {
                 dry_run: request.is_dry_run(),
                 max_bits_per_second: request.site.limit.map_or(0, |limit| limit.0),
             };
-            self.controller.assign(self.now(), pe, assignment);
+            self.send_request(pe, ToPe::Assignment(assignment));
             // One at a time, because assignments may be long.
             self.send_commands().await;
         }

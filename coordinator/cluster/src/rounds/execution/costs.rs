@@ -11,7 +11,7 @@ use flitcast_node::limits::{
 use flitcast_plan::cost::{Files, LongBlocks, Model};
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Direction;
-use flitcast_proto::wire::control::{FromPe, Payload};
+use flitcast_proto::wire::control::{FromPe, Payload, ToPe};
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason};
@@ -121,7 +121,7 @@ impl Driver<'_> {
             };
             if host_costs::known(key).is_none() && !requested.contains(&key) {
                 requested.push(key);
-                self.controller.measure_host(self.now(), pe, encrypted);
+                self.send_request(pe, ToPe::MeasureHost { encrypted });
             }
         }
         while let Some(answer) = self.next_answer().await? {
@@ -234,7 +234,7 @@ impl Driver<'_> {
             // A PE that writes is preferred, because it measures the costs of reads as well.
             let writes = |pe: &&PeId| self.writes(**pe);
             if let Some(pe) = users.iter().find(writes).or(users.first()) {
-                self.controller.measure_files(self.now(), *pe);
+                self.send_request(*pe, ToPe::MeasureFiles);
             }
         }
         while let Some(answer) = self.next_answer().await? {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use flitcast_proto::wire::control::{Payload, Report};
+use flitcast_proto::wire::control::{Payload, Report, ToPe};
 use flitcast_proto::{PeId, Time};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -152,6 +152,11 @@ impl<'a> Driver<'a> {
             Some(gave_up) => Err(StopReason::GaveUp(gave_up)),
             None => Ok(()),
         }
+    }
+
+    /// Sends a PE a command that it answers.
+    pub fn send_request(&mut self, pe: PeId, command: ToPe) {
+        self.controller.request(self.now(), pe, command);
     }
 
     pub fn run_rounds(&mut self, plan: Plan) {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flitcast_proto::items::Address;
-use flitcast_proto::wire::control::{FromPe, MessageFiles, Prefix, SkippedFiles};
+use flitcast_proto::wire::control::{FromPe, MessageFiles, Prefix, SkippedFiles, ToPe};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 
@@ -31,8 +31,8 @@ impl Driver<'_> {
             }
         }
         for (pe, prefixes) in &requested {
-            let now = self.now();
-            self.controller.check_prefixes(now, *pe, prefixes.clone());
+            let prefixes = prefixes.clone();
+            self.send_request(*pe, ToPe::CheckPrefixes { prefixes });
         }
         let mut digests: BTreeMap<MessageId, BTreeSet<Digest>> = BTreeMap::new();
         while let Some(answer) = self.next_answer().await? {
@@ -120,7 +120,7 @@ impl Driver<'_> {
         requested.retain(|_, (_, of)| !of.is_empty());
         for (pe, (_, of)) in &requested {
             let present = of.iter().map(|(_, files)| files.clone()).collect();
-            self.controller.skip_files(self.now(), *pe, present);
+            self.send_request(*pe, ToPe::SkipFiles { present });
         }
         while let Some(answer) = self.next_answer().await? {
             let ControllerEvent::Answered(pe, FromPe::FilesSkipped { skipped }) = answer else {

@@ -7,11 +7,11 @@ use flitcast_plan::calibration::fit::{LinkFit, Point};
 use flitcast_plan::calibration::{MeasuredEdge, fit_directions, fit_latencies};
 use flitcast_proto::PeId;
 use flitcast_proto::exchange::Exchange;
-use flitcast_proto::wire::control::FromPe;
+use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason, or_joined_from};
-use crate::job::model::{EdgeFit, FitPoint, InferredEdge, Measurement};
+use crate::job::model::{EdgeFit, InferredEdge, Measurement};
 use crate::rounds::controller::{ControllerEvent, FailureCause};
 use crate::tuning::{MEASURED_APART, SHOWN_POINTS, SURE_RATE};
 
@@ -48,16 +48,11 @@ fn doubt(edge: &MeasuredEdge) -> f64 {
 /// Returns a fit and its points for a chart.
 fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeFit {
     let each = points.len().div_ceil(SHOWN_POINTS).max(1);
-    let points = points.iter().zip(&fit.used).step_by(each);
-    let points = points.map(|(point, &used)| FitPoint {
-        bytes: point.bytes,
-        ns: point.ns,
-        used,
-    });
+    let points = points.iter().copied().zip(fit.used.iter().copied());
     EdgeFit {
         edge,
         down,
-        points: points.collect(),
+        points: points.step_by(each).collect(),
         link: fit.link.value(),
     }
 }
@@ -295,7 +290,16 @@ impl Driver<'_> {
         ends: Vec<String>,
         survey: &mut Survey,
     ) {
-        self.controller.probe(self.now(), pe, budget);
+        if let Some(parent) = self.request.site.tree.parent(pe) {
+            let budget_ns = budget.as_nanos() as u64;
+            self.send_request(
+                parent,
+                ToPe::ProbeEdge {
+                    child: pe,
+                    budget_ns,
+                },
+            );
+        }
         survey.active.push(BusyEdge { pe, ends });
     }
 

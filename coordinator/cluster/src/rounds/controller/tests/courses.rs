@@ -201,49 +201,42 @@ fn a_slow_round_is_reported_each_time_that_its_duration_doubles() {
 
 #[test]
 fn requests_before_the_rounds_have_their_own_limits() {
-    let requested = |request: &dyn Fn(&mut RoundController)| {
+    let requested = |pe, command| {
         let Scatter { controller, .. } = Scatter::new(1, &[]);
         let mut controller = RoundController::new(at(0.0), controller.setting);
-        request(&mut controller);
+        controller.request(at(0.0), pe, command);
         controller
     };
-    let probe = |seconds| {
-        requested(&move |controller| controller.probe(at(0.0), P2, Duration::from_secs(seconds)))
+    let probe = |budget_ns| {
+        let child = P2;
+        ToPe::ProbeEdge { child, budget_ns }
     };
-    let files = requested(&|controller| controller.measure_files(at(0.0), P2));
-    let host = requested(&|controller| controller.measure_host(at(0.0), P2, false));
-    for (mut controller, until, why) in [
-        (
-            probe(2),
-            32.0,
-            "P1 did not answer within 30 s, measuring its edges",
-        ),
-        (
-            files,
-            10.0,
-            "P2 did not answer within 10 s, measuring what files cost",
-        ),
-        (
-            host,
-            10.0,
-            "P2 did not answer within 10 s, measuring what processes cost",
-        ),
+    let host = ToPe::MeasureHost { encrypted: false };
+    for (pe, command, seconds, doing) in [
+        (P1, probe(0), 30, "measuring its edges"),
+        (P2, ToPe::MeasureFiles, 10, "measuring what files cost"),
+        (P2, host, 10, "measuring what processes cost"),
     ] {
-        assert_eq!(controller.poll_timeout(), Some(at(until)));
-        controller.handle_timeout(at(until));
+        let mut controller = requested(pe, command);
+        let until = at(f64::from(seconds));
+        assert_eq!(controller.poll_timeout(), Some(until));
+        controller.handle_timeout(until);
+        let why = format!("{pe} did not answer within {seconds} s, {doing}");
         let gave_up = controller.gave_up().unwrap();
         assert_eq!(gave_up.trouble.to_string(), why);
     }
+    let longer = requested(P1, probe(2_000_000_000));
+    assert_eq!(longer.poll_timeout(), Some(at(32.0)));
     let result = |child| FromPe::ProbeResult {
         child,
         exchanges: Vec::new(),
     };
-    let mut answered = probe(0);
+    let mut answered = requested(P1, probe(0));
     answered.handle_reply(at(1.0), P1, result(P2));
     assert!(answered.is_idle());
     let update = ControllerEvent::Answered(P1, result(P2));
     assert_eq!(answered.poll_update(), Some(update));
-    let mut wrong = probe(0);
+    let mut wrong = requested(P1, probe(0));
     wrong.handle_reply(at(1.0), P1, result(P3));
     let gave_up = wrong.gave_up().unwrap();
     assert_eq!(gave_up.trouble.kind(), "protocol");

@@ -26,7 +26,6 @@ fn listed(faults: Vec<PositionedError>) -> Vec<String> {
     faults.iter().map(|fault| printable(&fault.fault)).collect()
 }
 
-/// Parses `--tree FILE`.
 pub fn tree_file(text: &str) -> Read {
     tree_file::parse(text).map(shown).map_err(listed)
 }
@@ -36,7 +35,6 @@ pub fn record(text: &str) -> Read {
     retry::parse_record(text).map(shown).map_err(listed)
 }
 
-/// Parses `--cluster FILE`.
 pub fn cluster_file(text: &str) -> Read {
     cluster_file::parse(text).map(shown).map_err(listed)
 }
@@ -54,7 +52,6 @@ pub fn lengths(text: &str, messages: usize) -> Read {
     dealt.map_err(|fault| vec![printable(fault)])
 }
 
-/// Parses `--link`.
 pub fn link(text: &str) -> Read {
     let printed = |faults: Vec<String>| faults.iter().map(printable).collect();
     LinkSpec::parse(text).map(shown).map_err(printed)

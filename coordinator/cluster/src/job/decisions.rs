@@ -20,7 +20,6 @@ use crate::tuning::{EQUAL_DURATIONS, USUAL_FLIT_BYTES};
 /// The decisions for a round. A request makes the first ones, and the prediction of the round the others.
 #[derive(Clone, Debug)]
 pub struct Decisions {
-    /// The name of the tree.
     pub tree: String,
     /// The algorithm and its settings.
     pub way: Method,
@@ -192,7 +191,6 @@ pub struct CompressionChoice {
 }
 
 impl CompressionChoice {
-    /// Returns whether flits are compressed.
     pub fn compresses(&self) -> bool {
         self.predicted_ns < self.plain_ns
     }
@@ -261,7 +259,6 @@ impl fmt::Display for LaneChoice {
 pub struct Choice {
     /// The number of predictions.
     pub ways: usize,
-    /// The number of alternatives.
     pub alternatives: usize,
     /// The number of alternatives that a lower bound of their time excluded.
     pub excluded: usize,
@@ -270,7 +267,6 @@ pub struct Choice {
     /// The time that the choice took.
     #[serde(rename = "took_us", serialize_with = "as_micros")]
     pub took_ns: u64,
-    /// The choice.
     pub chosen: Forecast,
     /// The number of alternatives that take about as long, and more memory or more edges one after the other.
     pub alike: usize,
@@ -404,7 +400,6 @@ pub struct ScatterOrder {
     /// as well.
     #[serde(rename = "bound_us", serialize_with = "as_micros")]
     pub bound_ns: u64,
-    /// Whether the bound is for any packets.
     #[serde(skip)]
     pub of_any_packets: bool,
     /// Distance of the order from the bound, in percent; 0 if it is optimal.

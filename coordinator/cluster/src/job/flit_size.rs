@@ -137,15 +137,15 @@ pub(super) fn best_around(
 
 /// Returns the largest number of edges that a message crosses.
 fn hops(tree: &Tree, operation: Algorithm) -> u64 {
-    let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
+    let depth = u64::from(tree.height());
     match (operation.collective().direction(), operation.fits()) {
         // Around the ring, or from one PE to the other.
         (Direction::Across, TreeRequirement::Complete) => tree.count() as u64 - 1,
-        (Direction::Across, _) => 2 * u64::from(depth()),
+        (Direction::Across, _) => 2 * depth,
         (_, TreeRequirement::Cubes | TreeRequirement::Complete) => {
             u64::from(tree.count().next_power_of_two().ilog2()) + 1
         }
-        _ => depth().into(),
+        _ => depth,
     }
 }
 

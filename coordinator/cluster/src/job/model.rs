@@ -218,18 +218,11 @@ fn limited(mut model: Model, limit: Option<BitRate>) -> Model {
 
 /// Creates the model of a site from a profile.
 pub fn model_by(profile: &Profile, site: &Site) -> Model {
-    let model = Model {
-        acknowledged: acknowledged(site),
-        ..profile.model()
-    };
-    let model = match site.own_links {
-        true => Model {
-            ports: ports(site),
-            own_links: true,
-            ..model
-        },
-        false => model,
-    };
+    let mut model = profile.model();
+    model.acknowledged = acknowledged(site);
+    if site.own_links {
+        (model.ports, model.own_links) = (ports(site), true);
+    }
     limited(model, site.limit)
 }
 

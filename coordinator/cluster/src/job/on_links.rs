@@ -106,7 +106,6 @@ impl LinkArgs {
 }
 
 impl OnLinks {
-    /// Returns the time in nanoseconds.
     pub fn time_ns(&self) -> u64 {
         self.time_ns
     }

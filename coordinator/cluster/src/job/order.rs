@@ -37,10 +37,10 @@ pub fn ordered(
             let fdf = reordered(planner, &planned, &order)?;
             Ok(fdf.unwrap_or(planned))
         }
-        MessageOrder::Search => search(planner, planned),
+        MessageOrder::Search => scatter(planner, None, planned),
         MessageOrder::Given(order) => match planner.operation().collective().direction() {
             Direction::Up => given_gather(planner, order, planned),
-            Direction::Down | Direction::Across => given_scatter(planner, order, planned),
+            Direction::Down | Direction::Across => scatter(planner, Some(order), planned),
         },
     }
 }
@@ -73,33 +73,54 @@ fn reordered(
         .map(Some)
 }
 
-/// Predicts a scatter in a given order. A message that is not in it comes last.
-fn given_scatter(
+/// Predicts a scatter in a given order, in which a message that it does not name comes last, or else in the best
+/// order found, which may be the order it has.
+fn scatter(
     planner: &Planner<'_>,
-    order: &GivenOrder,
+    given: Option<&GivenOrder>,
     tail_first: PlannedRound,
 ) -> Result<PlannedRound, ProtocolError> {
-    let tree = planner.tree;
+    let Planner { tree, model, .. } = *planner;
+    let root = &tail_first.schedules[tree.root().index()];
+    let bound_ns = bound_of(tree, &tail_first, model);
     let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
     let fdf = of_order(farthest_first(tree, &tail_first))?;
+    let found = of_order(match given {
+        Some(order) => as_given(order, root),
+        None => better(tree, model, root),
+    })?;
+    let tail_first_ns = tail_first.ns();
+    let farthest_first_ns = fdf.as_ref().map_or(tail_first_ns, PlannedRound::ns);
+    let best = match given {
+        Some(_) => found,
+        None => {
+            let quickest = fdf.into_iter().chain(found).min_by_key(PlannedRound::ns);
+            quickest.filter(|quickest| quickest.ns() < tail_first_ns)
+        }
+    };
+    let mut best = best.unwrap_or(tail_first);
+    let choice = ScatterOrder {
+        asked: if given.is_some() { "given" } else { "search" },
+        predicted_ns: best.ns(),
+        tail_first_ns,
+        farthest_first_ns,
+        bound_ns: 0,
+        of_any_packets: false,
+        gap_pct: 0.0,
+    };
+    best.decisions.order = Some(OrderChoice::Scatter(choice.bounded(bound_ns)));
+    Ok(best)
+}
+
+/// Returns the indices of messages in a given order; a message that it does not name comes last.
+fn as_given(order: &GivenOrder, schedule: &PeSchedule) -> Vec<usize> {
     let places: BTreeMap<PeId, usize> = order.pes().iter().copied().zip(0..).collect();
-    let sends = &tail_first.schedules[tree.root().index()].sends;
-    let mut as_given: Vec<usize> = (0..sends.len()).collect();
+    let mut as_given: Vec<usize> = (0..schedule.sends.len()).collect();
     as_given.sort_by_key(|&place| {
-        let place = places.get(&sends[place].id.pe());
+        let place = places.get(&schedule.sends[place].id.pe());
         (place.is_none(), place)
     });
-    let given = of_order(as_given)?;
-    let bound_ns = bound_of(tree, &tail_first, planner.model);
-    let tail_first_ns = tail_first.ns();
-    let farthest_first_ns = fdf.map_or(tail_first_ns, |fdf| fdf.ns());
-    let given = given.unwrap_or(tail_first);
-    Ok(chosen(
-        given,
-        "given",
-        [tail_first_ns, farthest_first_ns],
-        bound_ns,
-    ))
+    as_given
 }
 
 /// Predicts a gather in which P0 takes the messages in a given order. On a repaired tree that may be
@@ -120,49 +141,6 @@ fn given_gather(
         earliest_first_ns: earliest_first.ns(),
     });
     Ok(given)
-}
-
-/// Predicts a scatter in the best order found, which may be the order it has.
-fn search(planner: &Planner<'_>, tail_first: PlannedRound) -> Result<PlannedRound, ProtocolError> {
-    let Planner { tree, model, .. } = *planner;
-    let root = &tail_first.schedules[tree.root().index()];
-    let bound_ns = bound_of(tree, &tail_first, model);
-    let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
-    let fdf = of_order(farthest_first(tree, &tail_first))?;
-    let found = of_order(better(tree, model, root))?;
-    let tail_first_ns = tail_first.ns();
-    let farthest_first_ns = fdf.as_ref().map_or(tail_first_ns, PlannedRound::ns);
-    let quickest = fdf.into_iter().chain(found).min_by_key(PlannedRound::ns);
-    let best = match quickest {
-        Some(quickest) if quickest.ns() < tail_first_ns => quickest,
-        _ => tail_first,
-    };
-    Ok(chosen(
-        best,
-        "search",
-        [tail_first_ns, farthest_first_ns],
-        bound_ns,
-    ))
-}
-
-/// Returns a round with the effect of its order of a scatter.
-fn chosen(
-    mut round: PlannedRound,
-    asked: &'static str,
-    [tail_first_ns, farthest_first_ns]: [u64; 2],
-    bound_ns: f64,
-) -> PlannedRound {
-    let choice = ScatterOrder {
-        asked,
-        predicted_ns: round.ns(),
-        tail_first_ns,
-        farthest_first_ns,
-        bound_ns: 0,
-        of_any_packets: false,
-        gap_pct: 0.0,
-    };
-    round.decisions.order = Some(OrderChoice::Scatter(choice.bounded(bound_ns)));
-    round
 }
 
 /// Puts the messages of a source into this order of their indices.

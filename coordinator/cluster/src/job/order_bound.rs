@@ -15,7 +15,7 @@ use crate::job::planned_round::PlannedRound;
 /// Returns a lower bound of the duration of a scatter of the same packets in any order.
 pub fn bound_of(tree: &Tree, planned: &PlannedRound, model: &Model) -> f64 {
     let schedule = &planned.schedules[tree.root().index()];
-    let streams = streams(tree, planned, model, |message| {
+    bound(tree, planned, model, |message| {
         let full = u64::from(schedule.flit_bytes_of(message.id));
         let flits = message.bytes.div_ceil(full);
         Cut {
@@ -24,8 +24,7 @@ pub fn bound_of(tree: &Tree, planned: &PlannedRound, model: &Model) -> f64 {
             last_bytes: message.bytes - flits.saturating_sub(1) * full,
             is_exact: true,
         }
-    });
-    bound(&streams, tree.len())
+    })
 }
 
 /// Returns the effect of an order of a scatter with a lower bound for any packets of the messages.
@@ -38,7 +37,7 @@ pub fn of_any_packets(
     let OrderChoice::Scatter(choice) = choice else {
         return choice;
     };
-    let streams = streams(tree, planned, model, |message| Cut {
+    let bound_ns = bound(tree, planned, model, |message| Cut {
         flits: message.bytes.div_ceil(MAX_FLIT_BYTES.into()),
         first_bytes: message.bytes.min(MIN_FLIT_BYTES.into()),
         last_bytes: 1,
@@ -46,7 +45,7 @@ pub fn of_any_packets(
     });
     OrderChoice::Scatter(ScatterOrder {
         of_any_packets: true,
-        ..choice.bounded(bound(&streams, tree.len()))
+        ..choice.bounded(bound_ns)
     })
 }
 
@@ -91,25 +90,11 @@ impl Crossing {
     }
 }
 
-/// Returns the streams of a scatter whose messages are cut in this way.
-fn streams(
-    tree: &Tree,
-    planned: &PlannedRound,
-    model: &Model,
-    cut: impl Fn(&Message) -> Cut,
-) -> Vec<Stream> {
-    let sends = planned.schedules[tree.root().index()].sends.iter();
-    sends
-        .map(|message| Stream::new(tree, model, message, cut(message)))
-        .collect()
-}
-
 impl Stream {
     fn new(tree: &Tree, model: &Model, message: &Message, cut: Cut) -> Stream {
         // Each message has one destination.
         let to = message.id.pe();
-        let up = std::iter::successors(Some(to), |pe| tree.parent(*pe));
-        let below_root = up.filter(|pe| *pe != tree.root());
+        let below_root = tree.up_from(to).filter(|pe| *pe != tree.root());
         let crossing = |pe: PeId| {
             let link: &Link = &model.edges[pe.index()].down;
             let port = match (model.ports, tree.parent(pe)) {
@@ -163,17 +148,18 @@ struct Load {
     streams: Vec<[f64; 2]>,
 }
 
-/// Returns a lower bound of the duration in any order, on the wires alone. At each port the streams
-/// start at the earliest of their times and follow each other, the one with the longest remaining
-/// way first.
-fn bound(streams: &[Stream], ports: usize) -> f64 {
+/// Returns a lower bound of the duration of a scatter whose messages are cut in this way, in any order, on the
+/// wires alone. At each port the streams start at the earliest of their times and follow each other, the one
+/// with the longest remaining way first.
+fn bound(tree: &Tree, planned: &PlannedRound, model: &Model, cut: impl Fn(&Message) -> Cut) -> f64 {
     let idle = Load {
         soonest: f64::INFINITY,
         bursts: BTreeMap::new(),
         streams: Vec::new(),
     };
-    let mut loads = vec![idle; ports];
-    for stream in streams {
+    let mut loads = vec![idle; tree.len()];
+    for message in &planned.schedules[tree.root().index()].sends {
+        let stream = Stream::new(tree, model, message, cut(message));
         let mut ahead = 0.0;
         for (at, hop) in stream.crossings.iter().enumerate() {
             let load = &mut loads[hop.port];

@@ -170,7 +170,6 @@ fn few_packets(
 
 /// Messages in grains, for plans that count flits one by one.
 struct Grains {
-    /// The bytes of a grain.
     bytes: u64,
     /// The grains of each message, by PE.
     messages: Vec<u64>,

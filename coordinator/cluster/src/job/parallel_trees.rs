@@ -14,7 +14,7 @@ use flitcast_plan::network::cover::Cover;
 use flitcast_plan::predict::Prediction;
 use flitcast_proto::cost::Edge;
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
+use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{PeId, Tree};
@@ -32,16 +32,6 @@ pub struct ParallelTrees {
     pub alone: bool,
     /// The reason why there are none, where a user could expect some.
     pub why_none: Option<&'static str>,
-}
-
-/// The best distribution of messages over several trees.
-struct Split {
-    dealt: SplitPolicy,
-    /// The decisions about flits, for shares of the messages.
-    sized: Decisions,
-    lanes: Vec<Vec<PeSchedule>>,
-    /// The prediction without files.
-    prediction: Prediction,
 }
 
 impl ParallelTrees {
@@ -64,7 +54,7 @@ impl ParallelTrees {
             one.decisions.trees = self.why_none.map(on_one);
             return Ok(one);
         }
-        let Some(split) = self.best_split(planner)? else {
+        let Some((dealt, split)) = self.best_split(planner)? else {
             return Ok(one);
         };
         // The disks have the same work.
@@ -76,11 +66,11 @@ impl ParallelTrees {
         }
         Ok(PlannedRound {
             decisions: Decisions {
-                flit_bytes: split.sized.flit_bytes,
-                flit_size: split.sized.flit_size,
+                flit_bytes: split.decisions.flit_bytes,
+                flit_size: split.decisions.flit_size,
                 trees: Some(LaneChoice {
                     count: self.used(),
-                    dealt: Some(split.dealt),
+                    dealt: Some(dealt),
                     predicted_ns,
                     one_ns,
                     why_one: None,
@@ -98,8 +88,12 @@ impl ParallelTrees {
         self.extra_trees.len() + usize::from(!self.alone)
     }
 
-    /// Returns the quickest distribution over all trees, if there is one.
-    fn best_split(&self, planner: &Planner<'_>) -> Result<Option<Split>, ProtocolError> {
+    /// Returns the quickest distribution over all trees, if there is one: its lanes, its prediction without files,
+    /// and the decisions about flits, for shares of the messages.
+    fn best_split(
+        &self,
+        planner: &Planner<'_>,
+    ) -> Result<Option<(SplitPolicy, PlannedRound)>, ProtocolError> {
         let first = planner.tree;
         let trees: Vec<&Arc<Tree>> = std::iter::once(first).chain(&self.extra_trees).collect();
         let idle = trees.len() - self.used();
@@ -121,7 +115,7 @@ impl ParallelTrees {
         let models: Vec<Model> = models.collect();
         let flits = planner.bytes.iter();
         let flits: Vec<u64> = flits.map(|bytes| flits_of(*bytes, flit_bytes)).collect();
-        let mut best: Option<Split> = None;
+        let mut best: Option<(SplitPolicy, PlannedRound)> = None;
         for how in SplitPolicy::ALL {
             let Some(dealt) = dealt(planner.operation(), &trees[idle..], &flits, how) else {
                 continue;
@@ -155,14 +149,15 @@ impl ParallelTrees {
             let takes = prediction.round_ns();
             if best
                 .as_ref()
-                .is_none_or(|best| takes < best.prediction.round_ns())
+                .is_none_or(|(_, best)| takes < best.prediction.round_ns())
             {
-                best = Some(Split {
-                    dealt: how,
-                    sized: sized.decisions.clone(),
+                let split = PlannedRound {
+                    decisions: sized.decisions.clone(),
+                    schedules: Vec::new(),
                     lanes,
                     prediction,
-                });
+                };
+                best = Some((how, split));
             }
         }
         Ok(best)

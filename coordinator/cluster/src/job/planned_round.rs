@@ -24,7 +24,6 @@ pub struct PlannedRound {
     pub schedules: Vec<PeSchedule>,
     /// The schedules of each PE on each tree, if messages are sent on several trees.
     pub lanes: Vec<Vec<PeSchedule>>,
-    /// The predicted duration.
     pub prediction: Prediction,
 }
 
@@ -34,7 +33,6 @@ impl PlannedRound {
         self.prediction.round_ns() + self.prediction.commit_ns()
     }
 
-    /// Returns the choice of the order of a scatter.
     #[cfg(test)]
     pub fn scatter_order(&self) -> crate::job::decisions::ScatterOrder {
         match self.decisions.order {
@@ -78,7 +76,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Returns the operation.
     pub fn operation(&self) -> Algorithm {
         self.decisions.way.operation
     }

@@ -29,7 +29,6 @@ pub struct DeliveryProgress {
     versions: BTreeMap<MessageId, Version>,
 }
 
-/// The next run.
 #[derive(Clone, Debug)]
 pub struct NextRun {
     /// The repaired tree, and the PEs with a new parent.
@@ -166,7 +165,6 @@ impl DeliveryProgress {
         &self.dead
     }
 
-    /// Returns the complete deliveries.
     pub fn delivered(&self) -> &BTreeSet<DeliveryId> {
         &self.delivered
     }
@@ -185,7 +183,6 @@ impl DeliveryProgress {
         self.tree.without(&dead, can_reach)
     }
 
-    /// Returns the next run of an operation.
     pub fn next(&self, operation: Algorithm, can_reach: impl Fn(PeId, PeId) -> bool) -> NextRun {
         let repair = self.repair(can_reach);
         let tree = &repair.tree;
@@ -296,16 +293,12 @@ mod tests {
         let mut missing = [&next.sendable[..], &dead].concat();
         missing.sort_unstable();
         assert_eq!(next.missing, missing);
-        assert_eq!(
-            progress.check_can_continue(&ids([2]), [1, 2], ANYWHERE),
-            Ok(())
-        );
+        let can_continue = progress.check_can_continue(&ids([2]), [1, 2], ANYWHERE);
+        assert_eq!(can_continue, Ok(()));
         progress.learn_delivered(next.sendable);
         let nothing = Err(Some("there is nothing left to send".to_owned()));
-        assert_eq!(
-            progress.check_can_continue(&ids([2]), [1, 2], ANYWHERE),
-            nothing
-        );
+        let can_continue = progress.check_can_continue(&ids([2]), [1, 2], ANYWHERE);
+        assert_eq!(can_continue, nothing);
     }
 
     #[test]

@@ -22,15 +22,9 @@ use crate::tuning::{
 pub fn lesson(outcome: &Outcome) -> Option<Observation> {
     let measured = outcome.measured?;
     let arrivals = outcome.pes.iter().filter_map(|pe| pe.measured);
-    let rounds = outcome.rounds_ns.len();
-    Some(Observation {
-        times_ns: vec![
-            measured.median as f64,
-            geometric_mean(arrivals.map(|spread| spread.median))?,
-        ],
-        deviation: deviation([OFF_ALWAYS, OFF_ONCE], rounds, &outcome.rounds),
-        rounds: rounds as u64,
-    })
+    let mean_ns = geometric_mean(arrivals.map(|spread| spread.median))?;
+    let times_ns = vec![measured.median as f64, mean_ns];
+    Some(observation(outcome, times_ns))
 }
 
 /// Returns the observation from the first round: the time of the last byte.
@@ -45,12 +39,17 @@ pub fn first_lesson(outcome: &Outcome) -> Option<Observation> {
 /// Returns the observation from rounds beside busy programs: the lower quartile of their times. The rounds
 /// above it may have waited for a time slice, which takes longer than a short round.
 pub fn lesson_beside_others(outcome: &Outcome) -> Option<Observation> {
+    let times_ns = vec![lower_quartile(&outcome.rounds_ns)? as f64];
+    Some(observation(outcome, times_ns))
+}
+
+fn observation(outcome: &Outcome, times_ns: Vec<f64>) -> Observation {
     let rounds = outcome.rounds_ns.len();
-    Some(Observation {
-        times_ns: vec![lower_quartile(&outcome.rounds_ns)? as f64],
+    Observation {
+        times_ns,
         deviation: deviation([OFF_ALWAYS, OFF_ONCE], rounds, &outcome.rounds),
         rounds: rounds as u64,
-    })
+    }
 }
 
 /// Returns the lower quartile by nearest rank.

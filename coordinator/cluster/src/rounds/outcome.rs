@@ -57,11 +57,9 @@ pub struct RoundsResult {
     pub costs: HostCosts,
     /// The assumed costs of files; `None` without files.
     pub files: Option<KnownFiles>,
-    /// The decisions for the rounds.
     pub decisions: Decisions,
     /// The schedule of each PE, by PE index.
     pub schedules: Vec<PeSchedule>,
-    /// The prediction of a round.
     pub prediction: Prediction,
     /// The threads of other programs that were busy on this machine before the rounds, as in the
     /// prediction.
@@ -78,7 +76,6 @@ pub struct RoundsResult {
 #[derive(Debug)]
 pub struct MeasuredRound {
     pub round: RoundId,
-    /// The time of the round.
     pub round_ns: u64,
     /// When P0 was triggered, on the clock of the spans.
     pub started_ns: u64,
@@ -96,7 +93,6 @@ pub type Recorder<'a> = &'a dyn Fn(&DeliverySummary) -> Option<Record>;
 /// The distribution of one figure over the rounds, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MedianMinMax {
-    /// The minimum.
     #[serde(serialize_with = "as_micros")]
     pub min: u64,
     /// The median; of an even number of values, the mean of the middle two.
@@ -105,7 +101,6 @@ pub struct MedianMinMax {
     /// The 95th percentile, see [`percentile`]; used by benchmarks only, which have enough rounds.
     #[serde(skip)]
     pub p95: u64,
-    /// The maximum.
     #[serde(serialize_with = "as_micros")]
     pub max: u64,
 }
@@ -220,7 +215,6 @@ pub struct PeOutcome {
 /// A predicted and a measured duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PredictedVsMeasured {
-    /// The prediction.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
     /// The measurements over the rounds; `None` if no round was run.

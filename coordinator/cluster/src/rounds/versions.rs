@@ -21,14 +21,6 @@ pub struct SeenVersions {
     pub digests: BTreeMap<DeliveryId, Digest>,
 }
 
-/// A message of which destinations have several versions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    pub message: MessageId,
-    /// The PEs that have each version.
-    pub holders: BTreeMap<Digest, Vec<PeId>>,
-}
-
 impl SeenVersions {
     /// Stores the digests in reports.
     pub fn learn(&mut self, operation: Algorithm, tree: &Tree, reports: &[Report]) {
@@ -41,13 +33,15 @@ impl SeenVersions {
     }
 
     /// Returns the first message of which there are several versions at its destinations, including
-    /// those that had it before, with the digest in `known`.
+    /// those that had it before, with the digest in `known`, and a description with the PEs that have each
+    /// version. `input` is the place of its source.
     pub fn conflict(
         &self,
         operation: Algorithm,
         tree: &Tree,
         known: &[Version],
-    ) -> Option<Conflict> {
+        input: &str,
+    ) -> Option<(MessageId, String)> {
         let mut all: BTreeMap<MessageId, BTreeMap<Digest, Vec<PeId>>> = BTreeMap::new();
         for version in known {
             let digest = version.digest.map(|digest| (digest, Vec::new()));
@@ -61,14 +55,7 @@ impl SeenVersions {
         }
         let mut all = all.into_iter();
         let (message, holders) = all.find(|(_, holders)| holders.len() > 1)?;
-        Some(Conflict { message, holders })
-    }
-}
-
-impl Conflict {
-    /// Describes the message, and the PEs with each version.
-    pub fn text(&self, operation: Algorithm, tree: &Tree, input: &str) -> String {
-        let name = match operation.address(tree, self.message) {
+        let name = match operation.address(tree, message) {
             Some(Address {
                 source,
                 destination: Destination::One(pe),
@@ -78,17 +65,18 @@ impl Conflict {
             None => "a message".to_owned(),
         };
         let mut text = format!("{input}: {name} has several versions:");
-        for (digest, holders) in &self.holders {
-            let digest = u128::from_be_bytes(*digest);
+        for (digest, holders) in holders {
+            let digest = u128::from_be_bytes(digest);
             let holders = match holders.is_empty() {
                 true => "delivered before".to_owned(),
-                false => format!("at {}", names(holders)),
+                false => format!("at {}", names(&holders)),
             };
             // Writing to a `String` cannot fail.
             let _ = write!(text, " {digest:032x} {holders},");
         }
         text.pop();
-        text + "; send one version to all with `flitcast resume RECORD --force`"
+        text.push_str("; send one version to all with `flitcast resume RECORD --force`");
+        Some((message, text))
     }
 }
 
@@ -127,18 +115,18 @@ mod tests {
             let conflict = |got: &[(u32, u8)], known: &[Version]| {
                 let mut seen = SeenVersions::default();
                 seen.learn(operation, &tree, &reports(got));
-                seen.conflict(operation, &tree, known)
+                seen.conflict(operation, &tree, known, "w/model")
             };
             assert_eq!(conflict(&[(1, 5), (2, 5), (3, 0)], &[]), None);
             assert_eq!(conflict(&[(1, 5), (2, 5)], &[known(5)]), None);
-            let found = conflict(&[(1, 5), (2, 6), (3, 5)], &[]).expect("P2 has another one");
-            let text = found.text(operation, &tree, "w/model");
+            let found = conflict(&[(1, 5), (2, 6), (3, 5)], &[]);
+            let (_, text) = found.expect("P2 has another one");
             let (five, six) = ("05".repeat(16), "06".repeat(16));
             let versions = format!(" {five} at P1, P3, {six} at P2; ");
             assert!(text.starts_with("w/model: "), "{text}");
             assert!(text.contains(&versions), "{text}");
-            let before = conflict(&[(1, 5)], &[known(7)]).expect("it was another one");
-            let text = before.text(operation, &tree, "w");
+            let before = conflict(&[(1, 5)], &[known(7)]);
+            let (_, text) = before.expect("it was another one");
             assert!(text.contains("07 delivered before"), "{text}");
         }
     }

@@ -52,6 +52,15 @@ fn to_the_end(ns_per_byte: f64, bytes: u64) -> PlannedRound {
     best("path:8", Algorithm::FARTHEST_FIRST, ns_per_byte, &lengths)
 }
 
+fn assert_is_usual(round: &PlannedRound) {
+    let Decisions {
+        flit_bytes,
+        flit_size,
+        ..
+    } = round.decisions;
+    assert_eq!((flit_bytes, flit_size), (USUAL_FLIT_BYTES, None));
+}
+
 #[test]
 fn short_messages_over_many_slow_hops_have_short_flits() {
     for rate in [GBIT, MBIT_100] {
@@ -72,18 +81,10 @@ fn the_chosen_size_is_the_predicted_one() {
     assert!(schedules.all(|schedule| schedule.flit_bytes == why.bytes));
     let tree = tree("path:8");
     let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
-    let (requested_bytes, model) = (Some(USUAL_FLIT_BYTES), model(&tree, MBIT_100));
-    let usual = planned(
-        &tree,
-        Algorithm::FARTHEST_FIRST,
-        requested_bytes,
-        &bytes,
-        &model,
-    );
-    assert_eq!(
-        (usual.decisions.flit_bytes, usual.decisions.flit_size),
-        (USUAL_FLIT_BYTES, None)
-    );
+    let (requested, model) = (Some(USUAL_FLIT_BYTES), model(&tree, MBIT_100));
+    let scatter = Algorithm::FARTHEST_FIRST;
+    let usual = planned(&tree, scatter, requested, &bytes, &model);
+    assert_is_usual(&usual);
     assert_eq!(usual.prediction.round_ns(), why.usual_ns);
 }
 
@@ -94,10 +95,7 @@ fn small_gains_keep_the_default_size() {
     // One hop: there is no pipe to fill.
     let scatter = Algorithm::FARTHEST_FIRST;
     let star = best("star:4", scatter, MBIT_100, &[64 << 10; 3]);
-    assert_eq!(
-        (star.decisions.flit_bytes, star.decisions.flit_size),
-        (USUAL_FLIT_BYTES, None)
-    );
+    assert_is_usual(&star);
     let nothing = best("path:8", scatter, GBIT, &[0; 7]);
     assert_eq!(nothing.decisions.flit_size, None);
 }
@@ -132,45 +130,20 @@ fn long_messages_have_long_flits_if_these_are_quick_and_fit_in_memory() {
         let tree = tree(spec);
         usual_flit(&tree, operation, &model(&tree, ns_per_byte), &[0, bytes])
     };
-    let (scatter, gather) = (
-        Algorithm::FARTHEST_FIRST,
-        Algorithm::CERTIFICATION_PIPELINED,
-    );
-    let short = LONG_MESSAGE_BYTES - 1;
+    let (scatter, gossip) = (Algorithm::FARTHEST_FIRST, Algorithm::GOSSIP_FLOOD);
+    let gather = Algorithm::CERTIFICATION_PIPELINED;
+    let (least, short) = (u64::from(USUAL_FLIT_BYTES), LONG_MESSAGE_BYTES - 1);
+    let long = LONG_MESSAGE_BYTES;
     for (spec, operation, ns_per_byte, bytes, expected) in [
-        (
-            "star:9",
-            scatter,
-            0.0,
-            USUAL_FLIT_BYTES.into(),
-            USUAL_FLIT_BYTES,
-        ),
+        ("star:9", scatter, 0.0, least, USUAL_FLIT_BYTES),
         ("star:9", scatter, 0.0, short, SEGMENT_FLIT_BYTES),
-        ("star:9", scatter, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
-        ("star:90", scatter, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
-        (
-            "star:9",
-            scatter,
-            GBIT,
-            LONG_MESSAGE_BYTES,
-            USUAL_FLIT_BYTES,
-        ),
-        ("star:9", gather, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
-        (
-            "star:10",
-            gather,
-            0.0,
-            LONG_MESSAGE_BYTES,
-            SEGMENT_FLIT_BYTES,
-        ),
-        ("path:90", gather, 0.0, LONG_MESSAGE_BYTES, LONG_FLIT_BYTES),
-        (
-            "star:9",
-            Algorithm::GOSSIP_FLOOD,
-            0.0,
-            LONG_MESSAGE_BYTES,
-            LONG_FLIT_BYTES,
-        ),
+        ("star:9", scatter, 0.0, long, LONG_FLIT_BYTES),
+        ("star:90", scatter, 0.0, long, LONG_FLIT_BYTES),
+        ("star:9", scatter, GBIT, long, USUAL_FLIT_BYTES),
+        ("star:9", gather, 0.0, long, LONG_FLIT_BYTES),
+        ("star:10", gather, 0.0, long, SEGMENT_FLIT_BYTES),
+        ("path:90", gather, 0.0, long, LONG_FLIT_BYTES),
+        ("star:9", gossip, 0.0, long, LONG_FLIT_BYTES),
     ] {
         let chosen = usual(spec, operation, ns_per_byte, bytes);
         assert_eq!(chosen, expected, "{spec}, {operation:?}, {bytes} bytes");

@@ -249,7 +249,6 @@ impl CachedHost {
         (kept.key == *key).then_some(kept)
     }
 
-    /// Stores the entry.
     pub fn store(&self, folder: &Path) {
         store(folder, &self.key.file_name(), self);
     }

@@ -218,7 +218,6 @@ impl CachedFiles {
         }
     }
 
-    /// Returns the learned factors.
     pub fn factors(&self) -> Factors {
         Factors::from_array(&self.known().costs)
     }

@@ -20,12 +20,10 @@ pub struct HostCosts {
     pub hosts: Hosts,
     /// The key of each machine; `None` if it is unknown.
     pub keys: Vec<Option<Key>>,
-    /// The source of the costs of each machine.
     sources: Vec<CostSource>,
 }
 
 impl HostCosts {
-    /// Returns the costs of one machine.
     pub fn one(host: Host, source: CostSource) -> HostCosts {
         HostCosts {
             hosts: Hosts::one(host),

@@ -21,7 +21,6 @@ pub use known::{
 pub enum CostSource {
     /// A measurement for this command.
     Measured,
-    /// The cache.
     Cached {
         /// The number of rounds that it was learned from.
         rounds: u64,

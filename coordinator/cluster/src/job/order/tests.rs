@@ -9,7 +9,7 @@ use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
 use crate::job::decisions::Decisions;
-use crate::job::test_tree::tree;
+use crate::job::test_tree::{edge, tree};
 use crate::tuning::BUFFER_BYTES;
 
 const FLIT_BYTES: u32 = 1000;
@@ -127,13 +127,7 @@ fn slow_relays_get_their_messages_by_turns() {
     let tree = tree("kary:2:7");
     let mut model = random_model(&mut SplitMix64::new(1), tree.len());
     model.ports = Ports::Single;
-    for (pe, edge) in model.edges.iter_mut().enumerate() {
-        let down = Link {
-            ns_per_byte: if pe > 2 { 2.0 } else { 1.0 },
-            ..Link::default()
-        };
-        *edge = Edge { down, up: down };
-    }
+    model.edges = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0].map(edge).to_vec();
     let bytes = [0, 0, 0, 100_000, 100_000, 100_000, 100_000];
     let [_, found] = searched(&tree, &bytes, &model);
     let sends = found.schedules[0].sends.iter();
@@ -149,13 +143,7 @@ fn slow_relays_get_their_messages_by_turns() {
 fn a_short_last_flit_is_not_taken_for_a_full_one() {
     let tree = tree("path:3");
     let mut model = random_model(&mut SplitMix64::new(1), tree.len());
-    for (edge, ns_per_byte) in model.edges.iter_mut().zip([1.0, 16.0, 1.0]) {
-        let down = Link {
-            ns_per_byte,
-            ..Link::default()
-        };
-        *edge = Edge { down, up: down };
-    }
+    model.edges = [1.0, 16.0, 1.0].map(edge).to_vec();
     let [_, found] = searched(&tree, &[0, 0, 1_500], &model);
     let choice = found.scatter_order();
     assert_eq!((choice.predicted_ns, choice.bound_ns), (24_500, 24_500));
@@ -188,12 +176,8 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
         if order.is_empty() {
             continue;
         }
-        let down = Link {
-            ns_per_byte: 1.0,
-            ..Link::default()
-        };
         let model = Model {
-            edges: vec![Edge { down, up: down }; tree.len()],
+            edges: vec![edge(1.0); tree.len()],
             ports: Ports::Single,
             ..random_model(&mut random, tree.len())
         };
@@ -227,17 +211,12 @@ fn a_gather_keeps_a_given_order_where_it_can() {
     };
     for order in [[4, 1, 3, 2], [1, 2, 3, 4]] {
         let found = gathered(&order);
-        assert!(matches!(
-            found.decisions.order,
-            Some(OrderChoice::Gather { .. })
-        ));
+        let choice = found.decisions.order;
+        assert!(matches!(choice, Some(OrderChoice::Gather { .. })));
         let arrivals = order.iter().filter(|pe| **pe != 3);
         let arrivals = arrivals.map(|pe| found.prediction.arrivals_ns[*pe as usize]);
         let arrivals: Vec<Option<u64>> = arrivals.collect();
-        assert!(
-            arrivals.is_sorted() && arrivals[0].is_some(),
-            "{arrivals:?}"
-        );
+        assert!(arrivals[0].is_some() && arrivals.is_sorted());
     }
     assert_eq!(gathered(&[2, 1, 3, 4]).decisions.order, None);
 }

@@ -20,7 +20,6 @@ use crate::tuning::{
     EQUAL_PREDICTIONS, SEGMENT_FLIT_BYTES, SHORT_FLIT_BYTES,
 };
 
-/// The prediction of an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BestPrediction {
     /// Predicted duration in nanoseconds.
@@ -48,7 +47,6 @@ impl BestPrediction {
 
 /// An algorithm on a tree, as a request for it, and its best prediction so far.
 pub struct Alternative<'a> {
-    /// The algorithm.
     pub candidate: &'a Candidate,
     pub request: Request,
     /// The costs of links and hosts on its tree.
@@ -71,10 +69,9 @@ impl Alternative<'_> {
     /// cross one after the other, each of which may be late, and then by flits.
     pub fn tie_break(&self) -> Option<(u64, u64, Reverse<u32>)> {
         let tree = &self.request.site.tree;
-        let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
         let best = self.best?;
         let hops = match best.hops {
-            0 => depth().into(),
+            0 => tree.height().into(),
             hops => hops,
         };
         Some((best.held_bytes >> 20, hops, Reverse(best.flit_bytes)))
@@ -239,7 +236,6 @@ pub struct Budget {
     began_cpu_ns: u64,
     /// The shortest predicted time, [`u64::MAX`] before the first prediction.
     pub best_ns: u64,
-    /// The number of predictions.
     pub predictions: usize,
     has_limit: bool,
 }

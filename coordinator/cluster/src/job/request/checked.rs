@@ -22,7 +22,6 @@ use crate::site::topology::Topology;
 /// The messages of a request: their content, and the selection that is sent.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    /// The content.
     pub payload: Payload,
     /// Lengths by delivery, if they are known here.
     pub bytes: Vec<u64>,
@@ -53,7 +52,6 @@ impl Messages {
     }
 }
 
-/// A checked request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The PEs, their tree and their links.
@@ -79,7 +77,6 @@ pub struct Request {
     pub profile: Option<Arc<Profile>>,
     /// The format of the result.
     pub format: Format,
-    /// The pictures of the run.
     pub pictures: PictureArgs,
 }
 

@@ -35,7 +35,6 @@ use crate::tuning::{
 
 /// The alternatives of a choice.
 struct Offer<'a> {
-    /// Trees.
     topologies: Vec<Topology>,
     /// The algorithms; those that do not support a tree are skipped.
     ways: OpenChoices,

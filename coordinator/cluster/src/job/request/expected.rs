@@ -70,7 +70,7 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
     // A message that is null crosses nothing.
     let is_all = bytes.iter().filter(|bytes| **bytes > 0).count() + 1 >= bytes.len();
     let hops = match operation.fits().stays_in_tree() && is_all {
-        true => tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
+        true => tree.height(),
         false => 0,
     };
     let latency_ns = f64::from(hops) * least(|link| link.latency_ns);

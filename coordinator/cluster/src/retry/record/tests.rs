@@ -83,15 +83,10 @@ fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
         ("[\"p1\"]", "`p1` is no message"),
         ("[\"p0/p3\", \"p0/p3\"]", "P3's at P0 is named twice"),
     ] {
-        let errors = refused(&of(exchange, rows, delivered));
-        assert_eq!(errors.len(), 1, "{errors:#?}");
-        assert!(
-            errors[0].contains(expected),
-            "no `{expected}` in {errors:?}"
-        );
+        assert_refused(&of(exchange, rows, delivered), expected);
     }
-    let errors = refused(&of(exchange, "[1, 2, 3]", delivered));
-    assert!(errors[0].contains("bytes has 3 entries"), "{errors:?}");
+    let bytes = of(exchange, "[1, 2, 3]", delivered);
+    assert_refused(&bytes, "bytes has 3 entries");
 }
 
 #[test]
@@ -128,6 +123,14 @@ fn refused(text: &str) -> Vec<String> {
         None => fault.fault.to_string(),
     };
     faults.iter().map(describe).collect()
+}
+
+/// Checks that a text has one error, which contains `expected`.
+#[track_caller]
+fn assert_refused(text: &str, expected: &str) {
+    let errors = refused(text);
+    let is_expected = errors.len() == 1 && errors[0].contains(expected);
+    assert!(is_expected, "no `{expected}` in {errors:#?}");
 }
 
 #[test]
@@ -190,11 +193,6 @@ fn inconsistent_values_are_reported() {
             panic!("{row}")
         };
         assert!(whole.contains(from), "{from}: {whole}");
-        let errors = refused(&whole.replace(from, to));
-        assert_eq!(errors.len(), 1, "{errors:#?}");
-        assert!(
-            errors[0].contains(expected),
-            "no `{expected}` in {errors:?}"
-        );
+        assert_refused(&whole.replace(from, to), expected);
     }
 }

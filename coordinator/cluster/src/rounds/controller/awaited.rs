@@ -123,7 +123,6 @@ impl Awaited {
         self.pending.is_empty()
     }
 
-    /// Adds an expected answer.
     pub fn add(&mut self, now: Time, pe: PeId, answer: Answer) {
         let deadline = after(now, answer.patience());
         self.pending.push(PendingAnswer {

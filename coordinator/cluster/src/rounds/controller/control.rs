@@ -194,7 +194,6 @@ impl RoundController {
         self.commands.pop_front()
     }
 
-    /// Returns the next event.
     pub fn poll_update(&mut self) -> Option<ControllerEvent> {
         self.updates.pop_front()
     }

@@ -14,7 +14,6 @@ use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 /// The properties of a cluster before the first round.
 #[derive(Clone, Debug)]
 pub struct ClusterInfo {
-    /// The tree of PEs.
     pub tree: Arc<Tree>,
     /// The algorithm of the rounds.
     pub operation: Algorithm,
@@ -39,7 +38,6 @@ pub struct Plan {
     pub lanes: Vec<Vec<PeSchedule>>,
     /// The prefixes of messages that are not sent again.
     pub prefixes: Vec<Prefix>,
-    /// The number of rounds.
     pub rounds: u64,
     /// Clock offsets from P0's clock by PE index.
     pub clocks: Vec<ClockOffset>,
@@ -69,26 +67,21 @@ impl Plan {
             .collect()
     }
 
-    fn prefixes_for(&self, pe: PeId, setting: &ClusterInfo) -> Vec<Prefix> {
-        let (operation, tree) = (setting.operation, &setting.tree);
-        let all = self.prefixes.iter().copied();
-        all.filter(|prefix| has_part_in(operation, tree, pe, prefix.message))
-            .collect()
-    }
-
     /// Returns the message that prepares each PE.
     pub(super) fn prepares(&self, setting: &ClusterInfo) -> Vec<(PeId, Prepare)> {
+        let (operation, tree) = (setting.operation, &setting.tree);
         let prepare = |(pe, whole): (PeId, &PeSchedule)| {
+            let prefixes = self.prefixes.iter().copied();
+            let prefixes = prefixes.filter(|it| has_part_in(operation, tree, pe, it.message));
             let mut lanes = self.lanes.iter().map(|lane| lane[pe.index()].clone());
             let prepare = Prepare {
                 schedule: lanes.next().unwrap_or_else(|| whole.clone()),
                 rounds: self.rounds,
                 lanes: lanes.collect(),
-                prefixes: self.prefixes_for(pe, setting),
+                prefixes: prefixes.collect(),
             };
             (pe, prepare)
         };
-        let tree = &setting.tree;
         let schedules = tree.ids().zip(&self.schedules);
         let present = schedules.filter(|(pe, _)| tree.contains(*pe));
         present.map(prepare).collect()

@@ -17,23 +17,11 @@ use super::clock::{before, between};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
     /// A PE's host does not acknowledge data from a neighbour.
-    Unreached {
-        pe: PeId,
-        /// The neighbour.
-        from: PeId,
-    },
+    Unreached { pe: PeId, from: PeId },
     /// A PE does not receive from a neighbour, and waits for no other PE that could be at fault.
-    TakesNothing {
-        pe: PeId,
-        /// The neighbour.
-        from: PeId,
-    },
+    TakesNothing { pe: PeId, from: PeId },
     /// A PE has not sent the rest of a message, and waits for no other PE that could be at fault.
-    SendsNothing {
-        pe: PeId,
-        /// The neighbour.
-        to: PeId,
-    },
+    SendsNothing { pe: PeId, to: PeId },
     /// A PE's work on files takes too long.
     Busy { pe: PeId },
     /// Every PE waits for another one.
@@ -193,37 +181,26 @@ mod tests {
     const P2: PeId = PeId(2);
     const P3: PeId = PeId(3);
 
+    /// Returns a point in time in seconds.
+    fn at(seconds: f64) -> Time {
+        Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
+    }
+
     /// A round of four PEs that began at second 100, with answers at times in seconds.
     struct Observed(StallDetector);
 
     impl Observed {
         fn new() -> Observed {
-            let begin = Time(100_000_000_000);
-            Observed(StallDetector::new(Timeouts::default(), 4, begin))
+            Observed(StallDetector::new(Timeouts::default(), 4, at(100.0)))
         }
 
-        fn at(&self, seconds: f64) -> Time {
-            Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
+        fn answers(&mut self, now: f64, pe: PeId, quiet: f64, doing: Doing, lost: &[PeId]) {
+            self.works(now, pe, [quiet, quiet], doing, lost);
         }
 
-        fn answers(&mut self, at: f64, pe: PeId, quiet: f64, doing: Doing, unreached: &[PeId]) {
-            self.receives_pong(at, pe, [quiet, quiet], doing, unreached);
-        }
-
-        /// Adds an answer of a PE that works on files; `quiet` has the seconds since anything moved,
-        /// and since a file was finished.
-        fn works(&mut self, at: f64, pe: PeId, quiet: [f64; 2]) {
-            self.receives_pong(at, pe, quiet, Working, &[]);
-        }
-
-        fn receives_pong(
-            &mut self,
-            at: f64,
-            pe: PeId,
-            quiet: [f64; 2],
-            doing: Doing,
-            lost: &[PeId],
-        ) {
+        /// Adds an answer of a PE; `quiet` has the seconds since anything moved, and since a file was
+        /// finished.
+        fn works(&mut self, now: f64, pe: PeId, quiet: [f64; 2], doing: Doing, lost: &[PeId]) {
             let [quiet_ms, files_quiet_ms] = quiet.map(|quiet| (quiet * 1000.0) as u64);
             let pong = Pong {
                 quiet_ms,
@@ -232,12 +209,11 @@ mod tests {
                 unreached: lost.to_vec(),
                 counts: Default::default(),
             };
-            let at = self.at(at);
-            self.0.observe(pe, &pong, at);
+            self.0.observe(pe, &pong, at(now));
         }
 
-        fn stall(&self, at: f64) -> Option<Stall> {
-            self.0.check(self.at(at))
+        fn stall(&self, now: f64) -> Option<Stall> {
+            self.0.check(at(now))
         }
     }
 
@@ -245,14 +221,14 @@ mod tests {
     fn a_round_in_which_anything_moves_is_not_stalled() {
         let mut observed = Observed::new();
         for second in 100..200 {
-            let at = f64::from(second);
-            observed.answers(at, P0, 0.2, Receiving(P1), &[]);
-            observed.answers(at, P2, at, Sending(P0), &[]);
-            observed.answers(at, P3, at, Listening, &[]);
-            assert_eq!(observed.stall(at + 0.9), None, "at {at}");
-            assert!(!observed.0.wants_look(observed.at(at + 0.7)));
+            let now = f64::from(second);
+            observed.answers(now, P0, 0.2, Receiving(P1), &[]);
+            observed.answers(now, P2, now, Sending(P0), &[]);
+            observed.answers(now, P3, now, Listening, &[]);
+            assert_eq!(observed.stall(now + 0.9), None, "at {now}");
+            assert!(!observed.0.wants_look(at(now + 0.7)));
         }
-        assert!(observed.0.wants_look(observed.at(200.0)));
+        assert!(observed.0.wants_look(at(200.0)));
     }
 
     #[test]
@@ -272,12 +248,12 @@ mod tests {
         let mut observed = Observed::new();
         for second in 100..1000 {
             let at = f64::from(second);
-            observed.works(at, P1, [at - 100.0, f64::from(second % 290)]);
+            observed.works(at, P1, [at - 100.0, f64::from(second % 290)], Working, &[]);
             assert_eq!(observed.stall(at), None, "at {at}");
         }
         // Another PE's files do not count.
         for (pe, files) in [(P1, 3.0), (P2, 900.0)] {
-            observed.works(1000.0, pe, [900.0, files]);
+            observed.works(1000.0, pe, [900.0, files], Working, &[]);
         }
         assert_eq!(observed.stall(1000.0), Some(Stall::Busy { pe: P2 }));
     }
@@ -297,20 +273,14 @@ mod tests {
         let takes_nothing = |pe, from| Stall::TakesNothing { pe, from };
         let sends_nothing = Stall::SendsNothing { pe: P3, to: P2 };
         let stranger = PeId(77);
+        let end = takes_nothing(P3, P2);
+        let owed = [Listening, Receiving(P2), Receiving(P3), Listening];
+        let outside = [Listening, Listening, Listening, Sending(stranger)];
         for (doing, expected) in [
-            (
-                [Receiving(P1), Sending(P2), Sending(P3), Idle],
-                takes_nothing(P3, P2),
-            ),
-            (
-                [Listening, Receiving(P2), Receiving(P3), Listening],
-                sends_nothing,
-            ),
+            ([Receiving(P1), Sending(P2), Sending(P3), Idle], end),
+            (owed, sends_nothing),
             ([Listening; 4], Stall::StandsStill),
-            (
-                [Listening, Listening, Listening, Sending(stranger)],
-                takes_nothing(stranger, P3),
-            ),
+            (outside, takes_nothing(stranger, P3)),
         ] {
             let mut observed = Observed::new();
             for (pe, doing) in (0..).map(PeId).zip(doing) {

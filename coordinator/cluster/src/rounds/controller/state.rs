@@ -77,7 +77,6 @@ pub enum ControllerEvent {
     RoundBegins(RoundId),
     /// P0 has sent or received bytes of the round.
     Progress {
-        /// Number of bytes.
         bytes: u64,
         /// Time since the round began.
         elapsed: Duration,
@@ -101,7 +100,6 @@ pub enum ControllerEvent {
     Failed {
         /// The kind of the error.
         kind: &'static str,
-        /// The PE at fault.
         pe: Option<PeId>,
         /// The first error.
         cause: String,
@@ -113,7 +111,6 @@ pub enum ControllerEvent {
 pub struct GaveUp {
     /// The first error.
     pub trouble: FailureCause,
-    /// The phase of the error.
     pub phase: Phase,
     /// The round of the error; `None` before the first.
     pub round: Option<RoundId>,

@@ -291,15 +291,14 @@ impl<'a> Driver<'a> {
         let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
         self.known.seen.learn(operation, tree, reports);
         let known = &self.request.messages.versions;
-        let Some(conflict) = self.known.seen.conflict(operation, tree, known) else {
-            return Ok(());
-        };
         let input = match &self.request.messages.payload {
             Payload::Files(files) => files.input.display().to_string(),
             Payload::Synthetic { .. } => "the input".to_owned(),
         };
-        let text = conflict.text(operation, tree, &input);
-        Err(FailureCause::Versions(conflict.message, text))
+        let conflict = self.known.seen.conflict(operation, tree, known, &input);
+        conflict.map_or(Ok(()), |(message, text)| {
+            Err(FailureCause::Versions(message, text))
+        })
     }
 
     /// Ends the rounds if they are not over, and returns the failure with its results.

@@ -1,5 +1,6 @@
 //! Measurements of edges and clocks before the rounds.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use flitcast_plan::calibration::clock::{ClockOffset, offsets_to_root};
@@ -18,20 +19,15 @@ use crate::tuning::{MEASURED_APART, SHOWN_POINTS, SURE_RATE};
 /// The edges that are being measured, and those that were.
 #[derive(Default)]
 struct Survey {
-    active: Vec<BusyEdge>,
+    /// For each edge the hosts and machines that no other measurement may use meanwhile.
+    active: BTreeMap<PeId, Vec<String>>,
     /// Edges with complete measurements.
     known: Vec<PeId>,
 }
 
-struct BusyEdge {
-    pe: PeId,
-    /// Hosts and machines that no other measurement may use meanwhile.
-    ends: Vec<String>,
-}
-
 impl Survey {
     fn is_busy(&self, ends: &[String]) -> bool {
-        let mut busy = self.active.iter().flat_map(|edge| &edge.ends);
+        let mut busy = self.active.values().flatten();
         busy.any(|end| ends.contains(end))
     }
 }
@@ -300,7 +296,7 @@ impl Driver<'_> {
                 },
             );
         }
-        survey.active.push(BusyEdge { pe, ends });
+        survey.active.insert(pe, ends);
     }
 
     /// Returns the next measured edge; `None` if none is requested.
@@ -310,7 +306,7 @@ impl Driver<'_> {
     ) -> Result<Option<(PeId, Vec<Exchange>)>, StopReason> {
         while let Some(answer) = self.next_answer().await? {
             if let ControllerEvent::Answered(_, FromPe::ProbeResult { child, exchanges }) = answer {
-                survey.active.retain(|edge| edge.pe != child);
+                survey.active.remove(&child);
                 return Ok(Some((child, exchanges)));
             }
         }

@@ -98,7 +98,6 @@ pub struct Failure {
     /// Further failed PEs with their errors. Only launches have several, because they start all
     /// hosts at once.
     pub others: Vec<(PeId, String)>,
-    /// The phase of the failure.
     pub phase: Phase,
     /// The location of the PE at fault.
     pub at: Option<PeLocation>,
@@ -165,7 +164,6 @@ impl Failure {
         why.chars().take(WHY_CHARS).collect()
     }
 
-    /// Returns the error of a PE.
     pub fn cause_of(&self, pe: PeId) -> &str {
         let other = self.others.iter().find(|(other, _)| *other == pe);
         other.map_or(&self.cause, |(_, cause)| cause)

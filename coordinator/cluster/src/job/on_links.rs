@@ -36,7 +36,7 @@ pub struct OnLinks {
     link: LinkSpec,
     flit_bytes: u32,
     #[serde(rename = "time_us", serialize_with = "as_micros")]
-    time_ns: u64,
+    pub time_ns: u64,
     /// Packets, without control items.
     packets: u64,
 }
@@ -106,10 +106,6 @@ impl LinkArgs {
 }
 
 impl OnLinks {
-    pub fn time_ns(&self) -> u64 {
-        self.time_ns
-    }
-
     /// Returns the time as a line of a table.
     pub fn text(&self) -> String {
         format!(

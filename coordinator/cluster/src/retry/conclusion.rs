@@ -108,7 +108,7 @@ impl ResumableJob {
         let has_changed = failure.is_some_and(|failure| !failure.changed.is_empty());
         // A PE that could report its error, such as a full disk, is alive.
         let is_faulty_pe_alive = failure.is_some_and(|failure| failure.is_faulty_pe_alive);
-        let is_worth_it = is_faulty_pe_alive && !self.progress.dead().is_empty();
+        let is_worth_it = is_faulty_pe_alive && !self.progress.dead.is_empty();
         let needs_dead = is_worth_it || self.next().sendable.is_empty();
         let options = [
             needs_dead.then_some("--revive"),
@@ -162,7 +162,7 @@ impl ResumableJob {
                 }
             }
         };
-        let dead = self.progress.dead();
+        let dead = &self.progress.dead;
         let is_any = |is: &dyn Fn(&PeId) -> bool| is(&row) || is(&source);
         let fate = match () {
             _ if is_any(&|pe| dead.contains_key(pe)) => UndeliveredReason::Dead,
@@ -171,7 +171,7 @@ impl ResumableJob {
         };
         Undelivered {
             delivery: name,
-            bytes: self.progress.bytes()[delivery.index()],
+            bytes: self.progress.bytes[delivery.index()],
             fate,
             kept,
             kept_at,

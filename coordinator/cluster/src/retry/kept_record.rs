@@ -109,9 +109,9 @@ impl ResumableJob {
             (None, None) => return Err("there is nothing to record".to_owned()),
         };
         let mut whole = self.whole.clone();
-        whole.messages.bytes = self.progress.bytes().to_vec();
+        whole.messages.bytes = self.progress.bytes.clone();
         whole.messages.versions = self.progress.versions();
-        let (dead, delivered) = (self.progress.dead(), self.progress.delivered());
+        let (dead, delivered) = (&self.progress.dead, &self.progress.delivered);
         let record = Record::of(&whole, dead, delivered);
         let text = record
             .map_err(|why| format!("no record is kept: {why}"))?
@@ -178,7 +178,7 @@ impl ResumableJob {
     pub(super) fn remove_receipts(&self, is_recorded: bool) -> Result<(), PayloadError> {
         let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
         let is_known = !is_recorded || !self.is_elsewhere();
-        let delivered = self.progress.delivered();
+        let delivered = &self.progress.delivered;
         let spent = operation.collective().all_deliveries(tree);
         let spent = spent.filter(|it| is_known || delivered.contains(it));
         let mut receipts = spent.filter_map(|it| self.receipt(it));

@@ -21,10 +21,11 @@ pub struct DeliveryProgress {
     /// The operation, which numbers the deliveries.
     operation: Algorithm,
     /// The known lengths by delivery, in bytes; 0 for an unknown length.
-    bytes: Vec<u64>,
+    pub(super) bytes: Vec<u64>,
     /// The excluded PEs, each with a reason.
-    dead: BTreeMap<PeId, String>,
-    delivered: BTreeSet<DeliveryId>,
+    pub(super) dead: BTreeMap<PeId, String>,
+    /// The complete deliveries.
+    pub(super) delivered: BTreeSet<DeliveryId>,
     /// The known version of each message that consists of files.
     versions: BTreeMap<MessageId, Version>,
 }
@@ -153,20 +154,6 @@ impl DeliveryProgress {
         if pe != self.tree.root() {
             self.dead.insert(pe, why);
         }
-    }
-
-    /// Returns the known lengths by delivery, in bytes; 0 for an unknown length.
-    pub fn bytes(&self) -> &[u64] {
-        &self.bytes
-    }
-
-    /// Returns the excluded PEs, each with a reason.
-    pub fn dead(&self) -> &BTreeMap<PeId, String> {
-        &self.dead
-    }
-
-    pub fn delivered(&self) -> &BTreeSet<DeliveryId> {
-        &self.delivered
     }
 
     /// Returns the missing deliveries, also those of dead PEs, in increasing order.
@@ -326,7 +313,7 @@ mod tests {
         assert!(progress.missing().is_empty());
         progress.learn_bytes(&[0, 5, 9]);
         progress.learn_bytes(&[0, 0, 8]);
-        assert_eq!(progress.bytes(), [0, 5, 8]);
+        assert_eq!(progress.bytes, [0, 5, 8]);
         assert_eq!(progress.missing(), deliveries([1, 2]));
     }
 

@@ -228,8 +228,8 @@ impl ResumableJob {
 
     /// Returns the complete deliveries as PE of the row and length in bytes.
     pub fn delivered(&self) -> Vec<(PeId, u64)> {
-        let bytes = |it: &DeliveryId| (self.name(*it).row, self.progress.bytes()[it.index()]);
-        self.progress.delivered().iter().map(bytes).collect()
+        let bytes = |it: &DeliveryId| (self.name(*it).row, self.progress.bytes[it.index()]);
+        self.progress.delivered.iter().map(bytes).collect()
     }
 
     /// Returns whether the job must have a record.
@@ -269,12 +269,12 @@ impl ResumableJob {
     pub(super) fn attempt(&self) -> (Request, Option<Retry>) {
         let whole = &self.whole;
         let mut request = whole.clone();
-        request.messages.bytes = self.progress.bytes().to_vec();
+        request.messages.bytes = self.progress.bytes.clone();
         request.messages.versions = self.progress.versions();
         request.messages.recorded = self.is_recorded();
         let is_first = self.runs == 0 && !self.resumed;
-        if is_first && self.progress.dead().is_empty() {
-            request.messages.left_out = self.progress.delivered().iter().copied().collect();
+        if is_first && self.progress.dead.is_empty() {
+            request.messages.left_out = self.progress.delivered.iter().copied().collect();
             return (request, None);
         }
         let (request, retry) = self.on_repaired_tree(request);
@@ -306,10 +306,10 @@ impl ResumableJob {
             algorithm = Some(request.way.algorithm());
         }
         request.messages.left_out = next.left_out;
-        let bytes = self.progress.bytes().iter();
+        let bytes = self.progress.bytes.iter();
         let retry = Retry {
             resumed: self.runs == 0,
-            left_out: self.progress.dead().clone().into_iter().collect(),
+            left_out: self.progress.dead.clone().into_iter().collect(),
             moves: repair.moves,
             stranded: repair.stranded,
             missing: self.names(&next.missing),

@@ -89,7 +89,7 @@ impl ResumableJob {
             }
             let message = deliveries::message(delivery);
             // Files on other hosts cannot be examined here.
-            if !local || was == 0 || self.progress.delivered().contains(&it) {
+            if !local || was == 0 || self.progress.delivered.contains(&it) {
                 continue;
             }
             if is == 0 {

@@ -108,5 +108,5 @@ pub async fn run(
 /// Stores the result of a failed run, and completes it from earlier ones.
 fn learn(job: &mut ResumableJob, failure: &mut Failure) {
     job.learn(failure);
-    failure.aftermath.learn_delivered(job.progress.delivered());
+    failure.aftermath.learn_delivered(&job.progress.delivered);
 }

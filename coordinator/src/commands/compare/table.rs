@@ -106,7 +106,7 @@ pub fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
                 row.control_steps.to_string(),
                 row.largest_buffer_flits.to_string(),
                 row.on_links
-                    .map_or(String::new(), |it| Nanos(it.time_ns()).to_string()),
+                    .map_or(String::new(), |it| Nanos(it.time_ns).to_string()),
             ]
             .into_iter()
             .take(7 + usize::from(has_links)),

@@ -26,7 +26,7 @@ pub struct Key {
     /// The processor, as the kernel names it.
     cpu: String,
     /// The cores that its processes may use.
-    cores: u32,
+    pub cores: u32,
     /// The program: its version, length and time of modification.
     build: String,
     encrypted: bool,
@@ -45,11 +45,6 @@ impl Key {
         let is_complete = register.cores > 0 && !register.processor.is_empty();
         let processor = is_complete.then(|| register.processor.clone())?;
         Key::of(boot, processor, register.cores, encrypted)
-    }
-
-    /// Returns the number of cores that its processes may use.
-    pub fn cores(&self) -> u32 {
-        self.cores
     }
 
     fn of(boot: String, cpu: String, cores: u32, encrypted: bool) -> Option<Key> {

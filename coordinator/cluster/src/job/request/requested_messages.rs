@@ -209,8 +209,9 @@ fn deal(option: &str, lengths: &Lengths, pes: usize, layout: Layout) -> anyhow::
         Layout::Shards => lengths.deal_to_all(pes).map_err(of_option(option)),
         _ => {
             let lengths = dealt(lengths, pes - 1)?;
+            let are_alike = || lengths.windows(2).all(|pair| pair[0] == pair[1]);
             ensure!(
-                layout != Layout::Whole || are_alike(&lengths),
+                layout != Layout::Whole || are_alike(),
                 "--lengths: a broadcast has one message; give its length with --size"
             );
             Ok(lengths)
@@ -233,11 +234,6 @@ fn read_matrix(path: &Path, pes: usize) -> anyhow::Result<Vec<u64>> {
     let lengths = rows.concat();
     check_total(&lengths).map_err(of_option("--lengths"))?;
     Ok(lengths)
-}
-
-/// Returns whether these are the lengths of one message.
-fn are_alike(lengths: &[u64]) -> bool {
-    lengths.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
     // Half of the memory, which the count of steps needs again.
     planned_round.schedules = Vec::new();
     planned_round.prediction.spans = Vec::new();
-    let steps = steps(&request, &planned.bytes, planned_round.decisions.flit_bytes);
+    let steps = steps(&request, planned_round.decisions.flit_bytes);
     let steps = steps.map_err(no_choice)?;
     let plan = TimedPlan {
         request,

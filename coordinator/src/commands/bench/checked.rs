@@ -90,7 +90,7 @@ impl Bench {
         let flit_bytes = *request.way.flit_bytes.get_or_insert(usual);
         let contestant = |candidate: Candidate| Contestant {
             name: candidate.name,
-            request: request.done_by(&candidate, &bytes, &trees.breadth_first),
+            request: request.done_by(&candidate, &trees.breadth_first),
         };
         let TransferArgs {
             tree,

@@ -11,7 +11,7 @@ use flitcast_proto::wire::MAX_FLIT_BYTES;
 
 use super::checked::Request;
 use crate::algorithms::candidates::Candidate;
-use crate::job::decisions::Forecast;
+use crate::job::decisions::{Decisions, Forecast};
 use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within, usual_flit};
 use crate::job::planned_round::{PlannedRound, Planner};
 use crate::system::machine::thread_cpu_ns;
@@ -91,27 +91,32 @@ impl Alternative<'_> {
 
     /// Predicts a round of few long flits, in little time. The result estimates the time of rounds of shorter
     /// flits if these are to be used.
-    pub fn estimate(&mut self, bytes: &[u64], budget: &mut Budget) -> Result<(), ProtocolError> {
-        let coarse_bytes = self.coarse_flit(bytes);
+    pub fn estimate(&mut self, budget: &mut Budget) -> Result<(), ProtocolError> {
+        let coarse_bytes = self.coarse_flit();
         let flit_bytes = match self.request.way.flit_bytes {
             Some(requested_bytes) => requested_bytes,
             None if self.has_slow_links() => coarse_bytes,
-            None => self.usual_flit(bytes),
+            None => self.usual_flit(),
         };
-        let longest = bytes.iter().copied().max().unwrap_or(0);
-        let has_few = longest <= COARSE_FLITS * u64::from(flit_bytes);
+        let has_few = self.longest() <= COARSE_FLITS * u64::from(flit_bytes);
         self.is_estimated = !has_few && flit_bytes < coarse_bytes;
         let predicted_bytes = if self.is_estimated {
             coarse_bytes
         } else {
             flit_bytes
         };
-        let predicted = self.predicted(bytes, predicted_bytes, budget)?;
+        let predicted = self.predicted(predicted_bytes, budget)?;
         self.best = Some(BestPrediction {
             flit_bytes,
             ..predicted
         });
         Ok(())
+    }
+
+    /// Returns the length of the longest message.
+    fn longest(&self) -> u64 {
+        let lengths = self.request.messages.bytes.iter();
+        lengths.copied().max().unwrap_or(0)
     }
 
     /// Discards an estimate, which is not comparable with predictions.
@@ -128,55 +133,48 @@ impl Alternative<'_> {
 
     /// Returns whether this has the algorithm and the tree of `other` and eager pacing, where software is the
     /// limit and the buffers of connections hold each message.
-    pub fn is_eager_form_of(&self, other: &Alternative<'_>, bytes: &[u64]) -> bool {
-        let longest = bytes.iter().copied().max().unwrap_or(0);
+    pub fn is_eager_form_of(&self, other: &Alternative<'_>) -> bool {
         self.candidate.pacing == Some(Pacing::Eager)
             && self.candidate.operation == other.candidate.operation
             && self.request.site.name == other.request.site.name
-            && longest <= EAGER_MESSAGE_BYTES
+            && self.longest() <= EAGER_MESSAGE_BYTES
             && !self.has_slow_links()
     }
 
     /// Returns the size of few long flits.
-    fn coarse_flit(&self, bytes: &[u64]) -> u32 {
-        let longest = bytes.iter().copied().max().unwrap_or(0);
-        let few = longest.div_ceil(COARSE_FLITS);
+    fn coarse_flit(&self) -> u32 {
+        let few = self.longest().div_ceil(COARSE_FLITS);
         let (few, shortest) = match self.has_slow_links() {
             true => (few, COARSE_FLIT_BYTES),
             // Frames of whole segments.
             false => (
                 few - few % u64::from(SEGMENT_FLIT_BYTES),
-                self.usual_flit(bytes).into(),
+                self.usual_flit().into(),
             ),
         };
         few.clamp(shortest, MAX_FLIT_BYTES.into()) as u32
     }
 
     /// Returns the default flit size.
-    pub fn usual_flit(&self, bytes: &[u64]) -> u32 {
+    pub fn usual_flit(&self) -> u32 {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
-        usual_flit(tree, operation, &self.model, bytes)
+        usual_flit(tree, operation, &self.model, &self.request.messages.bytes)
     }
 
     /// Predicts rounds of the flits that a round would have.
-    pub fn search_flits(
-        &mut self,
-        bytes: &[u64],
-        budget: &mut Budget,
-    ) -> Result<(), ProtocolError> {
+    pub fn search_flits(&mut self, budget: &mut Budget) -> Result<(), ProtocolError> {
         if self.request.way.flit_bytes.is_some() {
             return Ok(());
         }
         if !self.has_slow_links() {
-            let longest = bytes.iter().copied().max().unwrap_or(0);
-            if longest > SHORT_FLIT_BYTES.into() {
-                let short = self.predicted(bytes, SHORT_FLIT_BYTES, budget)?;
+            if self.longest() > SHORT_FLIT_BYTES.into() {
+                let short = self.predicted(SHORT_FLIT_BYTES, budget)?;
                 self.take(short);
             }
             return Ok(());
         }
         let decisions = self.request.decisions();
-        let planner = Planner::new(&self.request.site.tree, &decisions, bytes, &self.model);
+        let planner = self.planner(&decisions);
         let left_ns = budget.left_ns();
         let mut predicted = |ns| budget.predicted(ns);
         let found = plan_with_best_flit_size_within(&planner, |_| left_ns, &mut predicted)?;
@@ -186,33 +184,33 @@ impl Alternative<'_> {
 
     /// Predicts a round of flits of the default size, or of the size that the user requested. Longer flits
     /// are kept only if they save time, because they take more memory.
-    pub fn predict_usual(
-        &mut self,
-        bytes: &[u64],
-        budget: &mut Budget,
-    ) -> Result<(), ProtocolError> {
+    pub fn predict_usual(&mut self, budget: &mut Budget) -> Result<(), ProtocolError> {
         let requested = self.request.way.flit_bytes;
-        let flit_bytes = requested.unwrap_or_else(|| self.usual_flit(bytes));
+        let flit_bytes = requested.unwrap_or_else(|| self.usual_flit());
         let is_predicted = self.best.is_some_and(|best| best.flit_bytes == flit_bytes);
         if is_predicted && !self.is_estimated {
             return Ok(());
         }
-        let usual = self.predicted(bytes, flit_bytes, budget)?;
+        let usual = self.predicted(flit_bytes, budget)?;
         let equal_ns = (usual.ns as f64 / EQUAL_PREDICTIONS) as u64;
         self.best = self.best.filter(|best| best.ns < equal_ns);
         self.take(usual);
         Ok(())
     }
 
+    fn planner<'b>(&'b self, decisions: &'b Decisions) -> Planner<'b> {
+        let (site, bytes) = (&self.request.site, &self.request.messages.bytes);
+        Planner::new(&site.tree, decisions, bytes, &self.model)
+    }
+
     /// Predicts a round of flits of this size.
     fn predicted(
         &self,
-        bytes: &[u64],
         flit_bytes: u32,
         budget: &mut Budget,
     ) -> Result<BestPrediction, ProtocolError> {
         let decisions = self.request.decisions();
-        let planner = Planner::new(&self.request.site.tree, &decisions, bytes, &self.model);
+        let planner = self.planner(&decisions);
         let planned = planner.plan_and_predict(flit_bytes)?;
         let ns = planned.prediction.round_ns();
         budget.predicted(ns);

@@ -170,18 +170,12 @@ impl Request {
         format!("{} at {}", path.display(), self.site.placement.called(at))
     }
 
-    /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms. `bytes[i]` is
-    /// the length of M_i.
-    pub fn done_by(
-        &self,
-        candidate: &Candidate,
-        bytes: &[u64],
-        breadth_first: &Topology,
-    ) -> Request {
+    /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms.
+    pub fn done_by(&self, candidate: &Candidate, breadth_first: &Topology) -> Request {
         let mut request = self.clone();
         request.way = candidate.way(self.way.flit_bytes);
         if let Some(baseline) = candidate.baseline {
-            let own = baseline.lay(breadth_first.clone(), bytes);
+            let own = baseline.lay(breadth_first.clone(), &self.messages.bytes);
             request.site = request.site.with_tree(own);
         }
         request

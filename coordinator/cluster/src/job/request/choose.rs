@@ -34,14 +34,12 @@ use crate::tuning::{
 };
 
 /// The alternatives of a choice.
-struct Offer<'a> {
+struct Offer {
     topologies: Vec<Topology>,
     /// The algorithms; those that do not support a tree are skipped.
     ways: OpenChoices,
     /// The requested shape of all links.
     link: Option<LinkSpec>,
-    /// Bytes of M_i.
-    bytes: &'a [u64],
     /// Whether every alternative is predicted, however long that takes.
     is_complete: bool,
 }
@@ -54,7 +52,7 @@ pub fn choose_open(
     topologies: Vec<Topology>,
     link: Option<LinkSpec>,
 ) -> Result<Request, Faults> {
-    let bytes = request.messages.bytes.clone();
+    let bytes = &request.messages.bytes;
     let order = request.way.order.clone();
     if spec.like.collective() == Collective::Gossip {
         let pes = topologies[0].tree.len();
@@ -69,7 +67,6 @@ pub fn choose_open(
         topologies,
         ways,
         link,
-        bytes: &bytes,
         is_complete: spec.round.compares,
     };
     let chosen = choose(request, offer).map_err(no_choice)?;
@@ -81,12 +78,11 @@ pub fn choose_open(
 }
 
 /// Returns the request with the algorithm, tree and flit size that have the shortest predicted time.
-fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> {
+fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
     let mut budget = match offer.is_complete {
         true => Budget::without_limit(),
         false => Budget::new(),
     };
-    let bytes = offer.bytes;
     let mut open = alternatives(&request, &offer);
     // Stable: of equal ones the first in the tables, which is the simplest.
     open.sort_by_key(|one| one.least_ns);
@@ -95,7 +91,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
         if one.least_ns >= budget.best_ns && !offer.is_complete {
             excluded += 1;
         } else if budget.has_left(0.5) {
-            one.estimate(bytes, &mut budget)?;
+            one.estimate(&mut budget)?;
         }
     }
     open.sort_by_key(Alternative::rank);
@@ -103,26 +99,26 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
     for (place, one) in open.iter_mut().take(FINALISTS.max(least)).enumerate() {
         let is_first_estimate = place == 0 && one.is_estimated;
         if one.best.is_some() && (is_first_estimate || budget.has_left(0.75)) {
-            one.predict_usual(bytes, &mut budget)?;
+            one.predict_usual(&mut budget)?;
         }
     }
     open.iter_mut().for_each(Alternative::drop_estimate);
     open.sort_by_key(Alternative::rank);
     for one in open.iter_mut().take(SEARCHED_FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(1.0) {
-            one.search_flits(bytes, &mut budget)?;
+            one.search_flits(&mut budget)?;
         }
     }
     open.sort_by_key(Alternative::rank);
-    let alike = break_ties(&mut open, bytes);
+    let alike = break_ties(&mut open);
     if let Some(chosen) = open.first_mut().filter(|one| one.best.is_some()) {
         // Without time for the usual flits of all: the longer ones of the first pass take more memory.
-        chosen.predict_usual(bytes, &mut budget)?;
+        chosen.predict_usual(&mut budget)?;
     }
     let mut all: Vec<Forecast> = open.iter().filter_map(Alternative::forecast).collect();
     if offer.is_complete {
         for (one, forecast) in open.iter().zip(&mut all) {
-            forecast.steps = Some(steps(&one.request, bytes, forecast.flit_bytes)?);
+            forecast.steps = Some(steps(&one.request, forecast.flit_bytes)?);
         }
     }
     let alternatives = open.len();
@@ -146,7 +142,7 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> 
 /// Moves the alternatives whose times are about equal to the best to the front, sorted by
 /// [`Alternative::tie_break`], and returns their number. `open` is in the order of the predicted times. The eager
 /// form of the first of them, if there is one, is put before it.
-fn break_ties(open: &mut [Alternative<'_>], bytes: &[u64]) -> usize {
+fn break_ties(open: &mut [Alternative<'_>]) -> usize {
     let Some((first, best)) = open.first().and_then(|one| Some((one, one.best?))) else {
         return 0;
     };
@@ -170,7 +166,7 @@ fn break_ties(open: &mut [Alternative<'_>], bytes: &[u64]) -> usize {
     };
     open[..alike].sort_by_key(Alternative::tie_break);
     let near = &open[..equal_if_eager.max(alike)];
-    let is_eager = |one: &Alternative<'_>| one.is_eager_form_of(&open[0], bytes);
+    let is_eager = |one: &Alternative<'_>| one.is_eager_form_of(&open[0]);
     let Some(eager) = near.iter().position(is_eager) else {
         return alike;
     };
@@ -179,8 +175,8 @@ fn break_ties(open: &mut [Alternative<'_>], bytes: &[u64]) -> usize {
 }
 
 /// Returns all algorithms on all trees that support them.
-fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<'a>> {
-    let mut all = Vec::new();
+fn alternatives<'a>(request: &Request, offer: &'a Offer) -> Vec<Alternative<'a>> {
+    let (mut all, bytes) = (Vec::new(), &request.messages.bytes);
     for (place, topology) in offer.topologies.iter().enumerate() {
         let on_tree = on(request, topology, offer.link);
         let model = expected_model(&on_tree);
@@ -191,26 +187,21 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             let operation = candidate.operation;
             let pays = || offer.is_complete || may_pay(&on_tree.site.tree, operation, &model);
             let is_good = |baseline| {
-                offer.ways.any_baseline || is_good_baseline(baseline, &on_tree.site, offer.bytes)
+                offer.ways.any_baseline || is_good_baseline(baseline, &on_tree.site, bytes)
             };
             // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
                 && candidate.baseline.is_none_or(is_good)
                 && pays()
                 && candidate.check(topology, topology).is_ok()
-                && check_crossings(candidate.operation, &topology.tree, "", offer.bytes).is_ok()
+                && check_crossings(candidate.operation, &topology.tree, "", bytes).is_ok()
                 && candidate.pacing.is_none_or(is_safe)
         });
         all.extend(works.map(|candidate| {
-            let request = on_tree.done_by(candidate, offer.bytes, topology);
+            let request = on_tree.done_by(candidate, topology);
             Alternative {
                 candidate,
-                least_ns: least_ns(
-                    &request.site.tree,
-                    request.way.operation,
-                    &model,
-                    offer.bytes,
-                ),
+                least_ns: least_ns(&request.site.tree, request.way.operation, &model, bytes),
                 request,
                 model: model.clone(),
                 best: None,

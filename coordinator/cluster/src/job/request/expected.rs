@@ -33,8 +33,8 @@ pub fn expected_model(request: &Request) -> Model {
 
 /// Returns the steps of a round in the papers' model, in which a flit or a control item crosses an
 /// edge in a step, for messages cut into flits of `flit_bytes`.
-pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, ProtocolError> {
-    let site = &request.site;
+pub fn steps(request: &Request, flit_bytes: u32) -> Result<u64, ProtocolError> {
+    let (site, bytes) = (&request.site, &request.messages.bytes);
     let flits = bytes.iter().map(|bytes| bytes.div_ceil(flit_bytes.into()));
     let model = Model {
         ports: match site.own_links {

@@ -281,9 +281,7 @@ pub struct Choice {
 /// The predicted duration of a round by one algorithm on one tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Forecast {
-    /// The algorithm's name.
     pub algorithm: &'static str,
-    /// The tree's name.
     pub tree: String,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
@@ -407,7 +405,6 @@ pub struct ScatterOrder {
 }
 
 impl ScatterOrder {
-    /// Returns the choice with another bound.
     pub fn bounded(self, bound_ns: f64) -> ScatterOrder {
         let gap = self.predicted_ns as f64 / bound_ns.max(1.0) - 1.0;
         ScatterOrder {

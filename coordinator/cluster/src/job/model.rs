@@ -50,7 +50,6 @@ pub struct EdgeFit {
     pub down: bool,
     /// The measurements, and whether the fit used each; it does not use outliers.
     pub points: Vec<(Point, bool)>,
-    /// The fitted parameters.
     pub link: Link,
 }
 
@@ -216,7 +215,6 @@ fn limited(mut model: Model, limit: Option<BitRate>) -> Model {
     model
 }
 
-/// Creates the model of a site from a profile.
 pub fn model_by(profile: &Profile, site: &Site) -> Model {
     let mut model = profile.model();
     model.acknowledged = acknowledged(site);
@@ -227,7 +225,6 @@ pub fn model_by(profile: &Profile, site: &Site) -> Model {
 }
 
 impl Profile {
-    /// Creates the model of the profile.
     pub fn model(&self) -> Model {
         let shaped = self.links.is_some();
         let hosts = Hosts::one(self.host);

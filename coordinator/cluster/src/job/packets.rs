@@ -195,7 +195,6 @@ impl Grains {
         })
     }
 
-    /// Returns the bytes of a packet of this many grains.
     fn packet_bytes(&self, grains: u64) -> u32 {
         let bytes = grains.saturating_mul(self.bytes);
         bytes.clamp(MIN_FLIT_BYTES.into(), MAX_FLIT_BYTES.into()) as u32

@@ -23,7 +23,6 @@ use crate::tuning::EQUAL_PREDICTIONS;
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub tree: Arc<Tree>,
-    /// The decisions of the request.
     pub decisions: Decisions,
     /// The decisions for other methods on the same links; the quickest method is used.
     pub others: Vec<Decisions>,

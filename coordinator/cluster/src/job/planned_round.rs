@@ -80,7 +80,6 @@ impl<'a> Planner<'a> {
         self.decisions.way.operation
     }
 
-    /// Plans and predicts the round with flits of this size.
     pub fn plan_and_predict(&self, flit_bytes: u32) -> Result<PlannedRound, ProtocolError> {
         let timing = Timing::of(self.model, flit_bytes, self.decisions.pacing);
         self.plan_and_predict_in(&timing, |_| flit_bytes)

@@ -29,7 +29,6 @@ pub struct Site {
     pub tree: Arc<Tree>,
     /// The places where the PEs run.
     pub placement: Placement,
-    /// The cluster file, if there is one.
     pub cluster: Option<PathBuf>,
     /// The possible neighbours of each PE.
     pub reach: Reachability,
@@ -118,7 +117,6 @@ impl Site {
         Some([one_way(pe, other)?, one_way(other, pe)?])
     }
 
-    /// Returns whether any link is shaped.
     pub fn is_shaped(&self) -> bool {
         self.links.iter().any(Option::is_some)
     }

@@ -79,7 +79,6 @@ impl DeliveryProgress {
         }
     }
 
-    /// Stores complete deliveries.
     pub fn learn_delivered(&mut self, deliveries: impl IntoIterator<Item = DeliveryId>) {
         self.delivered.extend(deliveries);
     }

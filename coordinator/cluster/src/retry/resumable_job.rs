@@ -243,7 +243,6 @@ impl ResumableJob {
 }
 
 impl ResumableJob {
-    /// Returns whether one PE can be the parent of another.
     fn can_reach(&self, orphan: PeId, ancestor: PeId) -> bool {
         let Site { reach, nodes, .. } = &self.whole.site;
         reach.leads(nodes.as_deref(), orphan, ancestor)

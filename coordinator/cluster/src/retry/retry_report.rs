@@ -30,7 +30,6 @@ pub struct RetryReport {
     pub unkept: UnkeptAttributes,
     /// The messages that the last run continued.
     pub continued: Vec<Continued>,
-    /// The record, if one was written.
     pub record: Option<PathBuf>,
     /// The options that `flitcast resume` needs with this record.
     pub resume_options: Vec<&'static str>,
@@ -65,7 +64,6 @@ pub struct Retry {
 /// A message that was continued behind the prefix of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The message and its destination.
     pub delivery: DeliveryName,
     /// The length of the prefix in bytes.
     pub there: u64,
@@ -76,7 +74,6 @@ pub struct Continued {
 /// A message that has not been delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undelivered {
-    /// The message and its destination.
     pub delivery: DeliveryName,
     pub bytes: u64,
     pub fate: UndeliveredReason,
@@ -184,7 +181,6 @@ impl fmt::Display for Undelivered {
 }
 
 impl RetryReport {
-    /// Adds a note to those so far.
     pub fn add_note(&mut self, why: String) {
         self.note = Some(match self.note.take() {
             Some(note) => format!("{note}; {why}"),

@@ -69,7 +69,6 @@ pub struct PeCertificate {
 }
 
 impl PeCertificate {
-    /// Returns both figures as JSON.
     pub fn json(&self) -> Value {
         json!({
             "planned": self.planned.json(),
@@ -78,7 +77,6 @@ impl PeCertificate {
     }
 }
 
-/// The certificates of rounds.
 #[derive(Debug, Default)]
 pub struct Certificates {
     /// The round whose received figures are shown: the one nearest to the median.

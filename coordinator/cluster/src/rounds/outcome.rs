@@ -269,7 +269,6 @@ impl Phases {
 pub struct Outcome {
     /// Time until all processes had registered.
     pub launching: Duration,
-    /// The plan and the measurements.
     pub rounds: RoundsResult,
     /// Results of the present PEs, in index order.
     pub pes: Vec<PeOutcome>,

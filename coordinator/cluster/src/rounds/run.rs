@@ -26,7 +26,6 @@ use crate::text::pe_names;
 use crate::text::units::Nanos;
 use crate::tuning::ENDING;
 
-/// The end of a run.
 #[derive(Debug)]
 pub enum RunResult<T> {
     /// The run was successful.

@@ -217,7 +217,6 @@ impl CachedHost {
         kept.learned().is_some().then_some(kept)
     }
 
-    /// Returns the stored form.
     pub fn text(&self) -> String {
         // Numbers and strings can always be serialised.
         serde_json::to_string(self).unwrap_or_default()

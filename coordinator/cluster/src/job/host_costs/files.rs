@@ -52,7 +52,6 @@ impl FileLoad {
 /// The estimate of files' costs before a round.
 #[derive(Clone, Debug)]
 pub struct KnownFiles {
-    /// The source of the estimate.
     pub source: CostSource,
     /// The file system on which messages become files, if there is only one, and its index among the
     /// disks.
@@ -227,12 +226,10 @@ impl CachedFiles {
         self.costs_by(&self.factors())
     }
 
-    /// Returns the costs of files with other factors.
     pub fn costs_by(&self, factors: &Factors) -> FileCosts {
         factors.files(FileCosts::from_array(self.measured))
     }
 
-    /// Returns the entry as a source of costs.
     pub fn source(&self) -> CostSource {
         CostSource::Cached {
             rounds: self.known().rounds,

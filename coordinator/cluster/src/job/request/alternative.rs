@@ -77,7 +77,6 @@ impl Alternative<'_> {
         Some((best.held_bytes >> 20, hops, Reverse(best.flit_bytes)))
     }
 
-    /// Returns the best prediction.
     pub fn forecast(&self) -> Option<Forecast> {
         let best = self.best?;
         Some(Forecast {
@@ -113,7 +112,6 @@ impl Alternative<'_> {
         Ok(())
     }
 
-    /// Returns the length of the longest message.
     fn longest(&self) -> u64 {
         let lengths = self.request.messages.bytes.iter();
         lengths.copied().max().unwrap_or(0)
@@ -155,7 +153,6 @@ impl Alternative<'_> {
         few.clamp(shortest, MAX_FLIT_BYTES.into()) as u32
     }
 
-    /// Returns the default flit size.
     pub fn usual_flit(&self) -> u32 {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         usual_flit(tree, operation, &self.model, &self.request.messages.bytes)
@@ -274,7 +271,6 @@ impl Budget {
         self.most_ns().saturating_sub(self.used_ns())
     }
 
-    /// Counts a prediction of this time.
     pub fn predicted(&mut self, ns: u64) {
         self.predictions += 1;
         self.best_ns = self.best_ns.min(ns);

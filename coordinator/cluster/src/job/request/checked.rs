@@ -69,13 +69,11 @@ pub struct Request {
     pub again: bool,
     /// Whether the PEs are to run commands, in this cluster or one that follows.
     pub commands: bool,
-    /// The time limits.
     pub timeouts: Timeouts,
     /// The number of rounds; 0 for a dry run, in which one round is predicted and prepared.
     pub rounds: u64,
     /// The measurements of the cluster from a profile.
     pub profile: Option<Arc<Profile>>,
-    /// The format of the result.
     pub format: Format,
     pub pictures: PictureArgs,
 }
@@ -99,7 +97,6 @@ impl Request {
         lengths.count() as u64
     }
 
-    /// Returns the bytes of all messages.
     pub fn total_bytes(&self) -> u64 {
         let collective = self.way.operation.collective();
         collective.total(&self.site.tree, &self.messages.bytes)

@@ -134,7 +134,6 @@ impl Checks<'_> {
         self.operation.unwrap_or(self.spec.like)
     }
 
-    /// Names the operation and its algorithm.
     fn name(&self) -> String {
         let operation = self.operation_or_like();
         let algorithm = self.spec.baseline.map(Baseline::name);
@@ -448,7 +447,6 @@ impl Checks<'_> {
         Some(guard)
     }
 
-    /// Returns the algorithm and its settings.
     fn way(
         &self,
         (flit_bytes, packets): (Option<u32>, Option<Packets>),

@@ -33,7 +33,6 @@ use crate::tuning::{
     LESS_HELD_BYTES, SEARCHED_FINALISTS,
 };
 
-/// The alternatives of a choice.
 struct Offer {
     topologies: Vec<Topology>,
     /// The algorithms; those that do not support a tree are skipped.

@@ -15,7 +15,6 @@ use crate::tuning::BLOCK_UNIT_BYTES;
 /// The algorithms of networks without parameters, for a choice.
 pub const OF_NETWORKS: [&str; 3] = ["approach1", "halves", "neighbour"];
 
-/// Returns the operation of the algorithm of this name.
 pub fn named(name: &str, topology: &Topology) -> anyhow::Result<Algorithm> {
     let unfit = |why: String| anyhow!("--algorithm {name}: {why}");
     if let Some(known) = operation_by("gossip", name)

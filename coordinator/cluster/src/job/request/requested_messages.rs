@@ -118,7 +118,6 @@ impl RequestedMessages {
         }
     }
 
-    /// Makes all paths absolute.
     pub fn absolute(self) -> RequestedMessages {
         // An empty path was refused before.
         let from_root = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);

@@ -49,7 +49,6 @@ pub struct Record {
 
 #[derive(Clone, Debug, Default)]
 pub struct RecordedSite {
-    /// Name of the whole tree.
     pub tree_name: String,
     /// The network that the tree spans (`None` if it is the cluster file's), and the node of each
     /// PE.
@@ -197,6 +196,8 @@ impl Record {
             .then(|| quoted(durability_name(files.durability)));
         let order = (way.order != MessageOrder::Tail).then(|| quoted(&way.order.to_string()));
         let packets = way.packets.map(|packets| quoted(&packets.to_string()));
+        let limit = site.limit.map(|limit| quoted(&limit.to_string()));
+        let count = |key, count: u64| optional_line(key, (count > 0).then_some(count), "");
         let flag = |key, is_set: bool| optional_line(key, is_set.then_some(true), "");
         let keys = [
             line("version", VERSION, ""),
@@ -218,22 +219,14 @@ impl Record {
             optional_line("order", order, ""),
             flag("cover", way.covers),
             flag("own_links", site.own_links),
-            optional_line(
-                "bwlimit",
-                site.limit.map(|limit| quoted(&limit.to_string())),
-                "",
-            ),
+            optional_line("bwlimit", limit, ""),
             line("timeouts", quoted(&timeouts::written(&self.timeouts)), ""),
             line("input", path(&files.input), ""),
             line("output", path(&files.output), ""),
             flag("spread", files.spread),
             flag("lines", files.lines),
-            optional_line(
-                "block_bytes",
-                Some(files.block_bytes).filter(|it| *it > 0),
-                "",
-            ),
-            optional_line("parts", Some(files.parts).filter(|it| *it > 0), ""),
+            count("block_bytes", files.block_bytes),
+            count("parts", files.parts.into()),
             optional_line("rules", rules, ""),
             optional_line("durable", durable, ""),
             flag("replace", files.replace),

@@ -9,7 +9,7 @@ use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::{FilePayload, Version};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
-use flitcast_proto::{DeliveryId, DeliveryName, Durability, PeId, Tree};
+use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
 use super::content::{Record, RecordedSite, VERSION, parse_version};
 use crate::algorithms::candidates::{self, check_fits};
@@ -68,35 +68,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let operation = known.unwrap_or(Algorithm::FARTHEST_FIRST);
     let timeouts = |field: &Field<'_, '_>| field.parse_parts("a text", timeouts::parse);
     let timeouts = top.get("timeouts", timeouts);
-    let path = |key| top.get(key, |field| read_path(field, key));
-    let count = |key| top.find(key, |field| field.count()).unwrap_or(0);
-    let files = FilePayload {
-        input: path("input"),
-        output: path("output"),
-        spread: top.flag("spread"),
-        replace: top.flag("replace"),
-        apart: top.flag("apart"),
-        names: Vec::new(),
-        shards: Vec::new(),
-        lines: top.flag("lines"),
-        block_bytes: count("block_bytes"),
-        parts: u32::try_from(count("parts")).unwrap_or(u32::MAX),
-        rules: top
-            .find("rules", |field| {
-                field.texts_where("a list of rules", |_| true)
-            })
-            .unwrap_or_default(),
-        durability: top.find("durable", read_durability).unwrap_or_default(),
-        compression: top
-            .find("compress", |field| field.parse_keyed(available_compression))
-            .unwrap_or_default(),
-        archive: top.flag("archive"),
-        output_names: site.pes.clone(),
-        chooses_entries: false,
-        update: top
-            .find("update", |field| field.parse_keyed(update_named))
-            .unwrap_or_default(),
-    };
+    let files = read_files(top, &site.pes);
     let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
     let delivered = |field: &_| read_delivered(field, operation, some_tree, others);
     let delivered = top.get("delivered", delivered);
@@ -123,6 +95,40 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         versions,
         dead,
     })
+}
+
+fn read_files(top: &Table<'_, '_>, names: &[String]) -> FilePayload {
+    let path = |key| top.get(key, |field| read_path(field, key));
+    let count = |key| top.find(key, |field| field.count()).unwrap_or(0);
+    let durability = |field: &Field<'_, '_>| {
+        let known = "none of \"message\", \"file\" and \"none\"";
+        parse_or(field, known, durability_named)
+    };
+    FilePayload {
+        input: path("input"),
+        output: path("output"),
+        spread: top.flag("spread"),
+        replace: top.flag("replace"),
+        apart: top.flag("apart"),
+        lines: top.flag("lines"),
+        block_bytes: count("block_bytes"),
+        parts: u32::try_from(count("parts")).unwrap_or(u32::MAX),
+        rules: top
+            .find("rules", |field| {
+                field.texts_where("a list of rules", |_| true)
+            })
+            .unwrap_or_default(),
+        durability: top.find("durable", durability).unwrap_or_default(),
+        compression: top
+            .find("compress", |field| field.parse_keyed(available_compression))
+            .unwrap_or_default(),
+        archive: top.flag("archive"),
+        output_names: names.to_vec(),
+        update: top
+            .find("update", |field| field.parse_keyed(update_named))
+            .unwrap_or_default(),
+        ..FilePayload::default()
+    }
 }
 
 /// Parses a text, or reports that it is `wrong`.
@@ -197,11 +203,6 @@ fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
         faults.for_each(|fault| field.fault(format!("parents: {fault}")));
     });
     tree.ok()
-}
-
-fn read_durability(field: &Field<'_, '_>) -> Option<Durability> {
-    let known = "none of \"message\", \"file\" and \"none\"";
-    parse_or(field, known, durability_named)
 }
 
 fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {

@@ -34,7 +34,6 @@ impl RoundController {
         }
     }
 
-    /// Starts a new phase.
     pub fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.updates.push_back(ControllerEvent::Enters(phase));
@@ -189,7 +188,6 @@ impl RoundController {
         }
     }
 
-    /// Returns the next message to a PE.
     pub fn poll_command(&mut self) -> Option<(PeId, ToPe)> {
         self.commands.pop_front()
     }

@@ -17,7 +17,6 @@ pub struct ClusterInfo {
     pub tree: Arc<Tree>,
     /// The algorithm of the rounds.
     pub operation: Algorithm,
-    /// Limits of all waits.
     pub timeouts: Timeouts,
     /// PEs that have joined. The end of such a process is only visible as the end of its channel.
     pub joined: BTreeSet<PeId>,

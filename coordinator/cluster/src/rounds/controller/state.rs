@@ -67,11 +67,8 @@ pub struct RoundController {
 /// An event that the driver receives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControllerEvent {
-    /// A PE has answered a request.
     Answered(PeId, FromPe),
-    /// A new phase begins.
     Enters(Phase),
-    /// A PE has answered a ping.
     Pong(PeId, Pong),
     /// P0 gets the trigger of a round.
     RoundBegins(RoundId),
@@ -98,7 +95,6 @@ pub enum ControllerEvent {
     GivesUpOn(PeId),
     /// An error has occurred; all following events are its consequences.
     Failed {
-        /// The kind of the error.
         kind: &'static str,
         pe: Option<PeId>,
         /// The first error.

@@ -78,7 +78,6 @@ impl RunningClock {
     }
 }
 
-/// A controller with its cluster.
 pub struct Driver<'a> {
     pub cluster: &'a mut Cluster,
     pub request: &'a Request,

@@ -69,7 +69,6 @@ pub struct PeLocation {
     pub joined_from: Option<SocketAddr>,
     /// The name of its host, if hosts have names.
     pub host: Option<String>,
-    /// The parent in the tree.
     pub parent: Option<PeId>,
     /// The PEs below it, which were cut off.
     pub below: Vec<PeId>,
@@ -90,7 +89,6 @@ impl PeLocation {
     }
 }
 
-/// A failed run.
 #[derive(Debug)]
 pub struct Failure {
     /// The first error.
@@ -101,7 +99,6 @@ pub struct Failure {
     pub phase: Phase,
     /// The location of the PE at fault.
     pub at: Option<PeLocation>,
-    /// The protection of connections.
     pub guard: Guard,
     /// The round; `None` before the first.
     pub round: Option<RoundId>,
@@ -110,7 +107,6 @@ pub struct Failure {
     pub tree: Arc<Tree>,
     /// Whether delivered messages are kept as files.
     pub keeps_files: bool,
-    /// The state of the messages.
     pub aftermath: DeliverySummary,
     /// Whether the request could not be met because of existing files, which is not an error of a
     /// PE.

@@ -9,7 +9,6 @@ pub mod host_costs;
 pub mod model;
 pub mod on_links;
 pub mod order;
-pub mod order_bound;
 pub mod packets;
 pub mod parallel_trees;
 pub mod planned;

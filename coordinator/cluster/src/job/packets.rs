@@ -17,8 +17,7 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::job::decisions::PacketChoice;
 use crate::job::flit_size::{best_alone, best_around, link_cost, looking_ns, take_time};
-use crate::job::order::ordered;
-use crate::job::order_bound::{bound_of, of_any_packets};
+use crate::job::order::{bound_of, of_any_packets, ordered};
 use crate::job::planned_round::{PlannedRound, Planner};
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;

@@ -11,7 +11,6 @@
 //! frame of a round that failed. It has only those files that belong to messages that it continues.
 
 mod conclusion;
-mod held;
 mod kept_record;
 mod progress;
 mod record;

@@ -1,4 +1,8 @@
 //! A job: a request that may need several runs, its state, and the request of its next run.
+//!
+//! An entry that another run has left in the output and that equals its message is skipped; any other entry is an
+//! error. A run that finds such entries ends before its first round and is repeated with their versions, with which
+//! the sources compare their messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use flitcast_node::payload::{DestinationState, OutputLock, Receipt, delivered_at};
-use flitcast_proto::{DeliveryId, DeliveryName, PeId};
+use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId};
 
 use super::progress::{DeliveryProgress, NextRun};
 use super::retry_report::{Continued, Retry};
@@ -319,5 +323,56 @@ impl ResumableJob {
             without_profile: !is_whole && whole.profile.is_some(),
         };
         (request, retry)
+    }
+}
+
+impl ResumableJob {
+    /// Marks entries that a run has found in the output as delivered, until a source differs from
+    /// them. Returns whether the run must be repeated without them.
+    pub fn skip_held(&mut self, failure: &Failure) -> bool {
+        for (delivery, version) in &failure.holds {
+            self.progress.hold(*delivery, version);
+            self.skipped.insert(*delivery);
+        }
+        !failure.holds.is_empty()
+    }
+
+    /// Names the entries that differ from their sources, if that is the cause of the failure.
+    pub fn explain_held(&mut self, failure: &mut Failure) {
+        let changed: BTreeSet<MessageId> = failure.changed.iter().copied().collect();
+        let (operation, tree) = (self.whole.way.operation, self.whole.site.tree.clone());
+        let differs = |it: &DeliveryId| {
+            let message = operation.collective().delivered(&tree, *it);
+            message.is_some_and(|(message, _)| changed.contains(&message.id))
+        };
+        let (differing, same): (BTreeSet<DeliveryId>, BTreeSet<DeliveryId>) =
+            self.skipped.iter().copied().partition(differs);
+        self.skipped = same;
+        if differing.is_empty() {
+            return;
+        }
+        let places = differing.iter().filter_map(|it| {
+            let (_, at) = operation.collective().delivered(&tree, *it)?;
+            Some(self.whole.place_of(*it, at))
+        });
+        let places: Vec<String> = places.collect();
+        failure.cause = format!(
+            "--output: these exist already, and differ from what is sent; \
+             move them away, or replace them with --force:\n    {}",
+            places.join("\n    ")
+        );
+        failure.at = None;
+        failure.refused = true;
+        failure.failed_pes.clear();
+        failure.changed.clear();
+        for message in changed {
+            self.progress.forget(message);
+        }
+    }
+
+    /// Returns the messages that were skipped because they are in the output.
+    pub fn skipped(&self) -> Vec<DeliveryName> {
+        let skipped: Vec<DeliveryId> = self.skipped.iter().copied().collect();
+        self.names(&skipped)
     }
 }

@@ -11,10 +11,9 @@ use flitcast_proto::wire::control::{FilePayload, Payload};
 
 use super::checked::{Messages, Request};
 use super::choose::choose_open;
-use super::crossings::check_any;
 use super::gather::unfit;
 use super::requested_messages::RequestedMessages;
-use super::spec::{Open, OpenChoices, RequestSpec};
+use super::spec::{Open, OpenChoices, RequestSpec, check_any};
 use super::trees::{described, emulates_own_links, laid, seen_from};
 use super::values::{create_output, flit_size, output_fault, packets_faults, parse_order, rules};
 use crate::algorithms::method::Method;

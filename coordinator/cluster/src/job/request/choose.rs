@@ -15,10 +15,9 @@ use flitcast_proto::schedule::pace::Pacing;
 
 use super::alternative::{Alternative, Budget};
 use super::checked::Request;
-use super::crossings::check_crossings;
 use super::expected::{expected_model, least_ns, steps};
 use super::gossip_ways::candidates_on;
-use super::spec::{OpenChoices, RequestSpec};
+use super::spec::{OpenChoices, RequestSpec, check_crossings};
 use crate::algorithms::method::Method;
 use crate::job::decisions::{Choice, Forecast};
 use crate::job::fault::no_choice;

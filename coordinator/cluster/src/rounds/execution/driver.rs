@@ -171,10 +171,7 @@ impl<'a> Driver<'a> {
                     return Ok(Some(answer));
                 }
             }
-            self.send_commands().await;
-            if let Some(gave_up) = self.controller.gave_up() {
-                return Err(StopReason::GaveUp(gave_up));
-            }
+            self.catch_up().await?;
             if self.controller.is_idle() {
                 return Ok(None);
             }

@@ -1,10 +1,11 @@
-//! Trees and links for tests.
+//! Trees, links and arrivals for tests.
 
 use std::sync::Arc;
 
-use flitcast_proto::Tree;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::wire::control::Arrival;
+use flitcast_proto::{PeId, Tree};
 
 pub fn tree(spec: &str) -> Arc<Tree> {
     let spec: TreeSpec = spec.parse().expect("a tree");
@@ -18,4 +19,19 @@ pub fn edge(ns_per_byte: f64) -> Edge {
         ..Link::default()
     };
     Edge { down, up: down }
+}
+
+/// Returns the arrival of a PE's message of a scatter, of one byte.
+pub fn arrival(pe: PeId) -> Arrival {
+    Arrival {
+        message: pe.into(),
+        source: PeId::ROOT,
+        destination: pe,
+        bytes_received: 1,
+        bytes_total: 1,
+        delivered: true,
+        at_ns: 1,
+        delivered_ns: 1,
+        digest: None,
+    }
 }

@@ -7,6 +7,4 @@ pub mod learning;
 pub mod outcome;
 pub mod recording;
 pub mod run;
-#[cfg(test)]
-mod sample;
 pub mod versions;

@@ -406,7 +406,7 @@ mod tests {
     use flitcast_proto::RoundId;
 
     use super::*;
-    use crate::rounds::sample::arrival;
+    use crate::job::test_tree::arrival;
 
     #[test]
     fn percentiles_use_the_nearest_rank() {

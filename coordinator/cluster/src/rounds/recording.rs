@@ -76,7 +76,7 @@ mod tests {
     use flitcast_proto::{PeId, RoundId};
 
     use super::*;
-    use crate::rounds::sample::arrival;
+    use crate::job::test_tree::arrival;
 
     /// Returns the reports of P0 and P1 on a round of this duration.
     fn reports(round: u64, round_ns: u64) -> Vec<Report> {

@@ -86,8 +86,7 @@ mod tests {
     use flitcast_proto::wire::control::Arrival;
 
     use super::*;
-    use crate::job::test_tree::tree;
-    use crate::rounds::sample;
+    use crate::job::test_tree::{self, tree};
 
     /// Returns the reports on the message of P0 that these PEs received, each with this digest.
     fn reports(got: &[(u32, u8)]) -> Vec<Report> {
@@ -95,7 +94,7 @@ mod tests {
             let arrival = Arrival {
                 message: MessageId(0),
                 digest: (digest > 0).then_some([digest; 16]),
-                ..sample::arrival(PeId(pe))
+                ..test_tree::arrival(PeId(pe))
             };
             Report::blank(RoundId(1), vec![arrival])
         };

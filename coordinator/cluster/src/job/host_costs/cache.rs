@@ -424,12 +424,9 @@ mod tests {
             let disturbed = after(kept, then);
             let rest = (off(&disturbed) / first).ln() / (then / first).ln();
             assert!(rest < 0.5, "one command: {rest}");
-            let changed = after(Some(disturbed), then);
-            assert!(
-                (off(&changed) / then).ln().abs() < 0.2,
-                "{first} {then}: {}",
-                off(&changed)
-            );
+            let changed = off(&after(Some(disturbed), then));
+            let is_near = (changed / then).ln().abs() < 0.2;
+            assert!(is_near, "{first} {then}: {changed}");
         }
     }
 
@@ -466,17 +463,14 @@ mod tests {
         ] {
             let kept = after_sittings(factors);
             let begun: CostEstimate<COSTS> = kept.at(next, &prior(false)).unwrap();
-            assert!(
-                (begun.costs[0] / wake_ns / factor - 1.0).abs() < 1e-9,
-                "{factors:?}"
-            );
+            let is_like = |estimate: &CostEstimate<COSTS>, factor: f64| {
+                (estimate.costs[0] / wake_ns / factor - 1.0).abs() < 1e-9
+            };
+            assert!(is_like(&begun, factor), "{factors:?}");
             // Within a sitting, its own rounds count.
             let last = factors.last().unwrap();
             let same: CostEstimate<COSTS> = kept.at(kept.learned_s + 60, &prior(false)).unwrap();
-            assert!(
-                (same.costs[0] / wake_ns / last - 1.0).abs() < 1e-9,
-                "{factors:?}"
-            );
+            assert!(is_like(&same, *last), "{factors:?}");
             assert!(kept.sittings.len() <= SITTINGS);
         }
     }

@@ -236,22 +236,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Starts a choice.
-    pub fn new() -> Budget {
+    /// Starts a choice, which may take any time if it has no limit.
+    pub fn new(has_limit: bool) -> Budget {
         Budget {
             began: Instant::now(),
             began_cpu_ns: thread_cpu_ns(),
             best_ns: u64::MAX,
             predictions: 0,
-            has_limit: true,
-        }
-    }
-
-    /// Starts a choice that may take any time.
-    pub fn without_limit() -> Budget {
-        Budget {
-            has_limit: false,
-            ..Budget::new()
+            has_limit,
         }
     }
 

@@ -77,10 +77,7 @@ pub fn choose_open(
 
 /// Returns the request with the algorithm, tree and flit size that have the shortest predicted time.
 fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
-    let mut budget = match offer.is_complete {
-        true => Budget::without_limit(),
-        false => Budget::new(),
-    };
+    let mut budget = Budget::new(!offer.is_complete);
     let mut open = alternatives(&request, &offer);
     // Stable: of equal ones the first in the tables, which is the simplest.
     open.sort_by_key(|one| one.least_ns);

@@ -292,9 +292,7 @@ mod tests {
             ..SelectionArgs::default()
         };
         let refused = rules(&args).unwrap_err().to_string();
-        assert!(
-            refused.contains("--exclude-from: cannot read the file of rules /nowhere"),
-            "{refused}"
-        );
+        let expected = "--exclude-from: cannot read the file of rules /nowhere";
+        assert!(refused.contains(expected), "{refused}");
     }
 }

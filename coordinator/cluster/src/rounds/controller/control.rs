@@ -10,8 +10,7 @@ use flitcast_proto::{PeId, RoundId, Time};
 use super::awaited::{Answer, Awaited};
 use super::clock::before;
 use super::failure_cause::{FailureCause, PeLoss};
-use super::plan::{ClusterInfo, Plan};
-use super::state::{ControllerEvent, GaveUp, RoundController, State};
+use super::state::{ClusterInfo, ControllerEvent, GaveUp, Plan, RoundController, State};
 use crate::observe::phase::Phase;
 
 impl RoundController {

@@ -11,7 +11,8 @@
 //! | `fail`: an error of the driver | `gave_up`: the end of all rounds after an error, with the results |
 //!
 //! This module contains all rules about errors: which PEs are awaited and for how long (`awaited`),
-//! when a round has stalled (`stall_detector`), which error was first, and how a round is given up (`end`). The owner of the connections pings PEs and detects silent ones;
+//! when a round has stalled (`stall_detector`), which error was first, and how a round is given up
+//! (`end`). The owner of the connections pings PEs and detects silent ones;
 //! [`RoundController::wants_look`] is a parameter of its pings.
 
 mod awaited;
@@ -20,15 +21,13 @@ mod clock;
 mod control;
 mod end;
 mod failure_cause;
-mod plan;
 mod round;
 mod stall_detector;
 mod state;
 
 pub use failure_cause::{FailureCause, PeLoss, out_of_turn};
-pub use plan::{ClusterInfo, Plan, has_part_in};
 pub use stall_detector::{Stall, StallDetector};
-pub use state::{ControllerEvent, GaveUp, RoundController};
+pub use state::{ClusterInfo, ControllerEvent, GaveUp, Plan, RoundController, has_part_in};
 
 #[cfg(test)]
 mod tests;

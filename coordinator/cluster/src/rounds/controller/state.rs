@@ -1,19 +1,107 @@
-//! The state of the controller and its output: events, and the results of rounds that were given up.
+//! The cluster and the rounds to run, the schedules that the PEs receive before them, the state of the controller, and
+//! its output: events, and the results of rounds that were given up.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
-use flitcast_proto::wire::control::{Counts, FromPe, Pong, Report, ToPe};
+use flitcast_node::limits::Timeouts;
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::wire::control::{Counts, FromPe, Pong, Prefix, Prepare, Report, ToPe};
 use flitcast_proto::wire::flit::Digest;
-use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
+use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Time, Tree};
 
 use super::awaited::Awaited;
 use super::beginning::Readings;
 use super::failure_cause::FailureCause;
-use super::plan::{ClusterInfo, Plan};
 use super::stall_detector::StallDetector;
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::MissingDelivery;
+
+/// The properties of a cluster before the first round.
+#[derive(Clone, Debug)]
+pub struct ClusterInfo {
+    pub tree: Arc<Tree>,
+    /// The algorithm of the rounds.
+    pub operation: Algorithm,
+    pub timeouts: Timeouts,
+    /// PEs that have joined. The end of such a process is only visible as the end of its channel.
+    pub joined: BTreeSet<PeId>,
+    /// Address at which each PE listens, by PE index, for error messages; `None`, or no element, if
+    /// it is unknown.
+    pub addresses: Vec<Option<String>>,
+}
+
+/// A number of equal rounds.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Lengths by delivery.
+    pub bytes: Vec<u64>,
+    /// The schedule of each PE, by PE index, as used in the prediction.
+    pub schedules: Vec<PeSchedule>,
+    /// For each tree, the schedules of the PEs if messages are split over several trees; else
+    /// empty.
+    pub lanes: Vec<Vec<PeSchedule>>,
+    /// The prefixes of messages that are not sent again.
+    pub prefixes: Vec<Prefix>,
+    pub rounds: u64,
+    /// Clock offsets from P0's clock by PE index.
+    pub clocks: Vec<ClockOffset>,
+    /// The predicted time of a round.
+    pub predicted_ns: u64,
+}
+
+impl Plan {
+    /// Returns the deliveries to be made: the destination and the message of each nonnull one of
+    /// `operation`.
+    pub fn deliveries(
+        &self,
+        tree: &Tree,
+        operation: Algorithm,
+    ) -> BTreeMap<DeliveryId, (PeId, Message)> {
+        let schedules = (0..).map(PeId).zip(&self.schedules);
+        let takes =
+            schedules.flat_map(|(pe, schedule)| schedule.receives.iter().map(move |it| (pe, *it)));
+        takes
+            .map(|(pe, it)| {
+                let delivery = operation.collective().delivery(tree, it.id, pe);
+                // A part counts as its whole message.
+                let (id, _) = operation.collective().whole(tree, it.id);
+                let bytes = self.bytes[delivery.index()];
+                (delivery, (pe, Message { id, bytes, ..it }))
+            })
+            .collect()
+    }
+
+    /// Returns the message that prepares each PE.
+    pub(super) fn prepares(&self, setting: &ClusterInfo) -> Vec<(PeId, Prepare)> {
+        let (operation, tree) = (setting.operation, &setting.tree);
+        let prepare = |(pe, whole): (PeId, &PeSchedule)| {
+            let prefixes = self.prefixes.iter().copied();
+            let prefixes = prefixes.filter(|it| has_part_in(operation, tree, pe, it.message));
+            let mut lanes = self.lanes.iter().map(|lane| lane[pe.index()].clone());
+            let prepare = Prepare {
+                schedule: lanes.next().unwrap_or_else(|| whole.clone()),
+                rounds: self.rounds,
+                lanes: lanes.collect(),
+                prefixes: prefixes.collect(),
+            };
+            (pe, prepare)
+        };
+        let schedules = tree.ids().zip(&self.schedules);
+        let present = schedules.filter(|(pe, _)| tree.contains(*pe));
+        present.map(prepare).collect()
+    }
+}
+
+/// Returns whether a PE sends or takes a message.
+pub fn has_part_in(operation: Algorithm, tree: &Tree, pe: PeId, message: MessageId) -> bool {
+    let message = operation.address(tree, message);
+    message.is_some_and(|message| message.source == pe || message.is_for(pe))
+}
 
 #[derive(Debug)]
 pub enum State {

@@ -146,7 +146,7 @@ impl Driver<'_> {
         let mut pes = self.request.site.tree.pes();
         let first = keys[pes.next()?.index()].as_ref()?;
         let are_one = pes.all(|pe| keys[pe.index()].as_ref() == Some(first));
-        are_one.then(|| first.cores)
+        are_one.then_some(first.cores)
     }
 }
 

@@ -217,10 +217,8 @@ mod tests {
     fn invalid_reports_are_returned() {
         let cannot = |operation, left_out: &[u32], pe, report: Ready| {
             let mut inventory = inventory(operation, left_out);
-            assert_eq!(
-                inventory.take(PeId(pe), report.clone()),
-                Err(Box::new(report))
-            );
+            let taken = inventory.take(PeId(pe), report.clone());
+            assert_eq!(taken, Err(Box::new(report)));
             assert!(inventory.found().bytes.iter().all(|bytes| *bytes == 0));
         };
         let (scatter, gather) = (Algorithm::FARTHEST_FIRST, Algorithm::COMBINING_GATHER);

@@ -17,9 +17,8 @@ use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
 
 use super::state::State;
 use super::*;
-use crate::job::test_tree::tree;
+use crate::job::test_tree::{self, tree};
 use crate::observe::phase::Phase;
-use crate::rounds::sample;
 
 const P0: PeId = PeId(0);
 const P1: PeId = PeId(1);
@@ -86,7 +85,7 @@ fn arrival(pe: PeId, bytes_received: u64) -> Arrival {
         bytes_received,
         bytes_total: BYTES,
         delivered: bytes_received == BYTES,
-        ..sample::arrival(pe)
+        ..test_tree::arrival(pe)
     }
 }
 
@@ -157,11 +156,8 @@ impl Scatter {
             assert_eq!(scatter.controller.round, RoundId(0));
             scatter.receives(1.0, pe, FromPe::Prepared);
         }
-        assert_eq!(
-            scatter.commands().len(),
-            5,
-            "four prepare, one is triggered"
-        );
+        // Four prepare, one is triggered.
+        assert_eq!(scatter.commands().len(), 5);
         scatter
     }
 

@@ -21,11 +21,9 @@ pub struct Candidate {
     pub operation: Algorithm,
     /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
     pub pacing: Option<Pacing>,
-    /// The baseline, if the entry is one.
     pub baseline: Option<Baseline>,
 }
 
-/// Checks that an operation supports a tree.
 pub fn check_fits(operation: Algorithm, tree: &Tree, name: &str) -> Result<(), NotApplicable> {
     let fork = tree.pes().find(|&pe| tree.children(pe).len() > 1);
     let (why, instead) = match (operation.fits(), fork) {

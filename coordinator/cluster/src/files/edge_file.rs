@@ -27,7 +27,6 @@ const FILE: FileKind = FileKind {
     max_bytes: 16 * MAX_EDGES as u64,
 };
 
-/// Loads a file of edges.
 pub fn load(path: &Path) -> Result<Network, FileError> {
     user_file::load(FILE, path, |text| {
         let edges = parse(text)?;

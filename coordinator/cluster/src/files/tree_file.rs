@@ -36,7 +36,6 @@ const FILE: FileKind = FileKind {
 #[derive(Clone, Debug)]
 pub struct TreeFile {
     pub tree: Tree,
-    /// The links that it describes.
     pub links: Links,
 }
 

@@ -16,7 +16,6 @@ const LISTED: usize = 100;
 pub struct FileKind {
     /// Name, such as "tree file".
     pub name: &'static str,
-    /// Length in bytes.
     pub max_bytes: u64,
 }
 
@@ -26,10 +25,8 @@ pub enum FileError {
     /// The file cannot be read, is not text, or is too long, so it is most likely of another kind.
     #[error("{0}")]
     Unreadable(String),
-    /// The content has errors.
     #[error("{}", listed(path, faults))]
     Faults {
-        /// The file.
         path: PathBuf,
         /// All errors, in the order of the file.
         faults: Vec<PositionedError>,
@@ -54,12 +51,10 @@ impl fmt::Display for SourcePosition {
     }
 }
 
-/// An error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PositionedError {
     /// The position; `None` for the file as a whole.
     pub spot: Option<SourcePosition>,
-    /// The message.
     pub fault: String,
 }
 

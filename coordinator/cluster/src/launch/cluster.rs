@@ -9,7 +9,6 @@ mod launching;
 mod member;
 mod plan;
 mod process;
-mod remote;
 mod running;
 
 pub use error::LaunchError;

@@ -20,7 +20,6 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// All baselines.
     pub const ALL: [Baseline; 4] = [
         Baseline::Linear,
         Baseline::Window,
@@ -28,7 +27,6 @@ impl Baseline {
         Baseline::Adaptive,
     ];
 
-    /// Returns the baseline of this name.
     pub fn named(name: &str) -> Option<Baseline> {
         let mut all = Baseline::ALL.into_iter();
         all.find(|baseline| baseline.name() == name)
@@ -44,7 +42,6 @@ impl Baseline {
         }
     }
 
-    /// Returns the help of the value on the command line.
     pub fn help(self) -> &'static str {
         match self {
             Baseline::Linear => "Baseline on complete:N: one PE after the other",

@@ -14,7 +14,6 @@ pub enum Format {
     Table,
     /// A drawing for terminals.
     Text,
-    /// Machine-readable JSON.
     Json,
     /// Values for spreadsheets.
     Csv,

@@ -9,7 +9,6 @@ pub fn typed(value: &impl ValueEnum) -> String {
     value.map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// Returns the pacing of this name.
 pub fn pacing_named(name: &str) -> Option<Pacing> {
     let all = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
     all.into_iter()

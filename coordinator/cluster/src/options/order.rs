@@ -10,7 +10,6 @@ use flitcast_proto::{PeId, Tree};
 use crate::options::pes::pe_called;
 use crate::text::phrases;
 
-/// An order of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MessageOrder {
     /// In a scatter, the message with the longest remaining time after it has left the source first:
@@ -85,7 +84,6 @@ impl GivenOrder {
         pes.map(GivenOrder)
     }
 
-    /// Returns the PEs in order.
     pub fn pes(&self) -> &[PeId] {
         &self.0
     }

@@ -22,7 +22,6 @@ impl Ports {
         }
     }
 
-    /// Returns the ports in the model of costs.
     pub fn of_model(self) -> cost::Ports {
         match self {
             Ports::Single => cost::Ports::Single,

@@ -24,7 +24,6 @@ impl ReplacingArgs {
         self.first_option().is_some()
     }
 
-    /// Returns the first option that is given.
     pub fn first_option(self) -> Option<&'static str> {
         let options = [
             ("--force", self.force),
@@ -54,7 +53,6 @@ pub fn update_name(update: Update) -> Option<&'static str> {
     named.map(|(_, name)| *name)
 }
 
-/// Returns the update with this name.
 pub fn update_named(name: &str) -> Result<Update, String> {
     let named = NAMES.iter().find(|(_, of)| *of == name);
     let unknown = || format!("`{name}` is not an update: time or content");

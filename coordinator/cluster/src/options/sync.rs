@@ -59,14 +59,12 @@ pub fn durability(sync: Option<SyncArg>) -> anyhow::Result<Durability> {
     }
 }
 
-/// Returns the durability with this name.
 pub fn durability_named(name: &str) -> Option<Durability> {
     let all = [Durability::Message, Durability::File, Durability::Never];
     all.into_iter()
         .find(|durability| durability_name(*durability) == name)
 }
 
-/// Returns the name of a durability.
 pub fn durability_name(durability: Durability) -> &'static str {
     match durability {
         Durability::Message => "message",

@@ -73,7 +73,6 @@ fn parse_workers(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Returns the help of `--network`.
 fn network_help() -> String {
     format!(
         "A network like mesh:4x4, instead of --tree: one of {} (an edge `A B` on each line)",
@@ -113,7 +112,6 @@ impl TreeArgs {
         self.cluster.clone().or(list)
     }
 
-    /// Returns whether hosts are listed.
     pub fn has_hosts(&self) -> bool {
         self.hosts.is_some() || self.group.is_some()
     }

@@ -74,7 +74,6 @@ fn phrases(collective: Collective, kind: OfferKind, on_trees: bool) -> Vec<&'sta
         .collect()
 }
 
-/// Returns the help of `flitcast broadcast --algorithm`.
 pub fn broadcast_help() -> String {
     let of_trees = |kind| phrases(Collective::Broadcast, kind, true).join(", ");
     let among_all = phrases(Collective::Broadcast, OfferKind::Choice, false).join(", ");
@@ -87,7 +86,6 @@ pub fn broadcast_help() -> String {
     )
 }
 
-/// Returns the help of `flitcast gossip --algorithm`.
 pub fn gossip_help() -> String {
     let phrases = |on_trees| phrases(Collective::Gossip, OfferKind::Choice, on_trees).join(", ");
     format!(

@@ -26,11 +26,8 @@ pub enum Lengths {
     /// `uniform:LO..HI:SEED`: drawn with [`SplitMix64`], M_1 first, uniformly
     /// from LO to HI, both included.
     Uniform {
-        /// LO.
         low: u64,
-        /// HI.
         high: u64,
-        /// SEED.
         seed: u64,
     },
 }
@@ -39,7 +36,6 @@ pub enum Lengths {
 /// baseline, to the byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// All have the mean length.
     Equal,
     /// Rising evenly, M_i with 2i/(n+1) times the mean.
     Ramp,

@@ -16,33 +16,18 @@ use crate::text::pem::pem;
 /// Tolerated difference between clocks: a certificate is valid from this time before its creation.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
 
-/// The period in which a certificate is valid.
-#[derive(Clone, Copy, Debug)]
-pub struct Validity {
-    from: SystemTime,
-    until: SystemTime,
-}
-
-impl Validity {
-    /// Returns the period from now, minus the tolerated difference of clocks, until `time` later.
-    pub fn of(time: Duration) -> Validity {
-        let now = SystemTime::now();
-        Validity {
-            from: now - CLOCKS_DIFFER,
-            until: now + time,
-        }
-    }
-
-    /// Shortens the period to end at `end` or before.
-    fn within(self, end: SystemTime) -> Validity {
-        let until = self.until.min(end);
-        Validity { until, ..self }
-    }
-
-    fn put(self, params: &mut CertificateParams) {
-        params.not_before = self.from.into();
-        params.not_after = self.until.into();
-    }
+/// Makes a certificate valid from now, minus the tolerated difference of clocks, for a time, but not beyond
+/// `latest`. Returns the end.
+fn put_validity(
+    params: &mut CertificateParams,
+    time: Duration,
+    latest: Option<SystemTime>,
+) -> SystemTime {
+    let now = SystemTime::now();
+    let until = latest.map_or(now + time, |latest| latest.min(now + time));
+    params.not_before = (now - CLOCKS_DIFFER).into();
+    params.not_after = until.into();
+    until
 }
 
 /// An authority: its key and the end of its validity. Its certificate follows from the key and from
@@ -56,9 +41,7 @@ pub struct Authority {
 pub struct Issued {
     /// The certificate in DER.
     pub certificate: Vec<u8>,
-    /// The private key.
     pub key: KeyPair,
-    /// Serial number of the certificate.
     pub serial: Vec<u8>,
     /// End of the certificate's validity.
     pub until: SystemTime,
@@ -77,11 +60,11 @@ impl Issued {
 
 impl Authority {
     /// Creates an authority and its own certificate.
-    pub fn found(validity: Validity) -> Result<(Authority, Issued), Error> {
+    pub fn found(time: Duration) -> Result<(Authority, Issued), Error> {
         let (mut params, serial) = (authority_params(), serial()?);
         params.serial_number = Some(SerialNumber::from_slice(&serial));
         let key = KeyPair::generate()?;
-        validity.put(&mut params);
+        let until = put_validity(&mut params, time, None);
         let issuer = CertifiedIssuer::self_signed(params, &key)?;
         let certificate = issuer.der().to_vec();
         let known = KeyPair::try_from(key.serialized_der())?;
@@ -89,9 +72,9 @@ impl Authority {
             certificate,
             key,
             serial,
-            until: validity.until,
+            until,
         };
-        Ok((Authority::of_key(known, validity.until), issued))
+        Ok((Authority::of_key(known, until), issued))
     }
 
     /// Returns the authority with this key, whose certificate is valid until `ends`.
@@ -102,18 +85,17 @@ impl Authority {
         }
     }
 
-    /// Returns the end of its validity.
     pub fn ends(&self) -> SystemTime {
         self.ends
     }
 
     /// Issues a certificate for `name`, valid at most as long as the authority.
-    pub fn issue(&self, name: Name, validity: Validity) -> Result<Issued, Error> {
-        let (validity, serial) = (validity.within(self.ends), serial()?);
+    pub fn issue(&self, name: Name, time: Duration) -> Result<Issued, Error> {
+        let serial = serial()?;
         let mut params = CertificateParams::new(vec![name.host()])?;
         params.distinguished_name = called(&format!("Flitcast {name}"));
         params.serial_number = Some(SerialNumber::from_slice(&serial));
-        validity.put(&mut params);
+        let until = put_validity(&mut params, time, Some(self.ends));
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         // A PE accepts connections from its children and connects to its parent.
@@ -127,7 +109,7 @@ impl Authority {
             certificate: certificate.der().to_vec(),
             key,
             serial,
-            until: validity.until,
+            until,
         })
     }
 
@@ -176,16 +158,15 @@ impl Ephemeral {
 
     /// Creates an authority for a launch.
     pub fn new() -> Result<Ephemeral, Error> {
-        let (authority, own) = Authority::found(Validity::of(Ephemeral::TIME))?;
+        let (authority, own) = Authority::found(Ephemeral::TIME)?;
         Ok(Ephemeral {
             authority,
             certificate: own.certificate,
         })
     }
 
-    /// Issues the credentials of a process named `name`.
     pub fn credentials(&self, name: Name) -> Result<IssuedCredentials, Error> {
-        let issued = self.authority.issue(name, Validity::of(Ephemeral::TIME))?;
+        let issued = self.authority.issue(name, Ephemeral::TIME)?;
         Ok(issued.believing(&self.certificate))
     }
 }

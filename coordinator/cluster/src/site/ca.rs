@@ -25,7 +25,7 @@ use flitcast_node::system::regular;
 use flitcast_proto::PeId;
 use rcgen::KeyPair;
 
-use crate::site::authority::{Authority, Issued, Validity};
+use crate::site::authority::{Authority, Issued};
 use crate::text::pem::pem;
 use crate::text::phrases::at;
 use crate::text::whole_file::write_with_mode;
@@ -45,7 +45,7 @@ pub fn make(folder: &Path, pes: u32, days: u32) -> anyhow::Result<()> {
 
 /// Creates an authority in a new folder, valid for `days` days.
 pub fn found(folder: &Path, days: u32) -> anyhow::Result<Authority> {
-    let (authority, own) = Authority::found(Validity::of(days * DAY))
+    let (authority, own) = Authority::found(days * DAY)
         .map_err(|error| anyhow!("cannot make the certificate of the authority: {error}"))?;
     std::fs::create_dir_all(folder).map_err(at(folder))?;
     write(folder, &own, AUTHORITY_FILE, AUTHORITY_KEY_FILE)?;
@@ -84,14 +84,13 @@ pub fn issue_all(
 ) -> anyhow::Result<SystemTime> {
     let mut until = authority.ends();
     for &name in names {
-        let issued = authority.issue(name, Validity::of(days * DAY));
+        let issued = authority.issue(name, days * DAY);
         let issued =
             issued.map_err(|error| anyhow!("cannot make the certificate of {name}: {error}"))?;
         until = issued.until;
-        let serial = issued.serial.clone();
         let entry = Entry {
             name,
-            serial,
+            serial: issued.serial.clone(),
             until,
         };
         ledger::note(folder, &entry)?;

@@ -116,7 +116,6 @@ const KEPT_OTHERWISE: &str = "this cluster is up with the security that `flitcas
 
 /// The security of one launch.
 pub struct Guarded {
-    /// Id of the cluster.
     pub cluster: u64,
     /// Secret that the processes of the launch share.
     pub secret: Secret,
@@ -150,7 +149,6 @@ impl Guarded {
         })
     }
 
-    /// Returns the admission of a PE's process.
     pub fn admission(&self, pe: PeId) -> anyhow::Result<Admission> {
         let made = self.ephemeral.as_ref();
         let credentials = made.map(|made| made.credentials(Name::Pe(pe)).map_err(unissued));
@@ -170,7 +168,6 @@ fn undrawn(error: io::Error) -> anyhow::Error {
     anyhow!("cannot draw a secret: {error}")
 }
 
-/// Draws a random cluster id.
 pub fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(drawn()?))
 }

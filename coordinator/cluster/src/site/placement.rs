@@ -17,7 +17,6 @@ use crate::site::starter::Starter;
 pub struct Placement {
     /// Address where the coordinator listens for them.
     pub coordinator: IpAddr,
-    /// Starter of the processes.
     pub launch: Launch,
     /// The running cluster of `flitcast up` whose PEs join, if it is one.
     pub kept: Option<KeptPlaces>,
@@ -48,7 +47,6 @@ pub enum Launch {
 pub struct KeptPlaces {
     /// Folder with its state.
     pub folder: PathBuf,
-    /// Security of its connections.
     pub guard: Guard,
     /// The places as the cluster file has them, for processes that a command starts beside the kept ones.
     pub started: Box<Placement>,
@@ -77,7 +75,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the destination of ssh.
     pub fn destination(&self) -> String {
         let name = self.ssh.as_ref().or(self.name.as_ref());
         name.cloned().unwrap_or_else(|| self.address.to_string())
@@ -158,7 +155,6 @@ impl Placement {
         edges.all(|(pe, parent)| parent.is_some_and(|parent| self.has_link_for(pe, parent)))
     }
 
-    /// Returns whether the processes join.
     pub fn is_joined(&self) -> bool {
         matches!(self.launch, Launch::Join { .. })
     }

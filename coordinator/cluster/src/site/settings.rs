@@ -33,7 +33,6 @@ pub struct Credentials {
 pub struct NamedFile {
     /// Key in `[launch]`.
     pub key: &'static str,
-    /// Path of the file.
     pub path: PathBuf,
     /// Position for messages about it.
     pub spot: SourcePosition,

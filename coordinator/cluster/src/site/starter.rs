@@ -21,17 +21,14 @@ impl Starter {
     }
 }
 
-/// Settings of a Slurm step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlurmStep {
     /// Options of srun, such as `--partition=short`.
     pub options: Vec<String>,
 }
 
-/// Settings of compose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compose {
-    /// The compose file.
     pub file: PathBuf,
     /// Options of compose before its subcommand, such as `--project-name=one`.
     pub options: Vec<String>,

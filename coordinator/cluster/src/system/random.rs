@@ -4,7 +4,6 @@ use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Returns random bytes.
 pub fn drawn<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom(&mut bytes, GetRandomFlags::empty())?;

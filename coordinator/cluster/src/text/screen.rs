@@ -75,7 +75,6 @@ pub fn on_stderr(style: Style, text: &str) -> String {
     painted(style, text, is_colored(io::stderr().is_terminal()))
 }
 
-/// Returns whether stderr is coloured.
 pub fn is_stderr_colored() -> bool {
     is_colored(io::stderr().is_terminal())
 }

@@ -75,7 +75,6 @@ pub fn error(text: impl Display) {
     }
 }
 
-/// Prints a warning.
 pub fn warning(text: impl Display) {
     let text = with_names(&text.to_string());
     match is_json() {

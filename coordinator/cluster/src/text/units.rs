@@ -217,9 +217,7 @@ impl fmt::Display for Seconds {
 /// rates; `-` if the time is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Number of bytes.
     pub bytes: u64,
-    /// Time in nanoseconds.
     pub nanos: u64,
 }
 

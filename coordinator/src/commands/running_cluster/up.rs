@@ -24,9 +24,9 @@ use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::ca;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::running_cluster::claim::{Claim, Claimed, claim};
-use flitcast_cluster::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
-use flitcast_cluster::site::running_cluster::pes::{self, Pes};
-use flitcast_cluster::site::running_cluster::{RunningCluster, folder_of, is_kept};
+use flitcast_cluster::site::running_cluster::{
+    CREDENTIALS, ClusterRecord, KeptPe, Pes, RunningCluster, digest, folder_of, is_kept,
+};
 use flitcast_cluster::site::starter::Starter;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
@@ -196,7 +196,7 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Clus
     };
     let record = ClusterRecord {
         name: topology.name.clone(),
-        digest: cluster_record::digest(&file)?,
+        digest: digest(&file)?,
         file,
         root: wanted.args.cluster.root.clone(),
         spanning: topology
@@ -310,7 +310,7 @@ async fn failing_pe(folder: &Path) -> PeId {
 fn ends(folder: &Path) -> Vec<String> {
     let pes = Pes::read(folder).ok().flatten();
     let pes = pes.map(|pes| pes.pes).unwrap_or_default();
-    let end = |kept: pes::KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
+    let end = |kept: KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
     pes.into_iter().filter_map(end).collect()
 }
 

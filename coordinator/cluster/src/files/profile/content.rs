@@ -132,7 +132,6 @@ impl Profile {
     }
 }
 
-/// Returns the name of a kind of ports.
 pub fn ports_name(ports: Ports) -> &'static str {
     match ports {
         Ports::Single => "single",

@@ -20,7 +20,6 @@ const COMMENTS: [&str; COSTS] = [
 ];
 
 impl Profile {
-    /// Returns the profile as a file's text.
     pub fn text(&self) -> String {
         let (fit, parents, flit_bytes) = (&self.fit, &self.parents, self.flit_bytes);
         let (measured, tree) = (&self.measured, quoted(&self.tree_name));

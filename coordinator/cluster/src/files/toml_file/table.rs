@@ -47,7 +47,6 @@ impl<'a, 't> Table<'a, 't> {
         }
     }
 
-    /// Returns the table with the name `name`.
     pub fn named(self, name: String) -> Self {
         Table { name, ..self }
     }
@@ -57,7 +56,6 @@ impl<'a, 't> Table<'a, 't> {
         self.spot
     }
 
-    /// Reports an error in the table.
     pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot, fault);
     }
@@ -80,7 +78,6 @@ impl<'a, 't> Table<'a, 't> {
         None
     }
 
-    /// Returns the value at a key, if there is one.
     pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't>> {
         let mut known_keys = self.known_keys.borrow_mut();
         if !known_keys.contains(&key) {
@@ -94,7 +91,6 @@ impl<'a, 't> Table<'a, 't> {
         })
     }
 
-    /// Returns the value at a required key.
     pub fn required(&self, key: &'static str) -> Option<Field<'a, 't>> {
         let field = self.optional(key);
         if field.is_none() {
@@ -189,22 +185,18 @@ impl<'a, 't> Table<'a, 't> {
 }
 
 impl<'a, 't> Field<'a, 't> {
-    /// Returns the position of the value.
     pub fn spot(&self) -> SourcePosition {
         self.reader.spot_of(self.value)
     }
 
-    /// The value.
     pub fn value(&self) -> &'a DeValue<'t> {
         self.value.get_ref()
     }
 
-    /// Reports an error in the value.
     pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot(), fault);
     }
 
-    /// Returns the field with the name `key`.
     pub fn called(self, key: impl Into<String>) -> Self {
         let key = key.into();
         Field { key, ..self }
@@ -261,12 +253,10 @@ impl<'a, 't> Field<'a, 't> {
             .ok()
     }
 
-    /// The value as text; reports another one.
     pub fn text(&self) -> Option<String> {
         self.text_where("a text", |_| true)
     }
 
-    /// Returns a text that `is_one` accepts.
     pub fn text_where(&self, expected: &str, is_one: impl Fn(&str) -> bool) -> Option<String> {
         let text = self.value().as_str().filter(|text| is_one(text));
         self.expect(expected, text.map(str::to_owned))
@@ -284,7 +274,6 @@ impl<'a, 't> Field<'a, 't> {
         self.expect(expected, texts.filter(|texts| is_one(texts)))
     }
 
-    /// Returns a table of this name.
     pub fn table(&self) -> Option<Table<'a, 't>> {
         self.table_of("a table")
     }
@@ -329,7 +318,6 @@ impl<'a, 't> Field<'a, 't> {
         }))
     }
 
-    /// Returns the number of values in a list.
     pub fn count_values(&self) -> usize {
         self.value().as_array().map_or(0, |list| list.len())
     }
@@ -361,7 +349,6 @@ impl<'a, 't> Field<'a, 't> {
         self.expect_in_table(&in_range("number", range), number)
     }
 
-    /// Returns an integer in a range.
     pub fn whole_number(&self, range: &RangeInclusive<f64>) -> Option<f64> {
         let number = self.any_number();
         let number = number.filter(|number| range.contains(number) && number.fract() == 0.0);

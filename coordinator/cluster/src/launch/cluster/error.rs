@@ -6,7 +6,6 @@ use thiserror::Error;
 use super::exit::Exit;
 use crate::text::phrases;
 
-/// An error of launching a cluster.
 #[derive(Debug, Error)]
 #[error("{message}")]
 pub struct LaunchError {

@@ -23,8 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Death, LaunchError};
 use super::member::{Member, PeEvent, Process};
 use super::plan::LaunchPlan;
-use super::process::{LogForwarder, arguments, keep, spawn};
-use super::remote;
+use super::process::{LogForwarder, arguments, begin, keep_here, keep_there};
 use super::running::Cluster;
 use crate::launch::ssh::{Hosts, RemoteCommand};
 use crate::observe::console::Console;
@@ -171,7 +170,8 @@ impl Cluster {
                 event_sender: event_sender.clone(),
                 last_lines: Vec::new(),
             };
-            self.start(plan, hosts.as_ref(), (address, admission), forwarder)?;
+            self.start(plan, hosts.as_ref(), (address, admission), forwarder)
+                .await?;
         }
         {
             let registering = self.register_all(&listener, guarded, event_sender, hosts.as_deref());
@@ -193,7 +193,7 @@ impl Cluster {
 
     /// Starts the process of a PE, on this host, or on its own as soon as that is reached. The
     /// process authenticates itself to the coordinator at this address by its admission.
-    fn start(
+    async fn start(
         &mut self,
         plan: &LaunchPlan<'_>,
         hosts: Option<&Arc<Hosts>>,
@@ -205,15 +205,17 @@ impl Cluster {
         let arguments = arguments(plan, coordinator, pe);
         let (pid, keeper) = match hosts.filter(|_| !place.is_here) {
             None => {
-                let child = spawn(plan.program, place, plan.logs, arguments)?;
-                let pid = child.id();
-                let keeping = keep(child, admission, forwarder, kill.clone());
-                (pid, tokio::spawn(keeping))
+                let invocation = (arguments, admission);
+                let mut begun = begin(plan.program, place, None, plan.logs, invocation).await?;
+                // The admission ends.
+                begun.stdin = None;
+                let pid = begun.child.id();
+                (pid, tokio::spawn(keep_here(begun, forwarder, kill.clone())))
             }
             Some(hosts) => {
                 let task = RemoteCommand::new(place, plan.logs, arguments, admission, false);
                 let (hosts, destination) = (hosts.clone(), place.destination());
-                let keeping = remote::keep(hosts, destination, task, forwarder, kill.clone());
+                let keeping = keep_there(hosts, destination, task, forwarder, kill.clone());
                 (None, tokio::spawn(keeping))
             }
         };

@@ -13,7 +13,6 @@ use super::exit::Exit;
 /// An event of one PE.
 #[derive(Debug)]
 pub enum PeEvent {
-    /// A message of the PE.
     Reply(FromPe),
     /// The PE's channel ended, or failed with an error.
     ChannelEnded(Option<ChannelError>),

@@ -12,12 +12,10 @@ use crate::site::guard::Guard;
 use crate::site::placement::{Launch, Placement};
 use crate::tuning::LAUNCH;
 
-/// The parameters of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan<'a> {
     /// Program that runs a PE.
     pub program: &'a Path,
-    /// PEs to launch.
     pub pes: &'a [PeId],
     /// Tree of these PEs.
     pub tree: &'a Tree,
@@ -33,7 +31,6 @@ pub struct LaunchPlan<'a> {
     pub commands: bool,
     /// Logging of the processes that are started.
     pub logs: &'a [String],
-    /// Time limits.
     pub timeouts: &'a Timeouts,
 }
 

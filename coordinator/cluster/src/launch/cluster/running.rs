@@ -54,7 +54,6 @@ impl Cluster {
         pes.into_iter()
     }
 
-    /// Returns the registration of a PE.
     pub fn register(&self, pe: PeId) -> Option<&Register> {
         let registered = self.members.get(&pe)?.register.as_ref();
         registered.map(|(register, _)| register)

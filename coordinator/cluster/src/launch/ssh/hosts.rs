@@ -46,11 +46,9 @@ pub struct Begun {
     pub child: Child,
     /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
-    /// Lines of its stderr.
     pub stderr: mpsc::Receiver<String>,
 }
 
-/// The hosts of a launch.
 pub struct Hosts {
     ssh: Ssh,
     binary: Binary,

@@ -13,7 +13,6 @@ use crate::site::ssh::Ssh;
 pub struct RemoteCommand {
     /// Words before the program.
     pub prefix: Vec<OsString>,
-    /// Arguments of the program.
     pub arguments: Vec<OsString>,
     /// Data for its standard input.
     pub input: Vec<u8>,

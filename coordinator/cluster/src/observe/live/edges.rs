@@ -16,7 +16,6 @@ const OVER: Duration = Duration::from_secs(1);
 pub struct EdgeRates(VecDeque<(Instant, Vec<EdgeCounts>)>);
 
 impl EdgeRates {
-    /// Adds the counters of a report.
     pub fn add(&mut self, edges: &[EdgeCounts], at: Instant) {
         // The second entry is old enough to be the start of the interval.
         while let Some((second, _)) = self.0.get(1)

@@ -87,7 +87,6 @@ struct PeStatus {
 }
 
 impl Live {
-    /// Updates the state for an event.
     pub fn observe(&self, event: &Event<'_>) {
         match *event {
             Event::Launching(request) => self.launching(request),
@@ -239,7 +238,6 @@ impl Live {
 }
 
 impl LiveCluster {
-    /// Updates the state for an event of a map.
     fn observe(&mut self, event: &MapEvent<'_>) {
         match *event {
             MapEvent::Shards(shards) => self.shards = Some(shards),

@@ -11,7 +11,6 @@ use flitcast_proto::wire::control::Counts;
 pub enum RoundEnd {
     /// Every message was delivered.
     Done,
-    /// The round failed.
     Failed,
     /// The user pressed Ctrl-C.
     Interrupted,
@@ -33,7 +32,6 @@ impl RoundEnd {
 pub struct RoundKind {
     /// "scatter", "gather", "broadcast", "gossip" or "exchange".
     pub operation: &'static str,
-    /// Name of the algorithm.
     pub algorithm: &'static str,
 }
 
@@ -44,7 +42,6 @@ pub struct Histogram {
     pub within: [u64; BOUNDS_S.len()],
     /// Number of all times, including those above the last bound.
     pub count: u64,
-    /// Sum of all times.
     pub sum: Duration,
 }
 
@@ -54,7 +51,6 @@ pub const BOUNDS_S: [f64; 14] = [
 ];
 
 impl Histogram {
-    /// Counts an observation.
     pub fn add(&mut self, time: Duration) {
         let seconds = time.as_secs_f64();
         if let Some(place) = BOUNDS_S.iter().position(|bound| seconds <= *bound) {
@@ -68,9 +64,7 @@ impl Histogram {
 /// All counters of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Counters of each PE.
     pub pes: BTreeMap<PeId, Counts>,
-    /// Number of rounds, by kind and end.
     pub rounds: BTreeMap<(RoundKind, RoundEnd), u64>,
     /// Number of failures by kind.
     pub errors: BTreeMap<&'static str, u64>,

@@ -18,7 +18,6 @@ impl Exposition {
         Family { page: self, name }
     }
 
-    /// Returns the whole page.
     pub fn text(self) -> String {
         self.0
     }

@@ -49,7 +49,6 @@ impl Metrics {
         self.serve_page(|| coordinator(&live::NOW.totals()));
     }
 
-    /// Starts to serve the counters of a PE.
     pub fn serve_pe_metrics(self, pe: PeId, tally: Tally) {
         self.serve_page(move || node(pe, &tally));
     }

@@ -21,7 +21,6 @@ use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::options::names::pacing_name;
 
-/// The spans of this process.
 pub static NOW: Spans = Spans(Mutex::new(None));
 
 /// Maximum number of spans of rounds and messages in a run, apart from those of the first round and
@@ -72,7 +71,6 @@ struct Failed {
 }
 
 impl Spans {
-    /// Updates the spans for an event.
     pub fn observe(&self, event: &Event<'_>) {
         match *event {
             Event::Begins { command } => self.begin(command),

@@ -17,13 +17,13 @@ const P2: Name = Name::Pe(PeId(2));
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn founded() -> (Authority, Vec<u8>) {
-    let (authority, own) = Authority::found(Validity::of(HOUR)).expect("it can be");
+    let (authority, own) = Authority::found(HOUR).expect("it can be");
     (authority, own.certificate)
 }
 
 /// Issues credentials from `authority` for `name`, with `believed` as the trusted authority.
 fn issued(authority: &Authority, name: Name, believed: &[u8]) -> IssuedCredentials {
-    let issued = authority.issue(name, Validity::of(HOUR));
+    let issued = authority.issue(name, HOUR);
     issued.expect("it can be").believing(believed)
 }
 
@@ -212,15 +212,15 @@ fn the_key_of_another_certificate_is_refused() {
 
 #[test]
 fn nothing_is_issued_for_longer_than_the_authority_lasts() {
-    let (authority, own) = Authority::found(Validity::of(HOUR)).expect("it can be");
-    let issued = |time| authority.issue(P1, Validity::of(time)).expect("it can be");
+    let (authority, own) = Authority::found(HOUR).expect("it can be");
+    let issued = |time| authority.issue(P1, time).expect("it can be");
     assert_eq!(issued(2 * HOUR).until, own.until);
     assert!(issued(HOUR / 2).until < own.until);
 }
 
 #[tokio::test]
 async fn an_expired_authority_is_refused() {
-    let soon = Validity::of(Duration::from_secs(2));
+    let soon = Duration::from_secs(2);
     let (authority, own) = Authority::found(soon).expect("it can be");
     let authority = (authority, own.certificate);
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));

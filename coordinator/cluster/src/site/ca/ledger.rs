@@ -22,7 +22,6 @@ const LEDGER_FILE: &str = "issued.txt";
 pub struct Entry {
     /// Name in the certificate.
     pub name: Name,
-    /// Serial number of the certificate.
     pub serial: Vec<u8>,
     /// End of its validity.
     pub until: SystemTime,

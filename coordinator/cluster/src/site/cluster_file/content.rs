@@ -7,10 +7,8 @@ use crate::site::placement::Placement;
 use crate::site::reachability::Spanned;
 use crate::site::settings::Settings;
 
-/// The content of a cluster file.
 #[derive(Clone, Debug)]
 pub struct ClusterFile {
-    /// Name of the cluster.
     pub name: Option<String>,
     /// Connections between the PEs.
     pub edges: Edges,

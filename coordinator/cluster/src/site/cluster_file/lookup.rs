@@ -161,7 +161,6 @@ fn own_address(other: IpAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// Returns whether this could be the name of a host.
 pub fn is_host_name(text: &str) -> bool {
     let is_of_name = |char: char| char.is_ascii_alphanumeric() || "-._".contains(char);
     text.starts_with(|char: char| char.is_ascii_alphanumeric())

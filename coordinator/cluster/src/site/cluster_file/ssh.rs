@@ -45,7 +45,6 @@ pub struct SshKeys {
     pub files: Vec<NamedFile>,
 }
 
-/// Reads the keys of `[launch]` for ssh.
 pub fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
     let there = KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
     // If several keys are useless, only the alphabetically first is reported.

@@ -124,7 +124,6 @@ pub fn read_link(field: &Field<'_, '_>) -> Option<LinkSpec> {
     field.parse_parts(expected, LinkSpec::parse)
 }
 
-/// Reads a destination of ssh in a `[[pe]]`.
 pub fn read_destination(field: &Field<'_, '_>) -> Option<String> {
     let expected = "what ssh is given to reach its host, like \"me@a.example\"";
     field.text_where(expected, is_destination)

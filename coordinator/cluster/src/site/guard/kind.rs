@@ -16,7 +16,6 @@ pub enum Guard {
     MadeForTheRun,
     /// Certificates of `flitcast ca` in this folder.
     Credentials(PathBuf),
-    /// No security.
     Insecure,
 }
 
@@ -41,7 +40,6 @@ impl Guard {
         }
     }
 
-    /// Returns whether connections are encrypted.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Guard::MadeForTheRun | Guard::Credentials(_))
     }

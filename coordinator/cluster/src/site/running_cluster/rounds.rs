@@ -22,7 +22,6 @@ pub struct Round {
     pub at: SystemTime,
     /// Description, such as `scatter by fdf`.
     pub what: String,
-    /// Number of rounds.
     pub rounds: u64,
     /// `done`, or the failure.
     pub outcome: String,

@@ -51,7 +51,6 @@ fn build_tree(spec: &TreeSpec) -> anyhow::Result<TreeFile> {
     Ok(TreeFile { tree, links })
 }
 
-/// The network of `--network`.
 pub fn build_network(spec: &NetworkSpec) -> anyhow::Result<Network> {
     match spec {
         NetworkSpec::Edges(path) => edge_file::load(path).map_err(of_option("--network")),

@@ -17,9 +17,7 @@ use crate::site::topology::Topology;
 pub struct Candidate {
     /// Name in comparisons.
     pub name: &'static str,
-    /// The operation that the PEs run.
     pub operation: Algorithm,
-    /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
     pub pacing: Option<Pacing>,
     pub baseline: Option<Baseline>,
 }

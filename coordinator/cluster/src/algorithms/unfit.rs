@@ -2,7 +2,6 @@
 
 use thiserror::Error;
 
-/// The reason why an algorithm does not support a tree.
 #[derive(Clone, Debug, Error)]
 #[error("{why}")]
 pub struct NotApplicable {

@@ -35,11 +35,8 @@ pub struct StarterConfig {
     pub coordinator: SocketAddr,
     /// Security of connections.
     pub guard: Guard,
-    /// Whether the PEs must run commands.
     pub commands: bool,
-    /// Time for the PEs to join.
     pub wait: Duration,
-    /// Logging of the PEs.
     pub logs: Vec<String>,
     /// Console for the lines of the PEs.
     pub console: Console,

@@ -82,7 +82,6 @@ pub enum Event<'a> {
     /// A round is triggered.
     RoundBegins {
         round: RoundId,
-        /// Bytes of M_i, by PE index.
         bytes: &'a [u64],
         /// Predicted duration of the round.
         predicted_ns: u64,

@@ -6,7 +6,6 @@ use flitcast_proto::ops::SHORT_QUEUE_BYTES;
 /// Number of requests that the windowed gather keeps under way.
 pub const WINDOW: usize = 4;
 
-/// A baseline algorithm of a real run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
     /// One PE after the other.

@@ -74,7 +74,6 @@ pub fn gather_fault(fault: GatherOrderError) -> String {
 }
 
 impl GivenOrder {
-    /// Parses a list of PEs that have these names, or none.
     pub fn parse(text: &str, names: &[String]) -> Result<GivenOrder, String> {
         let list = text.strip_prefix(GIVEN).ok_or_else(|| {
             format!("`{text}` is not an order: write given:3,1,2 with the PEs' numbers or names")

@@ -57,7 +57,6 @@ impl FromStr for Packets {
     }
 }
 
-/// Writes the text that the parser reads.
 impl fmt::Display for Packets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

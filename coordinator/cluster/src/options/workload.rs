@@ -25,11 +25,7 @@ pub enum Lengths {
     },
     /// `uniform:LO..HI:SEED`: drawn with [`SplitMix64`], M_1 first, uniformly
     /// from LO to HI, both included.
-    Uniform {
-        low: u64,
-        high: u64,
-        seed: u64,
-    },
+    Uniform { low: u64, high: u64, seed: u64 },
 }
 
 /// How lengths differ from their mean. These are the patterns of the MPI program that serves as a

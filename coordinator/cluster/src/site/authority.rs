@@ -37,13 +37,11 @@ pub struct Authority {
     ends: SystemTime,
 }
 
-/// A certificate with its private key.
 pub struct Issued {
     /// The certificate in DER.
     pub certificate: Vec<u8>,
     pub key: KeyPair,
     pub serial: Vec<u8>,
-    /// End of the certificate's validity.
     pub until: SystemTime,
 }
 

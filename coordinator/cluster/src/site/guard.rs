@@ -92,7 +92,6 @@ impl Guard {
 /// An error of the requested security.
 #[derive(Debug, Error)]
 pub enum GuardOptionsError {
-    /// The coordinator's certificate is invalid.
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
     /// The security does not fit the cluster or the command; the text is the reason.
@@ -117,7 +116,6 @@ const KEPT_OTHERWISE: &str = "this cluster is up with the security that `flitcas
 /// The security of one launch.
 pub struct Guarded {
     pub cluster: u64,
-    /// Secret that the processes of the launch share.
     pub secret: Secret,
     /// Security of the coordinator's connections.
     pub security: Security,

@@ -42,7 +42,6 @@ pub enum Launch {
     },
 }
 
-/// A running cluster of `flitcast up`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPlaces {
     /// Folder with its state.

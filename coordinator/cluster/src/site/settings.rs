@@ -7,7 +7,6 @@ use flitcast_node::limits::Timeouts;
 use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::LinkSpec;
 
-/// The settings of a cluster file for the cluster as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The certificates, unless each launch makes its own.

@@ -40,7 +40,6 @@ pub struct Slurm {
 pub trait Environment: Fn(&str) -> Option<String> {}
 impl<F: Fn(&str) -> Option<String>> Environment for F {}
 
-/// Reads a variable of this process's environment.
 pub fn environment(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }

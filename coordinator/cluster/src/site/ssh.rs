@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// Default directory of the program on a host.
 pub const DIRECTORY: &str = "~/.cache/flitcast";
 
-/// Settings of ssh and of the program on the hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ssh {
     /// User, unless the PE's destination or ssh's configuration defines it.

@@ -40,7 +40,6 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to receive the signals.
     pub fn new() -> anyhow::Result<Interrupts> {
         let (sender, waiting) = mpsc::channel(1);
         let both = [SignalKind::interrupt(), SignalKind::terminate()];

@@ -50,7 +50,6 @@ static WRITTEN: Condvar = Condvar::new();
 static THREAD: Once = Once::new();
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// Chooses the format of messages.
 pub fn set_json(json: bool) {
     JSON.store(json, Relaxed);
 }

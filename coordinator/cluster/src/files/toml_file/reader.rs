@@ -68,7 +68,6 @@ impl<'t> Reader<'t> {
             .push(PositionedError { spot, fault });
     }
 
-    /// Returns the number of errors so far.
     pub fn fault_count(&self) -> usize {
         self.faults.borrow().len()
     }

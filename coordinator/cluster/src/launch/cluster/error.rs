@@ -55,7 +55,6 @@ impl LaunchError {
         &self.others
     }
 
-    /// Returns all failed PEs.
     pub fn pes(&self) -> &[PeId] {
         &self.pes
     }

@@ -30,7 +30,6 @@ pub enum Exit {
         destination: String,
         ssh: ExitStatus,
     },
-    /// The process was never started.
     NotBegun(anyhow::Error),
 }
 

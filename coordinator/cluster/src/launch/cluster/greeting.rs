@@ -41,7 +41,6 @@ pub struct HandshakeResult {
     pub address: SocketAddr,
     /// The fault of its certificate, if that is for another PE.
     pub disguise: Option<String>,
-    /// Whether it will join the next cluster as well.
     pub stays: bool,
     pub commands: bool,
     pub reader: ChannelReader,

@@ -17,9 +17,7 @@ pub struct LaunchPlan<'a> {
     /// Program that runs a PE.
     pub program: &'a Path,
     pub pes: &'a [PeId],
-    /// Tree of these PEs.
     pub tree: &'a Tree,
-    /// Hosts and addresses of the PEs.
     pub placement: &'a Placement,
     /// Security of connections.
     pub guard: &'a Guard,

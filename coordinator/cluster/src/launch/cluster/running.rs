@@ -156,7 +156,6 @@ impl Cluster {
         }
     }
 
-    /// Queues the same message to all PEs.
     pub async fn send_to_all(&mut self, command: &ToPe) {
         for pe in self.pes() {
             self.send_command(pe, command.clone()).await;
@@ -198,7 +197,6 @@ impl Cluster {
         }
     }
 
-    /// Sets whether the PEs should look for unreachable neighbours.
     pub fn look(&self, is_wanted: bool) {
         self.look.store(is_wanted, Relaxed);
     }

@@ -31,7 +31,6 @@ pub struct Call {
     step: &'static str,
     /// The ssh process, which is killed when this is dropped.
     pub child: Child,
-    /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
     stdout: Option<mpsc::Receiver<String>>,
     pub stderr: mpsc::Receiver<String>,

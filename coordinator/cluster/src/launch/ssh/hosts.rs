@@ -127,7 +127,6 @@ impl Hosts {
         })))
     }
 
-    /// Counts a program as starting until the returned guard is dropped.
     pub fn beginning(&self) -> Beginning {
         self.beginning.send_modify(|beginning| *beginning += 1);
         Beginning(self.beginning.clone())

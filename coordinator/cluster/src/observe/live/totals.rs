@@ -12,7 +12,6 @@ pub enum RoundEnd {
     /// Every message was delivered.
     Done,
     Failed,
-    /// The user pressed Ctrl-C.
     Interrupted,
 }
 

@@ -29,7 +29,6 @@ const BATCH: Duration = Duration::from_secs(10);
 /// Timeout of the last batch, for which the end of the command waits.
 const REST: Duration = Duration::from_secs(2);
 
-/// Creates spans and sends those that have ended.
 #[derive(Debug)]
 pub struct Export {
     provider: SdkTracerProvider,

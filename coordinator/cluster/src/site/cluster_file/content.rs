@@ -10,7 +10,6 @@ use crate::site::settings::Settings;
 #[derive(Clone, Debug)]
 pub struct ClusterFile {
     pub name: Option<String>,
-    /// Connections between the PEs.
     pub edges: Edges,
     /// Places of the PEs, in the order of the file.
     pub placement: Placement,
@@ -21,7 +20,6 @@ pub struct ClusterFile {
     pub settings: Settings,
 }
 
-/// Connections between the PEs of a cluster file.
 #[derive(Clone, Debug)]
 pub enum Edges {
     /// A tree, given by parents.

@@ -128,7 +128,6 @@ pub fn endpoint(field: &Field<'_, '_>, lookup: &Lookup) -> Option<Endpoint> {
 }
 
 impl LaunchTable {
-    /// Returns whether ssh starts the processes.
     pub fn is_ssh(&self) -> bool {
         self.kind == Some(LaunchKind::Ssh)
     }

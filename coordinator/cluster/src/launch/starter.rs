@@ -21,8 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
-use crate::site::placement::Place;
-use crate::site::starter::Starter;
+use crate::site::placement::{Place, Starter};
 
 /// The parameters of a starter.
 #[derive(Debug)]

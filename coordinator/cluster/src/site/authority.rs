@@ -10,7 +10,7 @@ use rcgen::{
     KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 
-use crate::system::random::drawn;
+use crate::system::process::drawn;
 use crate::text::pem::pem;
 
 /// Tolerated difference between clocks: a certificate is valid from this time before its creation.

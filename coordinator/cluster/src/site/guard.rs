@@ -14,11 +14,11 @@ use thiserror::Error;
 
 pub use kind::Guard;
 
-use crate::options::guard::GuardArgs;
+use crate::options::transfer::GuardArgs;
 use crate::site::authority::Ephemeral;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
-use crate::system::random::drawn;
+use crate::system::process::drawn;
 
 impl GuardArgs {
     /// Returns the typed options, or else those of a cluster file.

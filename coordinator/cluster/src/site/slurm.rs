@@ -10,8 +10,7 @@ use anyhow::anyhow;
 use flitcast_proto::PeId;
 
 use crate::options::tree::TreeArgs;
-use crate::site::placement::{Launch, Placement};
-use crate::site::starter::{SlurmStep, Starter};
+use crate::site::placement::{Launch, Placement, SlurmStep, Starter};
 use crate::text::faults::Faults;
 
 /// Value that replaces HOST:PORT or a cluster file: `slurm`, `slurm:PORT`.

@@ -29,9 +29,7 @@ use flitcast_cluster::launch::ssh::{Begun, Hosts};
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Place;
-use flitcast_cluster::site::running_cluster::{
-    CALL, ClusterRecord, KeptPe, Pes, claim, lock,
-};
+use flitcast_cluster::site::running_cluster::{CALL, ClusterRecord, KeptPe, Pes, claim, lock};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::process;
 use flitcast_cluster::text::{pe_names, stderr};

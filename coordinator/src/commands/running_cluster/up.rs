@@ -19,19 +19,18 @@ use super::status;
 use crate::render::exit::{FAILED, error_chain, refused};
 use flitcast_cluster::job::request::{guard_fault, local_topology};
 use flitcast_cluster::launch::cluster::Exit;
-use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::transfer::GuardArgs;
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::ca;
 use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::placement::Starter;
 use flitcast_cluster::site::running_cluster::claim::{Claim, Claimed, claim};
 use flitcast_cluster::site::running_cluster::{
     CREDENTIALS, ClusterRecord, KeptPe, Pes, RunningCluster, digest, folder_of, is_kept,
 };
-use flitcast_cluster::site::starter::Starter;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
-use flitcast_cluster::system::process::Process;
-use flitcast_cluster::system::random::drawn;
+use flitcast_cluster::system::process::{Process, drawn};
 use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;

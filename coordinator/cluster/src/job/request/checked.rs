@@ -17,7 +17,7 @@ use crate::job::choice::Choice;
 use crate::job::decisions::Decisions;
 use crate::job::site::Site;
 use crate::options::format::Format;
-use crate::options::pictures::PictureArgs;
+use crate::options::transfer::PictureArgs;
 use crate::site::topology::Topology;
 
 /// A checked request.

@@ -7,7 +7,7 @@ use flitcast_node::payload::{self, Others, OutputLock};
 
 use crate::job::fault::of_output;
 use crate::options::args::RoundArgs;
-use crate::system::folder;
+use crate::system::process;
 
 /// Creates the output directory, unless nothing is written to it; returns the error if that fails.
 pub fn create_output(args: &RoundArgs) -> Option<anyhow::Error> {
@@ -59,7 +59,7 @@ fn check(
     };
     let shown = standing.display();
     ensure!(metadata.is_dir(), "{shown} is not a directory");
-    folder::check_writable(standing)
+    process::check_writable(standing)
         .map_err(|error| anyhow!("{shown} is not writable: {error}"))?;
     if standing == output {
         OutputLock::take(output)?;

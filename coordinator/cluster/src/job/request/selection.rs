@@ -3,7 +3,7 @@
 use anyhow::{anyhow, ensure};
 
 use crate::files::user_file::{self, FileKind};
-use crate::options::selection::SelectionArgs;
+use crate::options::transfer::SelectionArgs;
 
 /// Maximum length and number of all rules together: each PE receives them.
 const MAX_RULE_BYTES: usize = 64 * 1024;

@@ -9,8 +9,8 @@ use super::open_choices::OpenChoices;
 use crate::options::args::RoundArgs;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::division::Division;
 use crate::options::ports::Ports;
+use crate::options::transfer::Division;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 

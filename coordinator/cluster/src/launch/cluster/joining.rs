@@ -13,9 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::error::LaunchError;
 use super::greeting::HandshakeResult;
-use super::member::{Member, PeEvent};
+use super::member::{LaunchError, Member, PeEvent};
 use super::plan::LaunchPlan;
 use super::running::Cluster;
 use crate::observe::console::Console;

@@ -20,17 +20,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::error::{Death, LaunchError};
-use super::member::{Member, PeEvent, Process};
+use super::member::{Death, LaunchError, Member, PeEvent, Process};
 use super::plan::LaunchPlan;
 use super::process::{LogForwarder, arguments, begin, keep_here, keep_there};
 use super::running::Cluster;
 use crate::launch::ssh::{Hosts, RemoteCommand};
 use crate::observe::console::Console;
-use crate::site::ca;
 use crate::site::guard::{Guard, Guarded};
 use crate::site::placement::Launch;
-use crate::site::running_cluster;
+use crate::site::{ca, running_cluster};
 use crate::text::phrases::names;
 use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
 

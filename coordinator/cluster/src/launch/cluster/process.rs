@@ -24,8 +24,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::exit::Exit;
-use super::member::PeEvent;
+use super::member::{Exit, PeEvent};
 use super::plan::LaunchPlan;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand, attach, lines};
 use crate::observe::console::Console;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::script::{self, BEGINS, MISSING, SERVES};
-use crate::site::ssh::Ssh;
+use crate::site::placement::Ssh;
 use crate::text::phrases::{self, keep_last};
 
 /// Time in seconds for ssh to connect and authenticate. It is longer than `connect` of `limits.rs`

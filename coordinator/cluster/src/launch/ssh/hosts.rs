@@ -17,8 +17,7 @@ use super::binary::Binary;
 use super::call::{Call, ScriptMessage};
 use super::copy_plan::{CopyPlan, CopySource};
 use super::script::{self, RemoteCommand, TAKING_S};
-use crate::site::placement::{Launch, Placement};
-use crate::site::ssh::Ssh;
+use crate::site::placement::{Launch, Placement, Ssh};
 use crate::text::phrases::at;
 
 /// Maximum number of simultaneous calls: each is a local process whose cryptography takes about 10

@@ -6,8 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
-use crate::site::placement::Place;
-use crate::site::ssh::Ssh;
+use crate::site::placement::{Place, Ssh};
 
 /// The command to run on a host.
 pub struct RemoteCommand {

@@ -11,9 +11,9 @@ use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::names::pacing_name;
 use crate::options::order::MessageOrder;
-use crate::options::replacing::update_name;
 use crate::options::sync::durability_name;
 use crate::options::timeouts;
+use crate::options::transfer::update_name;
 use crate::text::deliveries;
 use crate::text::phrases::names;
 

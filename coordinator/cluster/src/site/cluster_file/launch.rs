@@ -25,14 +25,12 @@ use clap::ValueEnum;
 
 use super::entry::PeEntry;
 use super::lookup::Lookup;
-use super::ssh;
 use super::values::{At, named_file, read_address, read_texts};
-use crate::files::toml_file::{Field, Reader};
+use crate::files::toml_file::{Field, Reader, Table};
 use crate::files::user_file::SourcePosition;
 use crate::options::names::typed;
-use crate::site::placement::Launch;
+use crate::site::placement::{Compose, DIRECTORY, Launch, SlurmStep, Ssh, Starter, is_destination};
 use crate::site::settings::NamedFile;
-use crate::site::starter::{Compose, SlurmStep, Starter};
 use crate::text::units::parse_time;
 
 /// Default time for all PEs to join: containers start in seconds, and a user who starts PEs by hand
@@ -48,7 +46,7 @@ pub struct LaunchTable {
     /// Kind of the launch; `None` if the value is invalid.
     kind: Option<LaunchKind>,
     wait: Option<At<Duration>>,
-    ssh: ssh::SshKeys,
+    ssh: SshKeys,
     /// The compose file.
     file: Option<At<NamedFile>>,
     /// Options of the program that starts the PEs.
@@ -70,7 +68,7 @@ impl Default for LaunchTable {
             spot: SourcePosition::default(),
             kind: Some(LaunchKind::Local),
             wait: None,
-            ssh: ssh::SshKeys::default(),
+            ssh: SshKeys::default(),
             file: None,
             options: None,
         }
@@ -108,7 +106,7 @@ pub fn launch(field: &Field<'_, '_>, beside: &Path) -> Option<LaunchTable> {
         let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
         field.expect("a time from 1s to 86400s, in quotes", time)
     });
-    section.ssh = ssh::keys(&table, beside);
+    section.ssh = keys(&table, beside);
     section.file = At::key(&table, "file", |field| named_file("file", field, beside));
     section.options = At::key(&table, "options", read_texts);
     table.refuse_others();
@@ -160,7 +158,7 @@ pub fn launched(
         LaunchKind::Local => (Launch::Local, Vec::new()),
         LaunchKind::Ssh => {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
-            ssh::check(reader, endpoint?.0, spot, entries);
+            check(reader, endpoint?.0, spot, entries);
             (Launch::Ssh(section.ssh.ssh), section.ssh.files)
         }
         LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
@@ -182,7 +180,7 @@ fn refuse_useless(
     entries: &[PeEntry],
 ) {
     if kind != LaunchKind::Ssh {
-        ssh::without(reader, &section.ssh, entries);
+        without(reader, &section.ssh, entries);
     }
     let useless = |spot, key, kinds| {
         let fault =
@@ -252,4 +250,105 @@ fn joining(
         starter,
     };
     Some((launch, files))
+}
+
+/// Keys of `[launch]` that only ssh uses.
+const KEYS: [&str; 6] = [
+    "user",
+    "port",
+    "config",
+    "directory",
+    "environment",
+    "binary",
+];
+
+#[derive(Default)]
+struct SshKeys {
+    pub ssh: Ssh,
+    /// One of the keys, with its position.
+    first: Option<(SourcePosition, &'static str)>,
+    pub files: Vec<NamedFile>,
+}
+
+fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
+    let there = KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
+    // If several keys are useless, only the alphabetically first is reported.
+    let first = there.into_iter().flatten().min_by_key(|(_, key)| *key);
+    let is_user = |text: &str| is_destination(text) && !text.contains('@');
+    let is_directory = |text: &str| {
+        let rooted = text.starts_with('/') || text.starts_with("~/");
+        rooted && !text.contains(char::is_control)
+    };
+    let are_variables = |names: &[String]| names.iter().all(|name| is_variable(name));
+    let directory = table.find("directory", |field| {
+        let expected = "a path on the hosts that begins with / or ~/, in quotes";
+        field.text_where(expected, is_directory)
+    });
+    let environment = table.find("environment", |field| {
+        let expected = "a list of variables' names, like [\"LANG\"]";
+        field.texts_where(expected, are_variables)
+    });
+    let files =
+        ["binary", "config"].map(|key| table.find(key, |field| named_file(key, field, beside)));
+    let [binary, config] = files.clone().map(|file| Some(file?.path));
+    SshKeys {
+        ssh: Ssh {
+            user: table.find("user", |field| {
+                field.text_where("the name of a user, in quotes", is_user)
+            }),
+            port: table.find("port", |field| {
+                let port = field.value().as_integer();
+                let port = port.and_then(|port| port.as_str().parse().ok());
+                field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
+            }),
+            directory: directory.unwrap_or_else(|| DIRECTORY.to_owned()),
+            environment: environment.unwrap_or_default(),
+            config,
+            binary,
+        },
+        first,
+        files: files.into_iter().flatten().collect(),
+    }
+}
+
+/// Reports a fault if ssh is configured but not used.
+fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
+    if let Some((spot, key)) = section.first {
+        reader.fault(spot, useless(key));
+    }
+    if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
+        reader.fault(*spot, useless("ssh"));
+    }
+    if let Some(entry) = entries.iter().find(|entry| entry.here) {
+        reader.fault(entry.spot, useless("here"));
+    }
+}
+
+/// Checks that ssh reaches the hosts, and the hosts the coordinator.
+fn check(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries: &[PeEntry]) {
+    let by_name = |entry: &&PeEntry| entry.ssh.is_none() && !entry.here;
+    for entry in entries.iter().filter(by_name) {
+        if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
+            let like = "say how it reaches the host, like ssh = \"me@a.example\"";
+            reader.fault(entry.spot, format!("ssh cannot be given `{name}`: {like}"));
+        }
+    }
+    let away = entries.iter().find_map(PeEntry::away);
+    if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
+        let fault = format!(
+            "the coordinator listens on {coordinator}, where {name} at {address} does not reach it: \
+             say coordinator = \"ADDRESS\", where the hosts reach this machine"
+        );
+        reader.fault(spot, fault);
+    }
+}
+
+fn useless(key: &str) -> String {
+    format!("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")
+}
+
+/// Returns whether a shell accepts the text as the name of a variable.
+fn is_variable(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
 }

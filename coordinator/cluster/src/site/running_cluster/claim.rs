@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use flitcast_node::system::lock::{Lock, try_lock};
 
-use super::locks::{is_kept, taken};
 use super::running::RunningCluster;
+use super::state::{is_kept, taken};
 use crate::files::runtime_dir::runtime_dir;
 use crate::text::phrases::at;
 

@@ -17,12 +17,10 @@
 //! ```
 
 pub mod claim;
-mod locks;
 pub mod rounds;
 mod running;
 mod state;
 
-pub use locks::{is_kept, lock};
 pub use rounds::{Round, note};
 pub use running::{CALL, InUse, JOIN, RunningCluster, all, call, find, folder_of, take};
-pub use state::{CREDENTIALS, ClusterRecord, KeptPe, Pes, digest};
+pub use state::{CREDENTIALS, ClusterRecord, KeptPe, Pes, digest, is_kept, lock};

@@ -9,8 +9,7 @@ use anyhow::bail;
 use flitcast_node::system::lock::Lock;
 use thiserror::Error;
 
-use super::locks::{is_kept, taken};
-use super::state::{ClusterRecord, Pes, RECORD_FILE, digest};
+use super::state::{ClusterRecord, Pes, RECORD_FILE, digest, is_kept, taken};
 use crate::files::runtime_dir::runtime_dir;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};

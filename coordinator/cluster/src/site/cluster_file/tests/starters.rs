@@ -1,9 +1,7 @@
 //! Files of clusters whose processes ssh or others start.
 
 use super::*;
-use crate::site::placement::Place;
-use crate::site::ssh::Ssh;
-use crate::site::starter::{SlurmStep, Starter};
+use crate::site::placement::{Place, SlurmStep, Ssh, Starter};
 
 #[test]
 fn hosts_that_ssh_reaches() {

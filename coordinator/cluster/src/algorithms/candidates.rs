@@ -101,7 +101,7 @@ pub fn in_order(name: &str) -> Vec<Candidate> {
 
 /// Returns the baselines of the operation of this name.
 pub fn baselines(name: &str) -> impl Iterator<Item = Candidate> {
-    Baseline::ALL.into_iter().filter_map(move |baseline| {
+    Baseline::all().filter_map(move |baseline| {
         Some(Candidate {
             baseline: Some(baseline),
             ..Candidate::new(baseline.name(), baseline.operation(name)?, None)

@@ -134,25 +134,31 @@ pub fn printed(faults: Vec<PositionedError>) -> Vec<String> {
     all.lines().map(str::to_owned).collect()
 }
 
-/// Checks that `load` reports a missing file, a folder, a binary file and one that is too long.
 #[cfg(test)]
-#[track_caller]
-pub fn assert_checked<T>(kind: FileKind, load: impl Fn(&Path) -> Result<T, FileError>) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("file");
-    let refused = |path: &Path, why: &str| {
-        let message = load(path).err().unwrap().to_string();
-        let file = format!("the {} {}", kind.name, path.display());
-        assert!(
-            message.contains(&file) && message.contains(why),
-            "{message}"
-        );
-    };
-    refused(&path, "cannot read");
-    refused(dir.path(), "cannot read");
-    std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
-    refused(&path, "UTF-8");
-    let file = std::fs::File::create(&path).unwrap();
-    file.set_len(kind.max_bytes + 1).unwrap();
-    refused(&path, &format!("has more than {} bytes", kind.max_bytes));
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let kind = FileKind {
+            name: "tree file",
+            max_bytes: 9,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let refused = |path: &Path, why: &str| {
+            let message = load(kind, path, |_| Ok(())).unwrap_err().to_string();
+            let file = format!("the tree file {}", path.display());
+            assert!(
+                message.contains(&file) && message.contains(why),
+                "{message}"
+            );
+        };
+        refused(&path, "cannot read");
+        refused(dir.path(), "cannot read");
+        std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
+        refused(&path, "UTF-8");
+        std::fs::write(&path, [0; 10]).unwrap();
+        refused(&path, "has more than 9 bytes");
+    }
 }

@@ -5,7 +5,6 @@ pub mod baseline;
 pub mod broadcast;
 pub mod flits;
 pub mod format;
-pub mod gossip_network;
 pub mod host_list;
 pub mod link_spec;
 pub mod names;

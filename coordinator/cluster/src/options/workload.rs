@@ -5,8 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use flitcast_proto::seeded::SplitMix64;
 
+use crate::options::names::typed;
 use crate::text::phrases::counted;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
@@ -30,7 +32,8 @@ pub enum Lengths {
 
 /// How lengths differ from their mean. These are the patterns of the MPI program that serves as a
 /// baseline, to the byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
 pub enum Pattern {
     Equal,
     /// Rising evenly, M_i with 2i/(n+1) times the mean.
@@ -42,20 +45,6 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    const ALL: [(Pattern, &str); 4] = [
-        (Pattern::Equal, "equal"),
-        (Pattern::Ramp, "ramp"),
-        (Pattern::OneBig, "onebig"),
-        (Pattern::HalfNull, "halfnull"),
-    ];
-
-    fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(p, _)| *p == self)
-            .map_or("", |(_, name)| name)
-    }
-
     /// Returns the length of M_i, i = 1..n.
     ///
     /// The MPI program computes `mean * f` in doubles and truncates. Now and then that is one byte
@@ -187,8 +176,7 @@ impl FromStr for Lengths {
                 }
             }
             Some((name, mean)) => {
-                let known = Pattern::ALL.iter().find(|(_, known)| *known == name);
-                let &(pattern, _) = known.ok_or_else(|| unknown(name))?;
+                let pattern = Pattern::from_str(name, false).map_err(|_| unknown(name))?;
                 let mean = size(mean, "the mean length")?;
                 Ok(Lengths::Dealt { pattern, mean })
             }
@@ -211,7 +199,7 @@ impl fmt::Display for Lengths {
                 let texts: Vec<String> = list.iter().map(u64::to_string).collect();
                 f.write_str(&texts.join(","))
             }
-            Lengths::Dealt { pattern, mean } => write!(f, "{}:{mean}", pattern.name()),
+            Lengths::Dealt { pattern, mean } => write!(f, "{}:{mean}", typed(pattern)),
             Lengths::Uniform { low, high, seed } => write!(f, "uniform:{low}..{high}:{seed}"),
         }
     }

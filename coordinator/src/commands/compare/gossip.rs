@@ -13,7 +13,7 @@ use super::args::CompareGossipArgs;
 use super::gossip_rows::{NONE, Row, rows};
 use flitcast_cluster::job::prices::typed;
 use flitcast_cluster::options::format::Format;
-use flitcast_cluster::options::gossip_network::gossip_network;
+use flitcast_cluster::options::values::gossip_network;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::joined;
 use flitcast_cluster::text::faults::Faults;

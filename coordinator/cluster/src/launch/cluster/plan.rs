@@ -5,10 +5,12 @@ use std::path::Path;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::{PeId, Tree};
+use tokio::sync::mpsc;
 
+use super::member::PeEvent;
 use crate::launch::starter::StarterConfig;
 use crate::observe::console::Console;
-use crate::site::guard::Guard;
+use crate::site::guard::{Guard, Guarded};
 use crate::site::placement::{Launch, Placement};
 use crate::tuning::LAUNCH;
 
@@ -30,6 +32,15 @@ pub struct LaunchPlan<'a> {
     /// Logging of the processes that are started.
     pub logs: &'a [String],
     pub timeouts: &'a Timeouts,
+}
+
+/// A launch under way.
+pub struct Launching<'a> {
+    pub plan: LaunchPlan<'a>,
+    pub guarded: Guarded,
+    /// Channel for the events of the PEs.
+    pub event_sender: mpsc::Sender<(PeId, PeEvent)>,
+    pub console: &'a Console,
 }
 
 impl LaunchPlan<'_> {

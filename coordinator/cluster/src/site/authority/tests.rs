@@ -210,14 +210,6 @@ fn the_key_of_another_certificate_is_refused() {
     refuses(refused, "its private key belongs to another certificate");
 }
 
-#[test]
-fn nothing_is_issued_for_longer_than_the_authority_lasts() {
-    let (authority, own) = Authority::found(HOUR).expect("it can be");
-    let issued = |time| authority.issue(P1, time).expect("it can be");
-    assert_eq!(issued(2 * HOUR).until, own.until);
-    assert!(issued(HOUR / 2).until < own.until);
-}
-
 #[tokio::test]
 async fn an_expired_authority_is_refused() {
     let soon = Duration::from_secs(2);

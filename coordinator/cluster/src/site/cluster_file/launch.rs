@@ -180,7 +180,19 @@ fn refuse_useless(
     entries: &[PeEntry],
 ) {
     if kind != LaunchKind::Ssh {
-        without(reader, &section.ssh, entries);
+        let useless = |spot, key| {
+            let kind = "leave it out, or say kind = \"ssh\" in [launch]";
+            reader.fault(spot, format!("{key} is for hosts that ssh reaches: {kind}"));
+        };
+        if let Some((spot, key)) = section.ssh.first {
+            useless(spot, key);
+        }
+        if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
+            useless(*spot, "ssh");
+        }
+        if let Some(entry) = entries.iter().find(|entry| entry.here) {
+            useless(entry.spot, "here");
+        }
     }
     let useless = |spot, key, kinds| {
         let fault =
@@ -194,15 +206,6 @@ fn refuse_useless(
     if let Some(options) = section.options.as_ref().filter(|_| !takes_options) {
         useless(options.spot, "options", "slurm\" or \"compose");
     }
-}
-
-/// Returns the compose file; reports that it is missing.
-fn compose_file(reader: &Reader<'_>, section: &LaunchTable) -> Option<NamedFile> {
-    if section.file.is_none() {
-        let fault = "kind = \"compose\" needs the compose file: file = \"compose.yaml\"";
-        reader.fault(section.spot, fault);
-    }
-    At::value(&section.file)
 }
 
 /// Returns the launch of processes that others start and that join.
@@ -224,11 +227,17 @@ fn joining(
     let options = At::value(&section.options).unwrap_or_default();
     let begun = match kind {
         LaunchKind::Slurm => Some((Some(Starter::Slurm(SlurmStep { options })), Vec::new())),
-        LaunchKind::Compose => compose_file(reader, &section).map(|named| {
-            let file = named.path.clone();
-            let compose = Starter::Compose(Compose { file, options });
-            (Some(compose), vec![named])
-        }),
+        LaunchKind::Compose => {
+            if section.file.is_none() {
+                let fault = "kind = \"compose\" needs the compose file: file = \"compose.yaml\"";
+                reader.fault(section.spot, fault);
+            }
+            At::value(&section.file).map(|named| {
+                let file = named.path.clone();
+                let compose = Starter::Compose(Compose { file, options });
+                (Some(compose), vec![named])
+            })
+        }
         LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
     };
     let wait = section.wait.map_or(Some(WAIT), |at| at.value);
@@ -311,19 +320,6 @@ fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
     }
 }
 
-/// Reports a fault if ssh is configured but not used.
-fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
-    if let Some((spot, key)) = section.first {
-        reader.fault(spot, useless(key));
-    }
-    if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
-        reader.fault(*spot, useless("ssh"));
-    }
-    if let Some(entry) = entries.iter().find(|entry| entry.here) {
-        reader.fault(entry.spot, useless("here"));
-    }
-}
-
 /// Checks that ssh reaches the hosts, and the hosts the coordinator.
 fn check(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries: &[PeEntry]) {
     let by_name = |entry: &&PeEntry| entry.ssh.is_none() && !entry.here;
@@ -341,10 +337,6 @@ fn check(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries
         );
         reader.fault(spot, fault);
     }
-}
-
-fn useless(key: &str) -> String {
-    format!("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")
 }
 
 /// Returns whether a shell accepts the text as the name of a variable.

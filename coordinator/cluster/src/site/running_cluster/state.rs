@@ -52,10 +52,8 @@ pub struct ClusterRecord {
 /// Returns a hash of a file's content.
 pub fn digest(file: &Path) -> anyhow::Result<String> {
     let contents = fs::read(file).map_err(at(file))?;
-    Ok(format!(
-        "{:032x}",
-        twox_hash::XxHash3_128::oneshot(&contents)
-    ))
+    let hash = twox_hash::XxHash3_128::oneshot(&contents);
+    Ok(format!("{hash:032x}"))
 }
 
 impl ClusterRecord {

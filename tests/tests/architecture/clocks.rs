@@ -14,9 +14,8 @@ const WALL: &str = "DateTime OffsetDateTime Realtime RealtimeCoarse SystemTime U
 const ALLOWED: &str = "
     coordinator/cluster/src/site/authority.rs | from when until when a certificate is good
     coordinator/src/commands/ca.rs | until when they are, as is printed, and since when they are revoked
-    coordinator/cluster/src/site/ca.rs | until when they are
+    coordinator/cluster/src/site/ca.rs | until when they are: `flitcast ca` notes it
     coordinator/src/commands/calibrate/calibration.rs | when a profile was made: a comment in it
-    coordinator/cluster/src/site/ca/ledger.rs | until when a certificate is good: `flitcast ca` notes it
     coordinator/cluster/src/job/host_costs/cache.rs | how long ago this machine was measured: a report prints it
     coordinator/src/commands/running_cluster/daemon.rs | since when a PE is up: `flitcast status` prints it
     coordinator/cluster/src/site/running_cluster/rounds.rs | when a command ended: `flitcast status` prints it

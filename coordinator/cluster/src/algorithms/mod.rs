@@ -3,6 +3,5 @@
 pub mod candidates;
 pub mod listed;
 pub mod method;
-pub mod tree_gossip;
 
 pub use flitcast_plan::algorithms::plan_limits;

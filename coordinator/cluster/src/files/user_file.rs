@@ -1,10 +1,9 @@
 //! Helpers for all files that users write: they are read up to a limit, and all errors in one are
 //! reported at once, each with its position. The content of a file is not known here.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{fmt, io};
 
 use flitcast_node::system::regular;
 
@@ -91,11 +90,7 @@ pub(super) fn beginning(text: &str) -> String {
     text.chars().take(24).collect()
 }
 
-/// Reads the file at `path` with `parse`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all errors in it.
+/// Reads the file at `path` with `parse`; returns an error if it cannot be read, or all errors in it.
 pub fn load<T>(
     kind: FileKind,
     path: &Path,

@@ -1,7 +1,6 @@
 //! A cluster of PEs: how it is launched, and its processes and channels until it stops.
 
 mod conversation;
-mod greeting;
 mod joining;
 mod launching;
 mod member;

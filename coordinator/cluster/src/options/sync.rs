@@ -42,11 +42,7 @@ impl SyncArg {
     }
 }
 
-/// Returns when files are durable.
-///
-/// # Errors
-///
-/// Returns an error for a word that is not about files.
+/// Returns when files are durable, or an error for a word that is not about files.
 pub fn durability(sync: Option<SyncArg>) -> anyhow::Result<Durability> {
     match sync {
         None | Some(SyncArg::Message) => Ok(Durability::Message),

@@ -182,11 +182,7 @@ pub struct TransmissionArgs {
     pub compress: Option<Compression>,
 }
 
-/// Returns the compression with this name.
-///
-/// # Errors
-///
-/// Returns an error if there is none, or if this program was built without it.
+/// Returns the compression with this name, if there is one and this program was built with it.
 pub fn available_compression(name: &str) -> Result<Compression, String> {
     match Compression::named(name) {
         Some(compression) if compression.is_available() => Ok(compression),
@@ -230,11 +226,7 @@ pub struct PictureArgs {
 }
 
 impl PictureArgs {
-    /// Checks the paths without writing to them.
-    ///
-    /// # Errors
-    ///
-    /// Returns all errors in them.
+    /// Checks the paths without writing to them; returns all errors in them.
     pub fn check(&self) -> Result<(), Faults> {
         let mut faults = Faults::default();
         for (option, path) in [("--trace", &self.trace), ("--report", &self.report)] {

@@ -86,11 +86,7 @@ impl Lengths {
         self.deal_from(1, n)
     }
 
-    /// Computes the bytes of M_0..M_n, where P0 has a message as well.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`Lengths::deal`].
+    /// Computes the bytes of M_0..M_n as [`Lengths::deal`] does, where P0 has a message as well.
     pub fn deal_to_all(&self, pes: usize) -> Result<Vec<u64>, String> {
         self.deal_from(0, pes)
     }
@@ -130,11 +126,7 @@ impl Lengths {
     }
 }
 
-/// Checks that the sum of all lengths is allowed.
-///
-/// # Errors
-///
-/// Returns an error if the sum is too large.
+/// Returns an error if the sum of all lengths is too large.
 pub fn check_total(lengths: &[u64]) -> Result<(), String> {
     let total: u128 = lengths.iter().map(|&bytes| u128::from(bytes)).sum();
     match total > u128::from(MAX_TOTAL_BYTES) {

@@ -11,7 +11,6 @@ use rcgen::{
 };
 
 use crate::system::process::drawn;
-use crate::text::pem::pem;
 
 /// Tolerated difference between clocks: a certificate is valid from this time before its creation.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
@@ -181,6 +180,29 @@ fn called(name: &str) -> DistinguishedName {
     let mut called = DistinguishedName::new();
     called.push(DnType::CommonName, name);
     called
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Formats `der` as PEM (RFC 7468) between the lines that contain its label.
+pub fn pem(label: &str, der: &[u8]) -> String {
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in der.chunks(48) {
+        for bytes in line.chunks(3) {
+            let mut group = [0; 4];
+            group[1..=bytes.len()].copy_from_slice(bytes);
+            let group = u32::from_be_bytes(group);
+            for digit in 0..4 {
+                let value = (group >> (18 - 6 * digit)) & 63;
+                text.push(match digit <= bytes.len() {
+                    true => char::from(DIGITS[value as usize]),
+                    false => '=',
+                });
+            }
+        }
+        text.push('\n');
+    }
+    text + &format!("-----END {label}-----\n")
 }
 
 #[cfg(test)]

@@ -74,11 +74,7 @@ impl Guard {
         }
     }
 
-    /// Checks that the PEs may read and write files, and run commands.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the PEs cannot authenticate the coordinator.
+    /// Checks that the PEs may read and write files, and run commands: they can authenticate the coordinator.
     pub fn check_files(&self, placement: &Placement) -> Result<(), GuardOptionsError> {
         let refused = match (self, &placement.kept) {
             (Guard::Insecure, Some(_)) => KEPT_FOR_ANYBODY,

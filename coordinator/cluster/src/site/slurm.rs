@@ -118,11 +118,7 @@ impl Slurm {
         read(&environment, variable, IN_A_JOB, number)
     }
 
-    /// Returns the places of a command's PEs: the addresses that they join from.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if this is not a Slurm job.
+    /// Returns the places of a command's PEs, if this is a Slurm job: the addresses that they join from.
     pub fn placement(self, pes: usize, environment: impl Environment) -> anyhow::Result<Placement> {
         let port = self.port(&environment, IN_A_JOB)?;
         // The host does not know which of its addresses the other nodes use.

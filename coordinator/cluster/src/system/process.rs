@@ -31,11 +31,7 @@ pub fn user() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Detaches from the terminal, so that its signals do not reach this process.
-///
-/// # Errors
-///
-/// Returns an error if this process leads a group.
+/// Detaches from the terminal, so that its signals do not reach this process, which must not lead a group.
 pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())

@@ -2,7 +2,7 @@
 //! line. The content of the file is not known here.
 //!
 //! A result is `None`, or a default value, only with an error, or if the value may be absent and is. So a
-//! reader continues with the values that it has: [`parse`](super::parse) refuses the whole file for one
+//! reader continues with the values that it has: [`parse`] refuses the whole file for one
 //! error.
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,34 @@ use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 
 use super::reader::{Reader, Value};
-use crate::files::user_file::SourcePosition;
+use crate::files::user_file::{PositionedError, SourcePosition};
+
+/// Reads the document in `text` with `read`; returns at least one error otherwise, in the order of the
+/// file. `read` returns `None` only after it has reported one.
+pub fn parse<T>(
+    text: &str,
+    read: impl FnOnce(&Reader<'_>, &Table<'_, '_>) -> Option<T>,
+) -> Result<T, Vec<PositionedError>> {
+    let reader = Reader::new(text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let spot = error.span().map(|span| reader.spot(span.start));
+        reader.fault(spot, error.message());
+    }
+    // After a syntax error the structure of the rest is unknown.
+    let value = match errors.is_empty() {
+        true => read(&reader, &Table::top_level(&reader, document.get_ref())),
+        false => None,
+    };
+    let mut faults = reader.faults.into_inner();
+    match value {
+        Some(value) if faults.is_empty() => Ok(value),
+        _ => {
+            faults.sort_by_key(|fault| fault.spot);
+            Err(faults)
+        }
+    }
+}
 
 /// A table with its name in messages.
 pub struct Table<'a, 't> {

@@ -1,4 +1,4 @@
-//! Waiting for the PEs that others start: which are missing, and for how long. `greeting.rs`
+//! Waiting for the PEs that others start: which are missing, and for how long. `conversation.rs`
 //! authenticates them.
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::greeting::HandshakeResult;
+use super::conversation::HandshakeResult;
 use super::member::{LaunchError, Member, PeEvent};
 use super::plan::{LaunchPlan, Launching};
 use super::running::Cluster;

@@ -16,8 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::converse;
-use super::greeting::{HandshakeResult, HandshakeServer};
+use super::conversation::{HandshakeResult, HandshakeServer, converse};
 use super::member::{Member, PeEvent};
 use crate::launch::starter::Started;
 use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};

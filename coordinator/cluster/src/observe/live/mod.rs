@@ -4,7 +4,6 @@
 //! The state is global ([`NOW`]), like the log: a process conducts one round at a time, and
 //! observers outside identify it by its process id only.
 
-mod edges;
 pub mod publish;
 pub mod snapshot;
 mod totals;
@@ -13,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use edges::EdgeRates;
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::control::{Counts, Doing};
 use flitcast_proto::{PeId, RoundId, Tree};
 use snapshot::{PePicture, Snapshot};
+use totals::EdgeRates;
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;

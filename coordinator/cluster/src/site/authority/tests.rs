@@ -7,6 +7,7 @@ use flitcast_node::security::{Identity, Security, Transport};
 use flitcast_proto::PeId;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -229,4 +230,19 @@ async fn an_expired_authority_is_refused() {
     let (_, answering) = connection().await;
     let answered = p1.answer(answering, &lease()).await;
     refuses(with_message(answered), expired);
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let der: Vec<u8> = (0..=255)
+        .cycle()
+        .take(600)
+        .map(|byte: u8| byte ^ 0x5a)
+        .collect();
+    for bytes in (1..100).chain([600]) {
+        let text = pem("CERTIFICATE", &der[..bytes]);
+        let read = CertificateDer::from_pem_slice(text.as_bytes()).unwrap();
+        assert_eq!(read.as_ref(), &der[..bytes]);
+        assert!(text.lines().all(|line| line.len() <= 64));
+    }
 }

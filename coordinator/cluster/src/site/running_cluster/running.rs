@@ -119,11 +119,7 @@ impl RunningCluster {
         Ok(Some(RunningCluster { folder, record }))
     }
 
-    /// Returns the arguments with which the cluster was started.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the typed arguments differ or the file has changed.
+    /// Returns the arguments with which the cluster was started, if the typed ones and the file are the same.
     pub fn arguments(&self, typed: &TreeArgs) -> anyhow::Result<TreeArgs> {
         if digest(&self.record.file)? != self.record.digest {
             let file = self.record.file.display();

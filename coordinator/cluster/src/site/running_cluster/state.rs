@@ -149,11 +149,7 @@ pub mod since {
         serializer.serialize_u64(since.unwrap_or_default().as_secs())
     }
 
-    /// Deserializes a time from a number.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the value is not an integer or is too large.
+    /// Deserializes a time from an integer that is not too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
         match u64::deserialize(from)? {
             seconds if seconds < END => Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),

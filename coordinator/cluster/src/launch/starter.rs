@@ -28,7 +28,6 @@ use crate::site::placement::{Place, Starter};
 pub struct StarterConfig {
     /// Program that runs a PE.
     pub program: PathBuf,
-    /// PEs to start, with their hosts and addresses.
     pub pes: Vec<(PeId, Place)>,
     /// Address where the coordinator listens for them.
     pub coordinator: SocketAddr,
@@ -37,7 +36,6 @@ pub struct StarterConfig {
     pub commands: bool,
     pub wait: Duration,
     pub logs: Vec<String>,
-    /// Console for the lines of the PEs.
     pub console: Console,
 }
 

@@ -23,3 +23,11 @@ pub fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
         Pacing::Eager => "eager",
     })
 }
+
+/// Returns the names of those options that are given.
+pub fn given<const N: usize>(
+    options: [(&'static str, bool); N],
+) -> impl Iterator<Item = &'static str> {
+    let given = options.into_iter().filter(|(_, given)| *given);
+    given.map(|(option, _)| option)
+}

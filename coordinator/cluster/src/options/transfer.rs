@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use clap::Args;
 use flitcast_proto::{Compression, Update};
 
+use crate::options::names::given;
 use crate::text::faults::Faults;
 use crate::text::units::parse_bytes;
 use crate::text::whole_file::{check_place, resolved};
@@ -46,7 +47,6 @@ fn parse_parts(text: &str) -> Result<u32, String> {
 }
 
 impl DivisionArgs {
-    /// Returns whether an option divides a file.
     pub fn is_given(&self) -> bool {
         self.lines || self.blocks.is_some() || self.split.is_some()
     }
@@ -95,13 +95,12 @@ pub struct SelectionArgs {
 impl SelectionArgs {
     /// Returns the first option that chooses among files and is given.
     pub fn first_option(&self) -> Option<&'static str> {
-        [
-            ("--exclude", self.exclude.is_empty()),
-            ("--exclude-from", self.exclude_from.is_empty()),
-            ("--include", self.include.is_empty()),
-        ]
-        .iter()
-        .find_map(|(option, is_empty)| (!is_empty).then_some(*option))
+        let options = [
+            ("--exclude", !self.exclude.is_empty()),
+            ("--exclude-from", !self.exclude_from.is_empty()),
+            ("--include", !self.include.is_empty()),
+        ];
+        given(options).next()
     }
 }
 
@@ -132,8 +131,7 @@ impl ReplacingArgs {
             ("--update", self.update),
             ("--checksum", self.checksum),
         ];
-        let given = options.iter().find(|(_, is_given)| *is_given);
-        given.map(|(option, _)| *option)
+        given(options).next()
     }
 
     /// Returns which files are not sent.

@@ -8,7 +8,7 @@ use flitcast_plan::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::options::host_list;
-use crate::options::names::typed;
+use crate::options::names::{given, typed};
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::values::joined;
 
@@ -131,7 +131,7 @@ impl TreeArgs {
             ("--cluster", self.cluster.is_some()),
             ("--hosts", self.has_hosts()),
         ];
-        present(options).collect()
+        given(options).collect()
     }
 
     /// Returns the given options that do not apply to a network without a tree.
@@ -143,21 +143,13 @@ impl TreeArgs {
             ("--root", self.root.is_some()),
             ("--spanning", self.spanning.is_some()),
         ];
-        present(options)
+        given(options)
     }
 
     /// Returns whether the tree is to be chosen.
     pub fn is_auto(&self) -> bool {
         self.tree.as_deref() == Some("auto")
     }
-}
-
-/// Returns the names of the options that are given.
-fn present<const N: usize>(
-    options: [(&'static str, bool); N],
-) -> impl Iterator<Item = &'static str> {
-    let given = options.into_iter().filter(|(_, given)| *given);
-    given.map(|(option, _)| option)
 }
 
 impl From<ClusterArgs> for TreeArgs {

@@ -161,7 +161,6 @@ impl Placement {
         matches!(self.starter(), Some(Starter::Slurm(_)))
     }
 
-    /// Returns the starter of PEs that join.
     pub fn starter(&self) -> Option<&Starter> {
         match &self.launch {
             Launch::Join { starter, .. } => starter.as_ref(),
@@ -274,7 +273,7 @@ pub fn listen_on(reached_at: &[IpAddr]) -> Option<IpAddr> {
 /// Default directory of the program on a host.
 pub const DIRECTORY: &str = "~/.cache/flitcast";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ssh {
     /// User, unless the PE's destination or ssh's configuration defines it.
     pub user: Option<String>,
@@ -282,25 +281,12 @@ pub struct Ssh {
     pub port: Option<u16>,
     /// Configuration file for ssh instead of the user's.
     pub config: Option<PathBuf>,
-    /// Directory of the program on a host: absolute, or relative to `~/`.
-    pub directory: String,
+    /// Directory of the program on a host: absolute, or relative to `~/`; by default [`DIRECTORY`].
+    pub directory: Option<String>,
     /// Names of this process's environment variables that are passed to the PEs.
     pub environment: Vec<String>,
     /// Program to copy to the hosts; by default this program.
     pub binary: Option<PathBuf>,
-}
-
-impl Default for Ssh {
-    fn default() -> Ssh {
-        Ssh {
-            user: None,
-            port: None,
-            config: None,
-            directory: DIRECTORY.to_owned(),
-            environment: Vec::new(),
-            binary: None,
-        }
-    }
 }
 
 /// Returns whether ssh takes the text for a destination: one word that is not an option.

@@ -54,7 +54,6 @@ pub fn choose(detail: Detail, colors: Colors) {
     let _ = CHOSEN.set((detail, colors));
 }
 
-/// Returns how much a run prints.
 pub fn detail() -> Detail {
     CHOSEN.get().copied().unwrap_or_default().0
 }

@@ -37,7 +37,6 @@ pub struct Profile {
     pub parents: Vec<u32>,
     /// The requested shapes of links, as typed, if they were shaped.
     pub links: Option<String>,
-    /// Whether connections were encrypted.
     pub encrypted: bool,
     /// The quickest pacing.
     pub pacing: Pacing,

@@ -168,7 +168,6 @@ impl<'a, 't> Table<'a, 't> {
         self.get(key, |field| field.text())
     }
 
-    /// Returns whether a flag is present and set.
     pub fn flag(&self, key: &'static str) -> bool {
         let is_set = |field: &Field<'_, '_>| {
             let value = field.value().as_bool();

@@ -34,25 +34,19 @@ use crate::text::phrases::keep_last;
 use crate::text::stderr;
 use crate::tuning::{CHANNEL_ENDS, LAST_LINES};
 
-/// Returns the command that runs `program`, behind the host's prefix if there is one.
-fn command(program: &Path, place: &Place, logs: &[String]) -> Command {
-    let program = program.as_os_str();
-    let mut words = place.run.iter().map(OsStr::new).chain([program]);
-    let mut command = Command::new(words.next().unwrap_or(program));
-    attach(&mut command);
-    command.args(words).args(logs).stdout(Stdio::null());
-    command
-}
-
-/// Starts `program` at a place on this host.
-pub fn spawn(
+/// Starts `program` at a place on this host, behind the place's prefix if there is one.
+fn spawn(
     program: &Path,
     place: &Place,
     logs: &[String],
     arguments: Vec<OsString>,
 ) -> anyhow::Result<Child> {
-    let mut command = command(program, place, logs);
-    command.args(arguments).spawn().map_err(|error| {
+    let program = program.as_os_str();
+    let mut words = place.run.iter().map(OsStr::new).chain([program]);
+    let mut command = Command::new(words.next().unwrap_or(program));
+    attach(&mut command);
+    command.args(words).args(logs).args(arguments);
+    command.stdout(Stdio::null()).spawn().map_err(|error| {
         let program = command.as_std().get_program().display();
         anyhow!("cannot start {program}: {error}")
     })

@@ -29,12 +29,10 @@ pub struct Cluster {
     pub(super) id: u64,
     pub(super) members: BTreeMap<PeId, Member>,
     pub(super) events: mpsc::Receiver<(PeId, PeEvent)>,
-    /// Token that makes the keeper tasks kill their processes.
     pub(super) kill: CancellationToken,
     pub(super) timeouts: Timeouts,
     /// Whether the PEs should look for unreachable neighbours.
     pub(super) look: Arc<AtomicBool>,
-    /// The starter of the PEs that joined, if there is one.
     pub(super) started: Option<Started>,
     /// Folder of the certificates that were made for tasks of Slurm; it is removed with this.
     #[expect(dead_code, reason = "its end is what matters")]
@@ -47,7 +45,6 @@ impl Cluster {
         self.id
     }
 
-    /// The PEs of the processes.
     pub fn pes(&self) -> impl Iterator<Item = PeId> + use<> {
         let pes: Vec<PeId> = self.members.keys().copied().collect();
         pes.into_iter()
@@ -65,14 +62,12 @@ impl Cluster {
         descriptors::places(needed_descriptors(pes) + more * pes as u64)
     }
 
-    /// Returns the PEs that have not registered.
     pub(super) fn missing(&self) -> Vec<PeId> {
         self.pes()
             .filter(|pe| self.members[pe].queue.is_none())
             .collect()
     }
 
-    /// Creates the server side of registrations.
     pub(super) fn greeter(
         &self,
         guarded: &Guarded,

@@ -77,7 +77,6 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds the counters of the PEs of a cluster.
     pub fn add<'a>(&mut self, counts: impl Iterator<Item = (PeId, &'a Counts)>) {
         for (pe, counts) in counts {
             self.pes.entry(pe).or_default().add(counts);

@@ -29,7 +29,7 @@ use super::values::{At, named_file, read_address, read_texts};
 use crate::files::toml_file::{Field, Reader, Table};
 use crate::files::user_file::SourcePosition;
 use crate::options::names::typed;
-use crate::site::placement::{Compose, DIRECTORY, Launch, SlurmStep, Ssh, Starter, is_destination};
+use crate::site::placement::{Compose, Launch, SlurmStep, Ssh, Starter, is_destination};
 use crate::site::settings::NamedFile;
 use crate::text::units::parse_time;
 
@@ -310,7 +310,7 @@ fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
                 let port = port.and_then(|port| port.as_str().parse().ok());
                 field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
             }),
-            directory: directory.unwrap_or_else(|| DIRECTORY.to_owned()),
+            directory,
             environment: environment.unwrap_or_default(),
             config,
             binary,

@@ -99,7 +99,14 @@ impl Lookup {
     /// Returns the address at which another machine reaches this one.
     pub fn own(&self, other: IpAddr) -> Option<IpAddr> {
         self.names.as_ref()?;
-        own_address(other)
+        let any: IpAddr = match other {
+            IpAddr::V4(_) => [0; 4].into(),
+            IpAddr::V6(_) => [0; 16].into(),
+        };
+        // This chooses the route; nothing is sent.
+        let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
+        socket.connect(SocketAddr::new(other, 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip())
     }
 }
 
@@ -148,17 +155,6 @@ fn does_answer(address: &SocketAddr) -> bool {
         Ok(_) => true,
         Err(error) => error.kind() == ErrorKind::ConnectionRefused,
     }
-}
-
-fn own_address(other: IpAddr) -> Option<IpAddr> {
-    let any: IpAddr = match other {
-        IpAddr::V4(_) => [0; 4].into(),
-        IpAddr::V6(_) => [0; 16].into(),
-    };
-    // This chooses the route; nothing is sent.
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
-    socket.connect(SocketAddr::new(other, 9)).ok()?;
-    Some(socket.local_addr().ok()?.ip())
 }
 
 pub fn is_host_name(text: &str) -> bool {

@@ -57,7 +57,6 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
     noted
 }
 
-/// Returns all recorded commands in order.
 pub fn read(folder: &Path) -> Vec<Round> {
     parse(&fs::read_to_string(folder.join(FILE)).unwrap_or_default())
 }

@@ -49,7 +49,6 @@ impl Topology {
         self.links.get(&pe).copied().or_else(everywhere)
     }
 
-    /// Returns the possible neighbours of PEs.
     pub fn reach(&self) -> Reachability {
         match (&self.network, &self.placement) {
             (Some(spanned), _) => Reachability::Network(spanned.clone()),

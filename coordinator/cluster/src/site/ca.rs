@@ -115,7 +115,8 @@ pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> anyhow::Result<(
 
 const LEDGER_FILE: &str = "issued.txt";
 
-/// A line of the ledger.
+/// A line of the ledger, `issued.txt`. A PE may have had several certificates, and revoking its name has to
+/// revoke all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Name in the certificate.

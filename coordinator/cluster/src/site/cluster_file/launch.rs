@@ -16,6 +16,23 @@
 //! [[pe]]
 //! name = "p0"                       # its service
 //! ```
+//!
+//! ```toml
+//! coordinator = "10.0.0.9"            # where the hosts reach this machine
+//! [launch]
+//! kind = "ssh"
+//! user = "me"                         # unless ssh's configuration says who
+//! port = 2222                         # and where
+//! config = "ssh_config"               # from where this file is; else the user's own
+//! directory = "~/.cache/flitcast"     # where the program is put; the default
+//! environment = ["LANG"]              # variables of this process that the PEs get
+//! binary = "target/arm/flitcast"      # what is put there; else this very program
+//! [[pe]]
+//! name = "a"
+//! address = "10.0.0.1"
+//! ssh = "me@a.example"                # what ssh is given; else the name
+//! here = true                         # instead: this PE runs on this machine, without ssh
+//! ```
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -106,7 +123,7 @@ pub fn launch(field: &Field<'_, '_>, beside: &Path) -> Option<LaunchTable> {
         let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
         field.expect("a time from 1s to 86400s, in quotes", time)
     });
-    section.ssh = keys(&table, beside);
+    section.ssh = ssh_keys(&table, beside);
     section.file = At::key(&table, "file", |field| named_file("file", field, beside));
     section.options = At::key(&table, "options", read_texts);
     table.refuse_others();
@@ -158,7 +175,7 @@ pub fn launched(
         LaunchKind::Local => (Launch::Local, Vec::new()),
         LaunchKind::Ssh => {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
-            check(reader, endpoint?.0, spot, entries);
+            check_ssh(reader, endpoint?.0, spot, entries);
             (Launch::Ssh(section.ssh.ssh), section.ssh.files)
         }
         LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
@@ -262,7 +279,7 @@ fn joining(
 }
 
 /// Keys of `[launch]` that only ssh uses.
-const KEYS: [&str; 6] = [
+const SSH_KEYS: [&str; 6] = [
     "user",
     "port",
     "config",
@@ -279,8 +296,8 @@ struct SshKeys {
     pub files: Vec<NamedFile>,
 }
 
-fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
-    let there = KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
+fn ssh_keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
+    let there = SSH_KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
     // If several keys are useless, only the alphabetically first is reported.
     let first = there.into_iter().flatten().min_by_key(|(_, key)| *key);
     let is_user = |text: &str| is_destination(text) && !text.contains('@');
@@ -321,7 +338,7 @@ fn keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
 }
 
 /// Checks that ssh reaches the hosts, and the hosts the coordinator.
-fn check(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries: &[PeEntry]) {
+fn check_ssh(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries: &[PeEntry]) {
     let by_name = |entry: &&PeEntry| entry.ssh.is_none() && !entry.here;
     for entry in entries.iter().filter(by_name) {
         if let Some(name) = entry.called().filter(|name| !is_destination(name)) {

@@ -25,7 +25,7 @@ pub fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
 }
 
 /// Returns the names of those options that are given.
-pub fn given<const N: usize>(
+pub fn given_options<const N: usize>(
     options: [(&'static str, bool); N],
 ) -> impl Iterator<Item = &'static str> {
     let given = options.into_iter().filter(|(_, given)| *given);

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::Args;
 use flitcast_proto::{Compression, Update};
 
-use crate::options::names::given;
+use crate::options::names::given_options;
 use crate::text::faults::Faults;
 use crate::text::units::parse_bytes;
 use crate::text::whole_file::{check_place, resolved};
@@ -100,7 +100,7 @@ impl SelectionArgs {
             ("--exclude-from", !self.exclude_from.is_empty()),
             ("--include", !self.include.is_empty()),
         ];
-        given(options).next()
+        given_options(options).next()
     }
 }
 
@@ -131,7 +131,7 @@ impl ReplacingArgs {
             ("--update", self.update),
             ("--checksum", self.checksum),
         ];
-        given(options).next()
+        given_options(options).next()
     }
 
     /// Returns which files are not sent.

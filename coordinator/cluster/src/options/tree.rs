@@ -8,7 +8,7 @@ use flitcast_plan::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::options::host_list;
-use crate::options::names::{given, typed};
+use crate::options::names::{given_options, typed};
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::values::joined;
 
@@ -131,7 +131,7 @@ impl TreeArgs {
             ("--cluster", self.cluster.is_some()),
             ("--hosts", self.has_hosts()),
         ];
-        given(options).collect()
+        given_options(options).collect()
     }
 
     /// Returns the given options that do not apply to a network without a tree.
@@ -143,7 +143,7 @@ impl TreeArgs {
             ("--root", self.root.is_some()),
             ("--spanning", self.spanning.is_some()),
         ];
-        given(options)
+        given_options(options)
     }
 
     /// Returns whether the tree is to be chosen.

@@ -14,15 +14,12 @@ const WALL: &str = "DateTime OffsetDateTime Realtime RealtimeCoarse SystemTime U
 const ALLOWED: &str = "
     coordinator/cluster/src/site/authority.rs | from when until when a certificate is good
     coordinator/src/commands/ca.rs | until when they are, as is printed, and since when they are revoked
-    coordinator/cluster/src/site/ca.rs | until when they are
+    coordinator/cluster/src/site/ca.rs | until when they are: `flitcast ca` notes it
     coordinator/src/commands/calibrate/calibration.rs | when a profile was made: a comment in it
-    coordinator/cluster/src/site/ca/ledger.rs | until when a certificate is good: `flitcast ca` notes it
     coordinator/cluster/src/job/host_costs/cache.rs | how long ago this machine was measured: a report prints it
     coordinator/src/commands/running_cluster/daemon.rs | since when a PE is up: `flitcast status` prints it
-    coordinator/cluster/src/site/running_cluster/pes.rs | the same, on the disk
     coordinator/cluster/src/site/running_cluster/rounds.rs | when a command ended: `flitcast status` prints it
-    coordinator/cluster/src/site/running_cluster/cluster_record.rs | since when a cluster is up, on the disk
-    coordinator/cluster/src/site/running_cluster/state.rs | how all of these stand on the disk
+    coordinator/cluster/src/site/running_cluster/state.rs | since when a cluster and its PEs are up, on the disk
     coordinator/src/commands/running_cluster/status.rs | how long ago all that was
     coordinator/src/commands/running_cluster/up.rs | since when a cluster is up
     coordinator/cluster/src/observe/otel/export.rs | when a command began: spans are counted from there by the monotonic clock

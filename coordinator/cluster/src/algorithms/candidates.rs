@@ -3,11 +3,12 @@
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::{OfferKind, TreeRequirement};
-use flitcast_proto::Tree;
+use flitcast_plan::baseline::{adaptive_tree, binomial_tree};
 use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{PeId, Tree};
+use thiserror::Error;
 
 use crate::algorithms::method::Method;
-use crate::algorithms::unfit::NotApplicable;
 use crate::options::baseline::Baseline;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
@@ -17,15 +18,11 @@ use crate::site::topology::Topology;
 pub struct Candidate {
     /// Name in comparisons.
     pub name: &'static str,
-    /// The operation that the PEs run.
     pub operation: Algorithm,
-    /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
     pub pacing: Option<Pacing>,
-    /// The baseline, if the entry is one.
     pub baseline: Option<Baseline>,
 }
 
-/// Checks that an operation supports a tree.
 pub fn check_fits(operation: Algorithm, tree: &Tree, name: &str) -> Result<(), NotApplicable> {
     let fork = tree.pes().find(|&pe| tree.children(pe).len() > 1);
     let (why, instead) = match (operation.fits(), fork) {
@@ -104,7 +101,7 @@ pub fn in_order(name: &str) -> Vec<Candidate> {
 
 /// Returns the baselines of the operation of this name.
 pub fn baselines(name: &str) -> impl Iterator<Item = Candidate> {
-    Baseline::ALL.into_iter().filter_map(move |baseline| {
+    Baseline::all().filter_map(move |baseline| {
         Some(Candidate {
             baseline: Some(baseline),
             ..Candidate::new(baseline.name(), baseline.operation(name)?, None)
@@ -156,6 +153,58 @@ impl Candidate {
         match self.baseline {
             Some(baseline) => baseline.check(breadth_first),
             None => check_reach(self.operation, topology),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Error)]
+#[error("{why}")]
+pub struct NotApplicable {
+    /// The reason, a phrase that follows "is".
+    pub why: String,
+    /// The option to use instead.
+    pub instead: &'static str,
+}
+
+impl NotApplicable {
+    /// Returns the error of an algorithm that builds its own tree in a complete network.
+    pub fn incomplete(tree: &str) -> NotApplicable {
+        NotApplicable {
+            why: format!("for PEs that can all reach each other, which {tree} does not guarantee"),
+            instead: "--network complete:N",
+        }
+    }
+}
+
+impl Baseline {
+    /// Checks that P0 can be a neighbour of all PEs: the tree is a star. A baseline that builds
+    /// another tree also needs that any two PEs can be neighbours.
+    pub fn check(self, topology: &Topology) -> Result<(), NotApplicable> {
+        let tree = &topology.tree;
+        let is_star = tree.children(PeId::ROOT).len() + 1 == tree.len();
+        let stays = matches!(self, Baseline::Linear | Baseline::Window);
+        let placement = topology.placement.as_ref();
+        let network = topology.network.as_ref();
+        let any_edge = placement.is_none_or(|placement| {
+            placement.has_any_edge() && network.is_none_or(|spanned| spanned.network.is_complete())
+        });
+        match is_star && (stays || any_edge) {
+            true => Ok(()),
+            false => Err(NotApplicable::incomplete(&topology.name)),
+        }
+    }
+
+    /// Replaces the tree by the baseline's own tree; `bytes[i]` is the length of M_i.
+    pub fn lay(self, topology: Topology, bytes: &[u64]) -> Topology {
+        let (kind, tree): (_, Tree) = match self {
+            Baseline::Linear | Baseline::Window => return topology,
+            Baseline::Binomial => ("binomial", binomial_tree(bytes.len())),
+            Baseline::Adaptive => ("adaptive", adaptive_tree(bytes)),
+        };
+        Topology {
+            name: format!("{}, {kind} tree", topology.name),
+            tree,
+            ..topology
         }
     }
 }

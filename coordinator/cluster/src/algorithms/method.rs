@@ -41,7 +41,6 @@ impl Method {
         }
     }
 
-    /// Returns the name of the algorithm.
     pub fn algorithm(&self) -> &'static str {
         self.baseline.map_or(self.operation.name(), Baseline::name)
     }

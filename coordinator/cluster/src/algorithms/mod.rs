@@ -1,11 +1,7 @@
 //! The algorithms of the operations by name, with the trees and sizes that each supports.
 
-mod baseline;
-pub mod broadcast_plans;
 pub mod candidates;
 pub mod listed;
 pub mod method;
-pub mod tree_gossip;
-pub mod unfit;
 
 pub use flitcast_plan::algorithms::plan_limits;

@@ -32,7 +32,6 @@ pub struct Cells {
     pub most: u64,
 }
 
-/// Reads the matrix in the file at `path`.
 pub fn load(path: &Path, cells: Cells) -> Result<Vec<Vec<u64>>, FileError> {
     user_file::load(FILE, path, |text| parse(text, cells))
 }

@@ -9,11 +9,10 @@
 //! ```
 //!
 //! A short form is `parents = [0, 0, 1]`, the parents of P1, P2, P3. Both forms may have `root = 0` at
-//! the top, and `[[edges]]` (see `edges`) with the shapes of certain links. All errors are reported at
+//! the top, and `[[edges]]` (see `nodes`) with the shapes of certain links. All errors are reported at
 //! once, each with its line, and one mistake is one error. [`Tree::from_parents`] checks the tree; this
 //! module finds the line of each error.
 
-mod edges;
 mod nodes;
 
 use std::path::Path;
@@ -24,7 +23,7 @@ use flitcast_proto::{PeId, Tree};
 use crate::files::toml_file::{self, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, PositionedError};
 use crate::options::link_spec::Links;
-use nodes::{NO_PES, Nodes, Parent, parent_list, pe_tables, read_index};
+use nodes::{NO_PES, Nodes, Parent, links, parent_list, pe_tables, read_index};
 
 const FILE: FileKind = FileKind {
     name: "tree file",
@@ -36,7 +35,6 @@ const FILE: FileKind = FileKind {
 #[derive(Clone, Debug)]
 pub struct TreeFile {
     pub tree: Tree,
-    /// The links that it describes.
     pub links: Links,
 }
 
@@ -79,8 +77,8 @@ fn document(reader: &Reader<'_>, top: &Table<'_, '_>) -> (Option<Nodes>, Links) 
             None
         }
     };
-    let links = edges.map(|edges| edges::links(reader, &edges, nodes.as_ref()));
-    (nodes, links.unwrap_or_default())
+    let edges = edges.map(|edges| links(reader, &edges, nodes.as_ref()));
+    (nodes, edges.unwrap_or_default())
 }
 
 /// Returns the tree of `nodes`. If ids have gaps, the tree is checked as if they had none, to find

@@ -1,10 +1,9 @@
 //! Helpers for all files that users write: they are read up to a limit, and all errors in one are
 //! reported at once, each with its position. The content of a file is not known here.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{fmt, io};
 
 use flitcast_node::system::regular;
 
@@ -16,7 +15,6 @@ const LISTED: usize = 100;
 pub struct FileKind {
     /// Name, such as "tree file".
     pub name: &'static str,
-    /// Length in bytes.
     pub max_bytes: u64,
 }
 
@@ -26,10 +24,8 @@ pub enum FileError {
     /// The file cannot be read, is not text, or is too long, so it is most likely of another kind.
     #[error("{0}")]
     Unreadable(String),
-    /// The content has errors.
     #[error("{}", listed(path, faults))]
     Faults {
-        /// The file.
         path: PathBuf,
         /// All errors, in the order of the file.
         faults: Vec<PositionedError>,
@@ -54,12 +50,10 @@ impl fmt::Display for SourcePosition {
     }
 }
 
-/// An error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PositionedError {
     /// The position; `None` for the file as a whole.
     pub spot: Option<SourcePosition>,
-    /// The message.
     pub fault: String,
 }
 
@@ -96,11 +90,7 @@ pub(super) fn beginning(text: &str) -> String {
     text.chars().take(24).collect()
 }
 
-/// Reads the file at `path` with `parse`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all errors in it.
+/// Reads the file at `path` with `parse`; returns an error if it cannot be read, or all errors in it.
 pub fn load<T>(
     kind: FileKind,
     path: &Path,
@@ -139,25 +129,31 @@ pub fn printed(faults: Vec<PositionedError>) -> Vec<String> {
     all.lines().map(str::to_owned).collect()
 }
 
-/// Checks that `load` reports a missing file, a folder, a binary file and one that is too long.
 #[cfg(test)]
-#[track_caller]
-pub fn assert_checked<T>(kind: FileKind, load: impl Fn(&Path) -> Result<T, FileError>) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("file");
-    let refused = |path: &Path, why: &str| {
-        let message = load(path).err().unwrap().to_string();
-        let file = format!("the {} {}", kind.name, path.display());
-        assert!(
-            message.contains(&file) && message.contains(why),
-            "{message}"
-        );
-    };
-    refused(&path, "cannot read");
-    refused(dir.path(), "cannot read");
-    std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
-    refused(&path, "UTF-8");
-    let file = std::fs::File::create(&path).unwrap();
-    file.set_len(kind.max_bytes + 1).unwrap();
-    refused(&path, &format!("has more than {} bytes", kind.max_bytes));
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let kind = FileKind {
+            name: "tree file",
+            max_bytes: 9,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let refused = |path: &Path, why: &str| {
+            let message = load(kind, path, |_| Ok(())).unwrap_err().to_string();
+            let file = format!("the tree file {}", path.display());
+            assert!(
+                message.contains(&file) && message.contains(why),
+                "{message}"
+            );
+        };
+        refused(&path, "cannot read");
+        refused(dir.path(), "cannot read");
+        std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
+        refused(&path, "UTF-8");
+        std::fs::write(&path, [0; 10]).unwrap();
+        refused(&path, "has more than 9 bytes");
+    }
 }

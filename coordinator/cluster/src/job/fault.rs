@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use flitcast_proto::round::ProtocolError;
 use thiserror::Error;
 
-use crate::options::guard::GuardArgs;
+use crate::options::transfer::GuardArgs;
 use crate::options::tree::TreeArgs;
 use crate::site::guard::GuardOptionsError;
 use crate::site::settings::{Credentials, Settings};

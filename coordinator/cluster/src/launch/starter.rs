@@ -21,27 +21,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
-use crate::site::placement::Place;
-use crate::site::starter::Starter;
+use crate::site::placement::{Place, Starter};
 
 /// The parameters of a starter.
 #[derive(Debug)]
 pub struct StarterConfig {
     /// Program that runs a PE.
     pub program: PathBuf,
-    /// PEs to start, with their hosts and addresses.
     pub pes: Vec<(PeId, Place)>,
     /// Address where the coordinator listens for them.
     pub coordinator: SocketAddr,
     /// Security of connections.
     pub guard: Guard,
-    /// Whether the PEs must run commands.
     pub commands: bool,
-    /// Time for the PEs to join.
     pub wait: Duration,
-    /// Logging of the PEs.
     pub logs: Vec<String>,
-    /// Console for the lines of the PEs.
     pub console: Console,
 }
 

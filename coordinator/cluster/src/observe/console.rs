@@ -52,12 +52,10 @@ impl Console {
         self.bar().suspend(|| stderr::note(text));
     }
 
-    /// Passes on a line that a PE or its command has written on stderr.
     pub fn line_of(&self, pe: PeId, line: &str) {
         self.bar().suspend(|| stderr::line_of(pe, line));
     }
 
-    /// Passes on a line that the command on a shard has written on stderr.
     pub fn line_of_shard(&self, shard: &str, pe: PeId, line: &str) {
         self.bar()
             .suspend(|| stderr::line_of_shard(shard, pe, line));

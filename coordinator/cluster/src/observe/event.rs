@@ -42,7 +42,6 @@ impl fmt::Display for ShardCounts {
     }
 }
 
-/// An event of a map that runs commands.
 pub enum MapEvent<'a> {
     /// A PE begins to run the command on a shard.
     Begins(PeId, &'a str),
@@ -58,10 +57,8 @@ pub enum MapEvent<'a> {
 pub enum Event<'a> {
     /// A command starts.
     Begins {
-        /// Name of the command.
         command: &'a str,
     },
-    /// A cluster is being launched for a request.
     Launching(&'a Request),
     /// The processes of the cluster have registered.
     Launched {
@@ -70,7 +67,6 @@ pub enum Event<'a> {
         /// The host that each PE has joined from, if it has.
         hosts: &'a BTreeMap<PeId, String>,
     },
-    /// The command enters another phase.
     Enters(Phase),
     /// The rounds are planned and predicted.
     Predicted {
@@ -86,7 +82,6 @@ pub enum Event<'a> {
     /// A round is triggered.
     RoundBegins {
         round: RoundId,
-        /// Bytes of M_i, by PE index.
         bytes: &'a [u64],
         /// Predicted duration of the round.
         predicted_ns: u64,
@@ -108,7 +103,6 @@ pub enum Event<'a> {
     Reported(PeId, &'a Counts),
     /// The current step has failed, and the run with it.
     Failed {
-        /// Kind of the failure.
         kind: &'static str,
         /// PE that the failure concerns, if any.
         pe: Option<PeId>,
@@ -125,7 +119,6 @@ pub enum Event<'a> {
     RunEnds,
     /// The command has ended and printed its result.
     Ends {
-        /// Whether the command succeeded.
         succeeded: bool,
     },
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::text::units::Bytes;
 
-/// A phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Processes start and register.

@@ -10,15 +10,12 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::division::DivisionArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::guard::GuardArgs;
-use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
-use crate::options::replacing::ReplacingArgs;
-use crate::options::selection::SelectionArgs;
 use crate::options::sync::{SyncArg, TokenArg};
-use crate::options::transmission::TransmissionArgs;
+use crate::options::transfer::{
+    DivisionArgs, GuardArgs, PictureArgs, ReplacingArgs, SelectionArgs, TransmissionArgs,
+};
 use crate::options::tree::TreeArgs;
 use crate::options::values::{broadcast_help, gossip_help, values_of};
 

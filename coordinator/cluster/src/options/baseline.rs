@@ -1,37 +1,33 @@
 //! The names of baselines: well-known algorithms that are run for comparison with the schedules.
 
+use clap::ValueEnum;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::SHORT_QUEUE_BYTES;
 
 /// Number of requests that the windowed gather keeps under way.
 pub const WINDOW: usize = 4;
 
-/// A baseline algorithm of a real run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A baseline, with its help on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Baseline {
-    /// One PE after the other.
+    /// Baseline on complete:N: one PE after the other
     Linear,
-    /// [`WINDOW`] PEs under way at once.
+    /// Baseline on complete:N: four PEs at a time
     Window,
-    /// A binomial tree whose PEs combine messages.
+    /// Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on
     Binomial,
-    /// Träff's tree whose PEs combine messages.
+    /// Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv 1702.05967)
     Adaptive,
 }
 
 impl Baseline {
-    /// All baselines.
-    pub const ALL: [Baseline; 4] = [
-        Baseline::Linear,
-        Baseline::Window,
-        Baseline::Binomial,
-        Baseline::Adaptive,
-    ];
+    /// Returns all baselines.
+    pub fn all() -> impl Iterator<Item = Baseline> {
+        Baseline::value_variants().iter().copied()
+    }
 
-    /// Returns the baseline of this name.
     pub fn named(name: &str) -> Option<Baseline> {
-        let mut all = Baseline::ALL.into_iter();
-        all.find(|baseline| baseline.name() == name)
+        Baseline::all().find(|baseline| baseline.name() == name)
     }
 
     /// Returns the name on the command line and in reports.
@@ -41,21 +37,6 @@ impl Baseline {
             Baseline::Window => "window",
             Baseline::Binomial => "binomial",
             Baseline::Adaptive => "adaptive",
-        }
-    }
-
-    /// Returns the help of the value on the command line.
-    pub fn help(self) -> &'static str {
-        match self {
-            Baseline::Linear => "Baseline on complete:N: one PE after the other",
-            Baseline::Window => "Baseline on complete:N: four PEs at a time",
-            Baseline::Binomial => {
-                "Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on"
-            }
-            Baseline::Adaptive => {
-                "Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv \
-                 1702.05967)"
-            }
         }
     }
 

@@ -7,7 +7,6 @@ use flitcast_proto::ops::Collective;
 
 use crate::options::values::{AUTO, is_for_trees, joined};
 
-/// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadcastAlgorithm {
     /// The algorithm with the fewest steps.

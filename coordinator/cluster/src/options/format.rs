@@ -4,17 +4,17 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, Command, Error};
+use clap::{Arg, Command, Error, ValueEnum};
 
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+use crate::options::names::typed;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Human-readable rows and columns.
     #[default]
     Table,
     /// A drawing for terminals.
     Text,
-    /// Machine-readable JSON.
     Json,
     /// Values for spreadsheets.
     Csv,
@@ -24,20 +24,6 @@ pub enum Format {
     Dot,
     /// A tree file for Flitcast.
     Toml,
-}
-
-impl Format {
-    fn name(self) -> &'static str {
-        match self {
-            Format::Table => "table",
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Svg => "svg",
-            Format::Dot => "dot",
-            Format::Toml => "toml",
-        }
-    }
 }
 
 /// The formats that a command offers, each with its help text.
@@ -50,8 +36,8 @@ pub const TABLE_OR_JSON: Formats =
 
 impl Formats {
     fn possible(self) -> impl Iterator<Item = PossibleValue> {
-        let value = |(format, help): &(Format, _)| PossibleValue::new(format.name()).help(*help);
-        self.0.iter().map(value)
+        let value = |(format, help): &(Format, _)| Some(format.to_possible_value()?.help(*help));
+        self.0.iter().filter_map(value)
     }
 }
 
@@ -66,7 +52,7 @@ impl TypedValueParser for Formats {
     ) -> Result<Format, Error> {
         let names = PossibleValuesParser::new(self.possible());
         let name = names.parse_ref(command, arg, value)?;
-        let named = self.0.iter().find(|(format, _)| format.name() == name);
+        let named = self.0.iter().find(|(format, _)| typed(format) == name);
         // The parser of names accepts no other value.
         Ok(named.map_or(Format::Table, |(format, _)| *format))
     }

@@ -139,7 +139,6 @@ impl EdgeSpec {
         }
     }
 
-    /// Returns the edge as PEs receive it.
     pub fn edge(&self) -> Edge {
         Edge {
             down: self.down.link(),

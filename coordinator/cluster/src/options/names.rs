@@ -9,7 +9,6 @@ pub fn typed(value: &impl ValueEnum) -> String {
     value.map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// Returns the pacing of this name.
 pub fn pacing_named(name: &str) -> Option<Pacing> {
     let all = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
     all.into_iter()
@@ -23,4 +22,12 @@ pub fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
         Pacing::Turns => "turns",
         Pacing::Eager => "eager",
     })
+}
+
+/// Returns the names of those options that are given.
+pub fn given_options<const N: usize>(
+    options: [(&'static str, bool); N],
+) -> impl Iterator<Item = &'static str> {
+    let given = options.into_iter().filter(|(_, given)| *given);
+    given.map(|(option, _)| option)
 }

@@ -57,7 +57,6 @@ impl FromStr for Packets {
     }
 }
 
-/// Writes the text that the parser reads.
 impl fmt::Display for Packets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -70,11 +69,7 @@ impl fmt::Display for Packets {
 }
 
 impl Packets {
-    /// Checks that messages can be cut this way if the longest has `longest` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the longest message needs more packets or cannot have as many.
+    /// Checks that the longest message, of `longest` bytes, needs no more packets and can have as many.
     pub fn check(self, longest: u64) -> Result<(), String> {
         let Packets::Count(count) = self else {
             return Ok(());

@@ -51,11 +51,7 @@ pub fn find_pe(option: &str, text: &str, names: &[String], tree: &Tree) -> anyho
     Ok(pe)
 }
 
-/// Returns the requested source, or P0. The `names` are by PE.
-///
-/// # Errors
-///
-/// Returns an error if the tree has no such PE.
+/// Returns the requested source as [`find_pe`] does, or P0.
 pub fn source(from: Option<&str>, names: &[String], tree: &Tree) -> anyhow::Result<PeId> {
     from.map_or(Ok(PeId::ROOT), |text| find_pe("--from", text, names, tree))
 }

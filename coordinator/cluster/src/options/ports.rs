@@ -22,7 +22,6 @@ impl Ports {
         }
     }
 
-    /// Returns the ports in the model of costs.
     pub fn of_model(self) -> cost::Ports {
         match self {
             Ports::Single => cost::Ports::Single,
@@ -30,11 +29,7 @@ impl Ports {
         }
     }
 
-    /// Checks that PEs can have these ports; `reach_all` stands for a complete network.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for many ports in a complete network.
+    /// Refuses many ports in a complete network, for which `reach_all` stands.
     pub fn fit(self, reach_all: bool) -> anyhow::Result<()> {
         ensure!(
             self == Ports::Single || !reach_all,

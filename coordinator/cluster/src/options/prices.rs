@@ -38,11 +38,7 @@ const MOST_UNIT: u64 = 1_000_000_000;
 type Fraction = (u64, u64);
 
 impl PriceArgs {
-    /// Parses the prices.
-    ///
-    /// # Errors
-    ///
-    /// Returns all errors in them.
+    /// Parses the prices, or returns all errors in them.
     pub fn prices(&self) -> Result<Prices, Faults> {
         let options = [
             ("--ts", &self.ts, 1),
@@ -70,11 +66,7 @@ impl PriceArgs {
         }
     }
 
-    /// Checks that no price is given where none has an effect.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for each price.
+    /// Returns an error for each price that is given where none has an effect.
     pub fn check_absent(&self) -> Result<(), Faults> {
         let given = [
             ("--ts", &self.ts),

@@ -42,11 +42,7 @@ impl SyncArg {
     }
 }
 
-/// Returns when files are durable.
-///
-/// # Errors
-///
-/// Returns an error for a word that is not about files.
+/// Returns when files are durable, or an error for a word that is not about files.
 pub fn durability(sync: Option<SyncArg>) -> anyhow::Result<Durability> {
     match sync {
         None | Some(SyncArg::Message) => Ok(Durability::Message),
@@ -59,14 +55,12 @@ pub fn durability(sync: Option<SyncArg>) -> anyhow::Result<Durability> {
     }
 }
 
-/// Returns the durability with this name.
 pub fn durability_named(name: &str) -> Option<Durability> {
     let all = [Durability::Message, Durability::File, Durability::Never];
     all.into_iter()
         .find(|durability| durability_name(*durability) == name)
 }
 
-/// Returns the name of a durability.
 pub fn durability_name(durability: Durability) -> &'static str {
     match durability {
         Durability::Message => "message",

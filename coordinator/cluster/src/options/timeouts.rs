@@ -37,7 +37,6 @@ const fn timeout(name: &'static str, field: fn(&mut Timeouts) -> &mut Duration) 
 }
 
 impl Timeout {
-    /// Returns the timeout of that name.
     pub fn named(name: &str) -> Option<Timeout> {
         ALL.into_iter().find(|timeout| timeout.name == name)
     }
@@ -55,7 +54,6 @@ impl Timeout {
         Ok(())
     }
 
-    /// Returns the value of this timeout.
     pub fn of(self, timeouts: &Timeouts) -> ExactTime {
         exact(*(self.field)(&mut timeouts.clone()))
     }

@@ -8,7 +8,7 @@ use flitcast_plan::network::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::options::host_list;
-use crate::options::names::typed;
+use crate::options::names::{given_options, typed};
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::values::joined;
 
@@ -73,7 +73,6 @@ fn parse_workers(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Returns the help of `--network`.
 fn network_help() -> String {
     format!(
         "A network like mesh:4x4, instead of --tree: one of {} (an edge `A B` on each line)",
@@ -113,7 +112,6 @@ impl TreeArgs {
         self.cluster.clone().or(list)
     }
 
-    /// Returns whether hosts are listed.
     pub fn has_hosts(&self) -> bool {
         self.hosts.is_some() || self.group.is_some()
     }
@@ -133,7 +131,7 @@ impl TreeArgs {
             ("--cluster", self.cluster.is_some()),
             ("--hosts", self.has_hosts()),
         ];
-        present(options).collect()
+        given_options(options).collect()
     }
 
     /// Returns the given options that do not apply to a network without a tree.
@@ -145,21 +143,13 @@ impl TreeArgs {
             ("--root", self.root.is_some()),
             ("--spanning", self.spanning.is_some()),
         ];
-        present(options)
+        given_options(options)
     }
 
     /// Returns whether the tree is to be chosen.
     pub fn is_auto(&self) -> bool {
         self.tree.as_deref() == Some("auto")
     }
-}
-
-/// Returns the names of the options that are given.
-fn present<const N: usize>(
-    options: [(&'static str, bool); N],
-) -> impl Iterator<Item = &'static str> {
-    let given = options.into_iter().filter(|(_, given)| *given);
-    given.map(|(option, _)| option)
 }
 
 impl From<ClusterArgs> for TreeArgs {

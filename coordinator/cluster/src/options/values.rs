@@ -1,9 +1,12 @@
 //! The values of `--algorithm` with their help, from the algorithms and the baselines.
 
+use anyhow::anyhow;
+use clap::ValueEnum as _;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::{OfferKind, TreeRequirement};
-use flitcast_plan::gossip::COMPLETE_HELP;
+use flitcast_plan::gossip::{COMPLETE_HELP, GossipNetwork};
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 
 use crate::options::baseline::Baseline;
@@ -22,11 +25,10 @@ pub fn values_of(collective: Collective) -> PossibleValuesParser {
         false => "trees of the network and flit sizes",
     };
     let auto = format!("The shortest predicted time, over all algorithms, {open}");
-    let baselines = Baseline::ALL.into_iter();
-    let baselines = baselines.filter(|one| one.operation(collective.name()).is_some());
+    let baselines = Baseline::all().filter(|one| one.operation(collective.name()).is_some());
     let mut values: Vec<PossibleValue> = ours.into_iter().map(value).collect();
     values.push(PossibleValue::new(AUTO).help(auto));
-    values.extend(baselines.map(|one| PossibleValue::new(one.name()).help(one.help())));
+    values.extend(baselines.filter_map(|one| one.to_possible_value()));
     PossibleValuesParser::new(values)
 }
 
@@ -74,7 +76,6 @@ fn phrases(collective: Collective, kind: OfferKind, on_trees: bool) -> Vec<&'sta
         .collect()
 }
 
-/// Returns the help of `flitcast broadcast --algorithm`.
 pub fn broadcast_help() -> String {
     let of_trees = |kind| phrases(Collective::Broadcast, kind, true).join(", ");
     let among_all = phrases(Collective::Broadcast, OfferKind::Choice, false).join(", ");
@@ -87,7 +88,6 @@ pub fn broadcast_help() -> String {
     )
 }
 
-/// Returns the help of `flitcast gossip --algorithm`.
 pub fn gossip_help() -> String {
     let phrases = |on_trees| phrases(Collective::Gossip, OfferKind::Choice, on_trees).join(", ");
     format!(
@@ -98,4 +98,15 @@ pub fn gossip_help() -> String {
         phrases(true),
         phrases(false),
     )
+}
+
+/// Parses a network of any size, a value of `--network` for `flitcast plan gossip`.
+///
+/// # Errors
+///
+/// Returns an error if the text names no network, or one without a planned gossip.
+pub fn gossip_network(text: &str) -> anyhow::Result<GossipNetwork> {
+    let spec = text.parse::<NetworkSpec>();
+    let spec = spec.map_err(|fault| anyhow!("--network {text}: {fault}"))?;
+    GossipNetwork::of(&spec).map_err(|fault| anyhow!("--network {text}: {fault}"))
 }

@@ -5,8 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use flitcast_proto::seeded::SplitMix64;
 
+use crate::options::names::typed;
 use crate::text::phrases::counted;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
@@ -25,21 +27,14 @@ pub enum Lengths {
     },
     /// `uniform:LO..HI:SEED`: drawn with [`SplitMix64`], M_1 first, uniformly
     /// from LO to HI, both included.
-    Uniform {
-        /// LO.
-        low: u64,
-        /// HI.
-        high: u64,
-        /// SEED.
-        seed: u64,
-    },
+    Uniform { low: u64, high: u64, seed: u64 },
 }
 
 /// How lengths differ from their mean. These are the patterns of the MPI program that serves as a
 /// baseline, to the byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
 pub enum Pattern {
-    /// All have the mean length.
     Equal,
     /// Rising evenly, M_i with 2i/(n+1) times the mean.
     Ramp,
@@ -50,20 +45,6 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    const ALL: [(Pattern, &str); 4] = [
-        (Pattern::Equal, "equal"),
-        (Pattern::Ramp, "ramp"),
-        (Pattern::OneBig, "onebig"),
-        (Pattern::HalfNull, "halfnull"),
-    ];
-
-    fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(p, _)| *p == self)
-            .map_or("", |(_, name)| name)
-    }
-
     /// Returns the length of M_i, i = 1..n.
     ///
     /// The MPI program computes `mean * f` in doubles and truncates. Now and then that is one byte
@@ -105,11 +86,7 @@ impl Lengths {
         self.deal_from(1, n)
     }
 
-    /// Computes the bytes of M_0..M_n, where P0 has a message as well.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`Lengths::deal`].
+    /// Computes the bytes of M_0..M_n as [`Lengths::deal`] does, where P0 has a message as well.
     pub fn deal_to_all(&self, pes: usize) -> Result<Vec<u64>, String> {
         self.deal_from(0, pes)
     }
@@ -149,11 +126,7 @@ impl Lengths {
     }
 }
 
-/// Checks that the sum of all lengths is allowed.
-///
-/// # Errors
-///
-/// Returns an error if the sum is too large.
+/// Returns an error if the sum of all lengths is too large.
 pub fn check_total(lengths: &[u64]) -> Result<(), String> {
     let total: u128 = lengths.iter().map(|&bytes| u128::from(bytes)).sum();
     match total > u128::from(MAX_TOTAL_BYTES) {
@@ -195,8 +168,7 @@ impl FromStr for Lengths {
                 }
             }
             Some((name, mean)) => {
-                let known = Pattern::ALL.iter().find(|(_, known)| *known == name);
-                let &(pattern, _) = known.ok_or_else(|| unknown(name))?;
+                let pattern = Pattern::from_str(name, false).map_err(|_| unknown(name))?;
                 let mean = size(mean, "the mean length")?;
                 Ok(Lengths::Dealt { pattern, mean })
             }
@@ -219,7 +191,7 @@ impl fmt::Display for Lengths {
                 let texts: Vec<String> = list.iter().map(u64::to_string).collect();
                 f.write_str(&texts.join(","))
             }
-            Lengths::Dealt { pattern, mean } => write!(f, "{}:{mean}", pattern.name()),
+            Lengths::Dealt { pattern, mean } => write!(f, "{}:{mean}", typed(pattern)),
             Lengths::Uniform { low, high, seed } => write!(f, "uniform:{low}..{high}:{seed}"),
         }
     }

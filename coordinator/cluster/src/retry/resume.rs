@@ -16,9 +16,9 @@ use crate::job::request::{
     Messages, Request, Site, check_size, measure_input, of_all, of_output, output_fault,
 };
 use crate::options::args::ResumeArgs;
-use crate::options::guard::GuardArgs;
 use crate::options::link_spec::Links;
-use crate::options::pictures::PictureArgs;
+use crate::options::transfer::GuardArgs;
+use crate::options::transfer::PictureArgs;
 use crate::options::{retries, timeouts};
 use crate::site::cluster_file::{self, Edges};
 use crate::site::guard::Guard;

@@ -10,39 +10,23 @@ use rcgen::{
     KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 
-use crate::system::random::drawn;
-use crate::text::pem::pem;
+use crate::system::process::drawn;
 
 /// Tolerated difference between clocks: a certificate is valid from this time before its creation.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
 
-/// The period in which a certificate is valid.
-#[derive(Clone, Copy, Debug)]
-pub struct Validity {
-    from: SystemTime,
-    until: SystemTime,
-}
-
-impl Validity {
-    /// Returns the period from now, minus the tolerated difference of clocks, until `time` later.
-    pub fn of(time: Duration) -> Validity {
-        let now = SystemTime::now();
-        Validity {
-            from: now - CLOCKS_DIFFER,
-            until: now + time,
-        }
-    }
-
-    /// Shortens the period to end at `end` or before.
-    fn within(self, end: SystemTime) -> Validity {
-        let until = self.until.min(end);
-        Validity { until, ..self }
-    }
-
-    fn put(self, params: &mut CertificateParams) {
-        params.not_before = self.from.into();
-        params.not_after = self.until.into();
-    }
+/// Makes a certificate valid from now, minus the tolerated difference of clocks, for a time, but not beyond
+/// `latest`. Returns the end.
+fn put_validity(
+    params: &mut CertificateParams,
+    time: Duration,
+    latest: Option<SystemTime>,
+) -> SystemTime {
+    let now = SystemTime::now();
+    let until = latest.map_or(now + time, |latest| latest.min(now + time));
+    params.not_before = (now - CLOCKS_DIFFER).into();
+    params.not_after = until.into();
+    until
 }
 
 /// An authority: its key and the end of its validity. Its certificate follows from the key and from
@@ -52,15 +36,11 @@ pub struct Authority {
     ends: SystemTime,
 }
 
-/// A certificate with its private key.
 pub struct Issued {
     /// The certificate in DER.
     pub certificate: Vec<u8>,
-    /// The private key.
     pub key: KeyPair,
-    /// Serial number of the certificate.
     pub serial: Vec<u8>,
-    /// End of the certificate's validity.
     pub until: SystemTime,
 }
 
@@ -77,11 +57,11 @@ impl Issued {
 
 impl Authority {
     /// Creates an authority and its own certificate.
-    pub fn found(validity: Validity) -> Result<(Authority, Issued), Error> {
+    pub fn found(time: Duration) -> Result<(Authority, Issued), Error> {
         let (mut params, serial) = (authority_params(), serial()?);
         params.serial_number = Some(SerialNumber::from_slice(&serial));
         let key = KeyPair::generate()?;
-        validity.put(&mut params);
+        let until = put_validity(&mut params, time, None);
         let issuer = CertifiedIssuer::self_signed(params, &key)?;
         let certificate = issuer.der().to_vec();
         let known = KeyPair::try_from(key.serialized_der())?;
@@ -89,9 +69,9 @@ impl Authority {
             certificate,
             key,
             serial,
-            until: validity.until,
+            until,
         };
-        Ok((Authority::of_key(known, validity.until), issued))
+        Ok((Authority::of_key(known, until), issued))
     }
 
     /// Returns the authority with this key, whose certificate is valid until `ends`.
@@ -102,18 +82,17 @@ impl Authority {
         }
     }
 
-    /// Returns the end of its validity.
     pub fn ends(&self) -> SystemTime {
         self.ends
     }
 
     /// Issues a certificate for `name`, valid at most as long as the authority.
-    pub fn issue(&self, name: Name, validity: Validity) -> Result<Issued, Error> {
-        let (validity, serial) = (validity.within(self.ends), serial()?);
+    pub fn issue(&self, name: Name, time: Duration) -> Result<Issued, Error> {
+        let serial = serial()?;
         let mut params = CertificateParams::new(vec![name.host()])?;
         params.distinguished_name = called(&format!("Flitcast {name}"));
         params.serial_number = Some(SerialNumber::from_slice(&serial));
-        validity.put(&mut params);
+        let until = put_validity(&mut params, time, Some(self.ends));
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         // A PE accepts connections from its children and connects to its parent.
@@ -127,7 +106,7 @@ impl Authority {
             certificate: certificate.der().to_vec(),
             key,
             serial,
-            until: validity.until,
+            until,
         })
     }
 
@@ -176,16 +155,15 @@ impl Ephemeral {
 
     /// Creates an authority for a launch.
     pub fn new() -> Result<Ephemeral, Error> {
-        let (authority, own) = Authority::found(Validity::of(Ephemeral::TIME))?;
+        let (authority, own) = Authority::found(Ephemeral::TIME)?;
         Ok(Ephemeral {
             authority,
             certificate: own.certificate,
         })
     }
 
-    /// Issues the credentials of a process named `name`.
     pub fn credentials(&self, name: Name) -> Result<IssuedCredentials, Error> {
-        let issued = self.authority.issue(name, Validity::of(Ephemeral::TIME))?;
+        let issued = self.authority.issue(name, Ephemeral::TIME)?;
         Ok(issued.believing(&self.certificate))
     }
 }
@@ -202,6 +180,29 @@ fn called(name: &str) -> DistinguishedName {
     let mut called = DistinguishedName::new();
     called.push(DnType::CommonName, name);
     called
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Formats `der` as PEM (RFC 7468) between the lines that contain its label.
+pub fn pem(label: &str, der: &[u8]) -> String {
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in der.chunks(48) {
+        for bytes in line.chunks(3) {
+            let mut group = [0; 4];
+            group[1..=bytes.len()].copy_from_slice(bytes);
+            let group = u32::from_be_bytes(group);
+            for digit in 0..4 {
+                let value = (group >> (18 - 6 * digit)) & 63;
+                text.push(match digit <= bytes.len() {
+                    true => char::from(DIGITS[value as usize]),
+                    false => '=',
+                });
+            }
+        }
+        text.push('\n');
+    }
+    text + &format!("-----END {label}-----\n")
 }
 
 #[cfg(test)]

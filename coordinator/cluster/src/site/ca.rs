@@ -11,25 +11,23 @@
 //! A PE needs `ca.pem`, its own two files, and `revoked.pem` if it exists. A certificate that is
 //! issued again replaces the old one; existing connections continue.
 
-mod ledger;
-
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{anyhow, bail};
+use flitcast_node::dates;
 use flitcast_node::security::{AUTHORITY_FILE, Identity, Name, authority_ends, private_key};
 use flitcast_node::system::lock::{Lock, try_lock};
 use flitcast_node::system::regular;
 use flitcast_proto::PeId;
 use rcgen::KeyPair;
 
-use crate::site::authority::{Authority, Issued, Validity};
-use crate::text::pem::pem;
+use crate::site::authority::{Authority, Issued, pem};
 use crate::text::phrases::at;
 use crate::text::whole_file::write_with_mode;
-pub use ledger::{Entry, name, read};
 
 const AUTHORITY_KEY_FILE: &str = "ca.key";
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -45,7 +43,7 @@ pub fn make(folder: &Path, pes: u32, days: u32) -> anyhow::Result<()> {
 
 /// Creates an authority in a new folder, valid for `days` days.
 pub fn found(folder: &Path, days: u32) -> anyhow::Result<Authority> {
-    let (authority, own) = Authority::found(Validity::of(days * DAY))
+    let (authority, own) = Authority::found(days * DAY)
         .map_err(|error| anyhow!("cannot make the certificate of the authority: {error}"))?;
     std::fs::create_dir_all(folder).map_err(at(folder))?;
     write(folder, &own, AUTHORITY_FILE, AUTHORITY_KEY_FILE)?;
@@ -84,17 +82,16 @@ pub fn issue_all(
 ) -> anyhow::Result<SystemTime> {
     let mut until = authority.ends();
     for &name in names {
-        let issued = authority.issue(name, Validity::of(days * DAY));
+        let issued = authority.issue(name, days * DAY);
         let issued =
             issued.map_err(|error| anyhow!("cannot make the certificate of {name}: {error}"))?;
         until = issued.until;
-        let serial = issued.serial.clone();
         let entry = Entry {
             name,
-            serial,
+            serial: issued.serial.clone(),
             until,
         };
-        ledger::note(folder, &entry)?;
+        note(folder, &entry)?;
         write(folder, &issued, &name.certificate_file(), &name.key_file())?;
         // Loads the result, so that an unusable certificate is reported now.
         Identity::load(folder, name)?;
@@ -114,4 +111,112 @@ fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> anyhow
 pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> anyhow::Result<()> {
     let write = |out: &mut dyn io::Write| out.write_all(text.as_bytes());
     Ok(write_with_mode(&folder.join(name), mode, write)?)
+}
+
+const LEDGER_FILE: &str = "issued.txt";
+
+/// A line of the ledger, `issued.txt`. A PE may have had several certificates, and revoking its name has to
+/// revoke all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Name in the certificate.
+    pub name: Name,
+    pub serial: Vec<u8>,
+    /// End of its validity.
+    pub until: SystemTime,
+}
+
+impl Entry {
+    fn written(&self) -> String {
+        let file = self.name.certificate_file();
+        let who = file.trim_end_matches(".pem");
+        let serial = self.serial.iter().map(|byte| format!("{byte:02x}"));
+        let serial: String = serial.collect();
+        let until = dates::text(self.until);
+        format!("{who} {serial} until {until}\n")
+    }
+
+    fn parse(line: &str) -> Option<Entry> {
+        let mut fields = line.split(' ');
+        let (who, serial) = (fields.next()?, fields.next()?);
+        let until = fields.nth(1)?;
+        let digits = (0..serial.len()).step_by(2);
+        let bytes = digits.map(|at| u8::from_str_radix(serial.get(at..at + 2)?, 16).ok());
+        Some(Entry {
+            name: name(who).ok()?,
+            serial: bytes.collect::<Option<_>>()?,
+            until: dates::parse(until)?,
+        })
+    }
+}
+
+/// Parses the name of a process in its certificate: `coordinator`, or `p3`.
+pub fn name(text: &str) -> anyhow::Result<Name> {
+    let name = match text.strip_prefix(['p', 'P']) {
+        Some(number) => number.parse().ok().map(|pe| Name::Pe(PeId(pe))),
+        None => (text == "coordinator").then_some(Name::Coordinator),
+    };
+    name.ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        anyhow!("`{text}`: unknown name; write coordinator, or p and a PE's number")
+    })
+}
+
+/// Longest ledger that is read: a million certificates, a line of some 60 bytes each.
+const MAX_LEDGER_BYTES: u64 = 64 << 20;
+
+/// Records a certificate that is about to be issued.
+pub fn note(folder: &Path, entry: &Entry) -> anyhow::Result<()> {
+    let path = folder.join(LEDGER_FILE);
+    let mut options = OpenOptions::new();
+    let opened = options.create(true).append(true).mode(0o600).open(&path);
+    let noted = opened.and_then(|mut ledger| {
+        ledger.write_all(entry.written().as_bytes())?;
+        ledger.sync_data()
+    });
+    noted.map_err(at(&path))
+}
+
+/// Returns the issued certificates, oldest first; none if the authority has no ledger.
+pub fn read(folder: &Path) -> anyhow::Result<Vec<Entry>> {
+    let path = folder.join(LEDGER_FILE);
+    let text = match regular::read_text(&path, MAX_LEDGER_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(at(&path)(error)),
+    };
+    let entry = |(number, line): (usize, &str)| {
+        let (path, foreign) = (path.display(), "this line was not written by `flitcast ca`");
+        Entry::parse(line).ok_or_else(|| anyhow!("{path}:{number}: {foreign}"))
+    };
+    (1..).zip(text.lines()).map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn noted_certificates_are_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path()).unwrap(), []);
+        let entry = |name, serial: &[u8]| Entry {
+            name,
+            serial: serial.to_vec(),
+            until: SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000),
+        };
+        let all = [
+            entry(Name::Pe(PeId(3)), &[0, 0xff, 7]),
+            entry(Name::Coordinator, &[1]),
+        ];
+        for entry in &all {
+            note(dir.path(), entry).unwrap();
+        }
+        assert_eq!(read(dir.path()).unwrap(), all);
+        std::fs::write(dir.path().join(LEDGER_FILE), "p3 0g until now\n").unwrap();
+        let message = read(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("issued.txt:1: "), "{message}");
+    }
 }

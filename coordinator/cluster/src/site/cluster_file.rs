@@ -25,46 +25,47 @@
 //!                                           # the two alone
 //! ```
 //!
-//! If PEs join, `tree = "kary:2:8"` can replace all `[[pe]]`: each PE then has the address that it
-//! joins from.
+//! If PEs join, `tree = "kary:2:8"` can replace all `[[pe]]`: the PEs then have no names, and each has the
+//! address that it joins from.
 //!
-//! Submodules read further keys: `launch` those for Slurm and compose, `ssh` those for hosts that ssh
-//! reaches, `network` the table `[network]`, which replaces parents, and
-//! `settings` the tables `[security]` and `[timeouts]` and the key `link`.
+//! Submodules read further keys: `launch` those for Slurm, compose and hosts that ssh reaches, `network`
+//! the table `[network]`, which replaces parents, and `settings` the tables `[security]` and `[timeouts]`
+//! and the key `link`.
 //! `deploy/cluster.schema.json` describes the file for editors.
 //!
 //! All faults are reported at once, each with its line and column, and one mistake is one fault.
 //! [`Tree::from_parents`] checks the tree.
 
-mod content;
 mod entry;
-mod joined;
 mod launch;
 mod lookup;
 mod network;
 mod placement;
 mod settings;
-mod ssh;
-mod tree;
 mod values;
 
 use std::net::IpAddr;
 use std::path::Path;
 
-pub use content::{ClusterFile, Edges};
+use flitcast_proto::Tree;
+use flitcast_proto::tree::TreeSpec;
+
+pub use crate::site::settings::{ClusterFile, Edges};
 pub use settings::across_hosts;
 
 use crate::files::toml_file::writer::quoted;
-use crate::files::toml_file::{self, Reader, Table};
-use crate::files::user_file::{self, FileError, FileKind, PositionedError};
+use crate::files::toml_file::{self, Field, Reader, Table};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};
 use crate::options::host_list;
+use crate::options::link_spec::Links;
+use crate::site::placement::{Launch, Placement};
 use crate::site::settings::Settings;
 use crate::system::machine::host_name;
 use entry::{PeEntry, entry};
-use launch::{Endpoint, LaunchTable};
+use launch::{Endpoint, LaunchTable, Launched};
 use lookup::Lookup;
+use network::tree_of;
 use placement::placement;
-use tree::tree_of;
 use values::{At, read_link, read_name};
 
 /// The cluster file, as errors name it.
@@ -196,7 +197,7 @@ fn cluster(
             tree.fault(format!("tree and {key} are both given: give one of them"));
         }
         let link = link.map(|at| at.spot);
-        return joined::cluster(
+        return cluster_of_joining(
             reader,
             &tree,
             launch,
@@ -276,6 +277,55 @@ fn complete(
             _ => entry.complete(reader, lookup, own),
         }
     }
+}
+
+/// Returns the cluster of PEs that others start and that join, on the named tree.
+fn cluster_of_joining(
+    reader: &Reader<'_>,
+    tree: &Field<'_, '_>,
+    launch: Option<LaunchTable>,
+    coordinator: Option<&At<Endpoint>>,
+    link: Option<SourcePosition>,
+    (name, settings): (Option<String>, Settings),
+) -> Option<ClusterFile> {
+    let named = named_tree(tree);
+    let Launched {
+        coordinator,
+        launch,
+        files,
+    } = launch::launched(reader, launch, coordinator, &[])?;
+    if !matches!(launch, Launch::Join { .. }) {
+        tree.fault(
+            "a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], \
+             or give a [[pe]] table for each",
+        );
+    }
+    let tree = named?;
+    let placement = Placement::joining(coordinator, launch, tree.len());
+    if let (Some(link), Some(place)) = (link, placement.away()) {
+        reader.fault(
+            link,
+            format!("link: {}", across_hosts(None, &place.address)),
+        );
+    }
+    Some(ClusterFile {
+        name,
+        edges: Edges::Tree(tree),
+        placement,
+        links: Links::new(),
+        settings: Settings { files, ..settings },
+    })
+}
+
+fn named_tree(field: &Field<'_, '_>) -> Option<Tree> {
+    field.parse_as("a tree in quotes, like \"kary:2:8\"", |text| {
+        let made = match text.parse() {
+            Ok(TreeSpec::File(_)) => Err("write the tree itself, like parents:0,0,1".to_owned()),
+            Ok(spec) => spec.build().map_err(|faults| faults.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        made.map_err(|why| format!("tree: {why}"))
+    })
 }
 
 #[cfg(test)]

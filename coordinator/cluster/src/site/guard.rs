@@ -14,11 +14,11 @@ use thiserror::Error;
 
 pub use kind::Guard;
 
-use crate::options::guard::GuardArgs;
+use crate::options::transfer::GuardArgs;
 use crate::site::authority::Ephemeral;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
-use crate::system::random::drawn;
+use crate::system::process::drawn;
 
 impl GuardArgs {
     /// Returns the typed options, or else those of a cluster file.
@@ -74,11 +74,7 @@ impl Guard {
         }
     }
 
-    /// Checks that the PEs may read and write files, and run commands.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the PEs cannot authenticate the coordinator.
+    /// Checks that the PEs may read and write files, and run commands: they can authenticate the coordinator.
     pub fn check_files(&self, placement: &Placement) -> Result<(), GuardOptionsError> {
         let refused = match (self, &placement.kept) {
             (Guard::Insecure, Some(_)) => KEPT_FOR_ANYBODY,
@@ -92,7 +88,6 @@ impl Guard {
 /// An error of the requested security.
 #[derive(Debug, Error)]
 pub enum GuardOptionsError {
-    /// The coordinator's certificate is invalid.
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
     /// The security does not fit the cluster or the command; the text is the reason.
@@ -116,9 +111,7 @@ const KEPT_OTHERWISE: &str = "this cluster is up with the security that `flitcas
 
 /// The security of one launch.
 pub struct Guarded {
-    /// Id of the cluster.
     pub cluster: u64,
-    /// Secret that the processes of the launch share.
     pub secret: Secret,
     /// Security of the coordinator's connections.
     pub security: Security,
@@ -150,7 +143,6 @@ impl Guarded {
         })
     }
 
-    /// Returns the admission of a PE's process.
     pub fn admission(&self, pe: PeId) -> anyhow::Result<Admission> {
         let made = self.ephemeral.as_ref();
         let credentials = made.map(|made| made.credentials(Name::Pe(pe)).map_err(unissued));
@@ -170,7 +162,6 @@ fn undrawn(error: io::Error) -> anyhow::Error {
     anyhow!("cannot draw a secret: {error}")
 }
 
-/// Draws a random cluster id.
 pub fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(drawn()?))
 }

@@ -10,6 +10,4 @@ pub mod reachability;
 pub mod running_cluster;
 pub mod settings;
 pub mod slurm;
-pub mod ssh;
-pub mod starter;
 pub mod topology;

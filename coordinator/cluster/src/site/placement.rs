@@ -1,5 +1,5 @@
-//! The hosts and addresses of a cluster's processes and the way each is started. `launch/cluster`
-//! starts them.
+//! The hosts and addresses of a cluster's processes and the way each is started, with the settings of ssh and
+//! of other starters. `launch` starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,15 +9,12 @@ use std::time::Duration;
 use flitcast_proto::{PeId, Tree};
 
 use crate::site::guard::kind::Guard;
-use crate::site::ssh::Ssh;
-use crate::site::starter::Starter;
 
 /// The places of a cluster's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Address where the coordinator listens for them.
     pub coordinator: IpAddr,
-    /// Starter of the processes.
     pub launch: Launch,
     /// The running cluster of `flitcast up` whose PEs join, if it is one.
     pub kept: Option<KeptPlaces>,
@@ -43,12 +40,10 @@ pub enum Launch {
     },
 }
 
-/// A running cluster of `flitcast up`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPlaces {
     /// Folder with its state.
     pub folder: PathBuf,
-    /// Security of its connections.
     pub guard: Guard,
     /// The places as the cluster file has them, for processes that a command starts beside the kept ones.
     pub started: Box<Placement>,
@@ -77,7 +72,6 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the destination of ssh.
     pub fn destination(&self) -> String {
         let name = self.ssh.as_ref().or(self.name.as_ref());
         name.cloned().unwrap_or_else(|| self.address.to_string())
@@ -158,7 +152,6 @@ impl Placement {
         edges.all(|(pe, parent)| parent.is_some_and(|parent| self.has_link_for(pe, parent)))
     }
 
-    /// Returns whether the processes join.
     pub fn is_joined(&self) -> bool {
         matches!(self.launch, Launch::Join { .. })
     }
@@ -168,7 +161,6 @@ impl Placement {
         matches!(self.starter(), Some(Starter::Slurm(_)))
     }
 
-    /// Returns the starter of PEs that join.
     pub fn starter(&self) -> Option<&Starter> {
         match &self.launch {
             Launch::Join { starter, .. } => starter.as_ref(),
@@ -276,4 +268,61 @@ pub fn listen_on(reached_at: &[IpAddr]) -> Option<IpAddr> {
         false if reached_at.iter().any(IpAddr::is_ipv6) => Ipv6Addr::UNSPECIFIED.into(),
         false => Ipv4Addr::UNSPECIFIED.into(),
     })
+}
+
+/// Default directory of the program on a host.
+pub const DIRECTORY: &str = "~/.cache/flitcast";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ssh {
+    /// User, unless the PE's destination or ssh's configuration defines it.
+    pub user: Option<String>,
+    /// Port, unless ssh's configuration defines it.
+    pub port: Option<u16>,
+    /// Configuration file for ssh instead of the user's.
+    pub config: Option<PathBuf>,
+    /// Directory of the program on a host: absolute, or relative to `~/`; by default [`DIRECTORY`].
+    pub directory: Option<String>,
+    /// Names of this process's environment variables that are passed to the PEs.
+    pub environment: Vec<String>,
+    /// Program to copy to the hosts; by default this program.
+    pub binary: Option<PathBuf>,
+}
+
+/// Returns whether ssh takes the text for a destination: one word that is not an option.
+pub fn is_destination(text: &str) -> bool {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "'\"`$;&|<>()\\".contains(c);
+    !text.is_empty() && !text.starts_with('-') && !text.contains("@-") && !text.contains(is_odd)
+}
+
+/// A starter of PEs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Starter {
+    /// Slurm: the PEs are the tasks of one step.
+    Slurm(SlurmStep),
+    /// Compose: the PEs are services.
+    Compose(Compose),
+}
+
+impl Starter {
+    /// Name in cluster files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Starter::Slurm(_) => "slurm",
+            Starter::Compose(_) => "compose",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlurmStep {
+    /// Options of srun, such as `--partition=short`.
+    pub options: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compose {
+    pub file: PathBuf,
+    /// Options of compose before its subcommand, such as `--project-name=one`.
+    pub options: Vec<String>,
 }

@@ -14,7 +14,6 @@ pub struct Spanned {
     pub network: Network,
 }
 
-/// The possible neighbours of PEs.
 #[derive(Clone, Debug)]
 pub enum Reachability {
     /// Any two PEs can be neighbours.

@@ -1,13 +1,15 @@
-//! The settings of a cluster file for the cluster as a whole. `cluster_file` reads them.
+//! The content of a cluster file, with the settings for the cluster as a whole. `cluster_file` reads them.
 
 use std::path::PathBuf;
 
 use flitcast_node::limits::Timeouts;
+use flitcast_proto::Tree;
 
 use crate::files::user_file::SourcePosition;
-use crate::options::link_spec::LinkSpec;
+use crate::options::link_spec::{LinkSpec, Links};
+use crate::site::placement::Placement;
+use crate::site::reachability::Spanned;
 
-/// The settings of a cluster file for the cluster as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The certificates, unless each launch makes its own.
@@ -33,8 +35,28 @@ pub struct Credentials {
 pub struct NamedFile {
     /// Key in `[launch]`.
     pub key: &'static str,
-    /// Path of the file.
     pub path: PathBuf,
     /// Position for messages about it.
     pub spot: SourcePosition,
+}
+
+#[derive(Clone, Debug)]
+pub struct ClusterFile {
+    pub name: Option<String>,
+    pub edges: Edges,
+    /// Places of the PEs, in the order of the file.
+    pub placement: Placement,
+    /// Link settings of certain PEs' edges to their parents; PEs are numbered in the order of the
+    /// file.
+    pub links: Links,
+    /// Settings of the cluster as a whole.
+    pub settings: Settings,
+}
+
+#[derive(Clone, Debug)]
+pub enum Edges {
+    /// A tree, given by parents.
+    Tree(Tree),
+    /// A connected network whose nodes are the PEs in the order of the file.
+    Network(Spanned),
 }

@@ -10,8 +10,7 @@ use anyhow::anyhow;
 use flitcast_proto::PeId;
 
 use crate::options::tree::TreeArgs;
-use crate::site::placement::{Launch, Placement};
-use crate::site::starter::{SlurmStep, Starter};
+use crate::site::placement::{Launch, Placement, SlurmStep, Starter};
 use crate::text::faults::Faults;
 
 /// Value that replaces HOST:PORT or a cluster file: `slurm`, `slurm:PORT`.
@@ -40,7 +39,6 @@ pub struct Slurm {
 pub trait Environment: Fn(&str) -> Option<String> {}
 impl<F: Fn(&str) -> Option<String>> Environment for F {}
 
-/// Reads a variable of this process's environment.
 pub fn environment(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
@@ -120,11 +118,7 @@ impl Slurm {
         read(&environment, variable, IN_A_JOB, number)
     }
 
-    /// Returns the places of a command's PEs: the addresses that they join from.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if this is not a Slurm job.
+    /// Returns the places of a command's PEs, if this is a Slurm job: the addresses that they join from.
     pub fn placement(self, pes: usize, environment: impl Environment) -> anyhow::Result<Placement> {
         let port = self.port(&environment, IN_A_JOB)?;
         // The host does not know which of its addresses the other nodes use.

@@ -40,7 +40,6 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to receive the signals.
     pub fn new() -> anyhow::Result<Interrupts> {
         let (sender, waiting) = mpsc::channel(1);
         let both = [SignalKind::interrupt(), SignalKind::terminate()];
@@ -65,7 +64,6 @@ impl Interrupts {
         Interrupts { waiting }
     }
 
-    /// Waits for the next signal.
     pub async fn next(&mut self) -> Interruption {
         match self.waiting.recv().await {
             Some(interruption) => interruption,
@@ -86,7 +84,6 @@ pub const HANGUP_AND_QUIT: [SignalKind; 2] = [SignalKind::hangup(), SignalKind::
 /// The number of SIGTSTP, which a terminal sends to its job for Ctrl-Z.
 const SIGTSTP: i32 = 20;
 
-/// The number of SIGCONT.
 pub const SIGCONT: i32 = 18;
 
 /// Returns those signals that this process was not started to ignore.

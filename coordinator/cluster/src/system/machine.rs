@@ -20,7 +20,6 @@ pub fn described() -> String {
     format!("{node}, {name} {release} {machine}")
 }
 
-/// Returns the name of this machine in its network.
 pub fn host_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()

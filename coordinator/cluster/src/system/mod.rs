@@ -2,10 +2,8 @@
 //! random numbers, other processes, the terminal, the machine. It is for Linux; a port starts here and
 //! there.
 
-pub mod folder;
 pub mod interrupts;
 pub mod machine;
 pub mod process;
-pub mod random;
 pub mod spool;
 pub mod terminal;

@@ -1,12 +1,13 @@
-//! Processes of this machine, including this one, by number.
+//! Processes of this machine, including this one, by number; and this process's user, permissions and random
+//! numbers.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use rustix::process::{Pid, kill_process};
-
+use rustix::fs::{Access, access};
 pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// A process, as long as it lives; afterwards another one may have its number.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +31,7 @@ pub fn user() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Detaches from the terminal, so that its signals do not reach this process.
-///
-/// # Errors
-///
-/// Returns an error if this process leads a group.
+/// Detaches from the terminal, so that its signals do not reach this process, which must not lead a group.
 pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
@@ -51,6 +48,17 @@ pub fn started_at(pid: u32) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+/// Checks that files can be created in a folder.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+pub fn drawn<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -29,12 +29,10 @@ impl IntoIterator for Faults {
 }
 
 impl Faults {
-    /// Creates the list of these errors.
     pub fn all(faults: impl IntoIterator<Item: Into<anyhow::Error>>) -> Faults {
         Faults(faults.into_iter().map(Into::into).collect())
     }
 
-    /// Adds an error to the others.
     pub fn add(&mut self, fault: impl Into<anyhow::Error>) {
         self.0.push(fault.into());
     }

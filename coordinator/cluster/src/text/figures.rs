@@ -20,7 +20,6 @@ pub fn table<C: ToString>(header: impl IntoIterator<Item = C>) -> Table {
 }
 
 impl Table {
-    /// Adds a row.
     pub fn add_row<C: ToString>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells = cells.into_iter().map(|cell| cell.to_string());
         self.rows.push(cells.collect());

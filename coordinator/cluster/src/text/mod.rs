@@ -5,7 +5,6 @@ pub mod deliveries;
 pub mod faults;
 pub mod figures;
 pub mod pe_names;
-pub mod pem;
 pub mod phrases;
 pub mod printable;
 pub mod screen;

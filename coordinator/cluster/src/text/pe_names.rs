@@ -133,24 +133,15 @@ mod tests {
     #[test]
     fn names_stand_behind_the_fields_of_log_lines() {
         let names = ["root", "a \"b\""].map(str::to_owned);
-        for (line, expected) in [
-            (
-                "joined pe=P1 address=::1",
-                "joined pe=P1 a \"b\" address=::1",
-            ),
-            (
-                "pe{pe=P0}: assigned to P1",
-                "pe{pe=P0 root}: assigned to P1",
-            ),
-            (
-                "pe\x1b[0m\x1b[2m=\x1b[0mP0",
-                "pe\x1b[0m\x1b[2m=\x1b[0mP0 root",
-            ),
-            (
-                r#"{"span":{"pe":"P1","name":"pe"},"a":"P0"}"#,
-                r#"{"span":{"pe":"P1","pe_name":"a \"b\"","name":"pe"},"a":"P0"}"#,
-            ),
+        let colored = "pe\x1b[0m\x1b[2m=\x1b[0mP0";
+        let json = r#"{"span":{"pe":"P1","name":"pe"},"a":"P0"}"#;
+        for (line, before, behind) in [
+            ("joined pe=P1 address=::1", "P1", "P1 a \"b\""),
+            ("pe{pe=P0}: assigned to P1", "P0", "P0 root"),
+            (colored, "P0", "P0 root"),
+            (json, r#""P1""#, r#""P1","pe_name":"a \"b\"""#),
         ] {
+            let expected = line.replacen(before, behind, 1);
             assert_eq!(insert_names(line, &names, of_field), expected);
         }
     }

@@ -54,7 +54,6 @@ pub fn choose(detail: Detail, colors: Colors) {
     let _ = CHOSEN.set((detail, colors));
 }
 
-/// Returns how much a run prints.
 pub fn detail() -> Detail {
     CHOSEN.get().copied().unwrap_or_default().0
 }
@@ -75,7 +74,6 @@ pub fn on_stderr(style: Style, text: &str) -> String {
     painted(style, text, is_colored(io::stderr().is_terminal()))
 }
 
-/// Returns whether stderr is coloured.
 pub fn is_stderr_colored() -> bool {
     is_colored(io::stderr().is_terminal())
 }

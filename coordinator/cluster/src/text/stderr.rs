@@ -50,7 +50,6 @@ static WRITTEN: Condvar = Condvar::new();
 static THREAD: Once = Once::new();
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// Chooses the format of messages.
 pub fn set_json(json: bool) {
     JSON.store(json, Relaxed);
 }
@@ -75,7 +74,6 @@ pub fn error(text: impl Display) {
     }
 }
 
-/// Prints a warning.
 pub fn warning(text: impl Display) {
     let text = with_names(&text.to_string());
     match is_json() {

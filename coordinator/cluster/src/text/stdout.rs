@@ -25,11 +25,7 @@ pub fn unless_closed(printed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Prints a result.
-///
-/// # Errors
-///
-/// Returns an error if the result cannot be printed; a pipe closed by its reader is not an error.
+/// Prints a result; a pipe closed by its reader is not an error.
 pub fn print(text: &[u8]) -> io::Result<()> {
     let mut out = lock();
     unless_closed(out.write_all(text).and_then(|()| out.flush()))

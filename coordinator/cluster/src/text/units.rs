@@ -167,7 +167,7 @@ pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&Scale::new(1024, &BINARY, 4).print(self.0.into(), 1, Zeros::Drop))
+        f.pad(&scaled(self.0.into(), 1, (1024, &BINARY, 4), Zeros::Drop))
     }
 }
 
@@ -185,8 +185,7 @@ impl fmt::Display for Nanos {
         if seconds >= LONG_SECONDS {
             return Seconds(seconds).fmt(f);
         }
-        let scale = Scale::new(1000, &TIMES, 3);
-        f.pad(&scale.print(self.0.into(), 1, Zeros::Keep))
+        f.pad(&scaled(self.0.into(), 1, (1000, &TIMES, 3), Zeros::Keep))
     }
 }
 
@@ -217,9 +216,7 @@ impl fmt::Display for Seconds {
 /// rates; `-` if the time is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Number of bytes.
     pub bytes: u64,
-    /// Time in nanoseconds.
     pub nanos: u64,
 }
 
@@ -228,9 +225,15 @@ impl fmt::Display for Rate {
         if self.nanos == 0 {
             return f.pad("-");
         }
-        let scale = Scale::new(1000, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 3);
+        let units = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
         let per_second = u128::from(self.bytes) * 1_000_000_000;
-        f.pad(&scale.print(per_second, self.nanos.into(), Zeros::Keep))
+        let rate = scaled(
+            per_second,
+            self.nanos.into(),
+            (1000, &units, 3),
+            Zeros::Keep,
+        );
+        f.pad(&rate)
     }
 }
 
@@ -242,52 +245,41 @@ enum Zeros {
     Drop,
 }
 
-/// Units, each `base` times the one before, and the number of significant digits to print.
-struct Scale<'a> {
-    base: u128,
-    units: &'a [&'a str],
-    digits: u32,
-}
-
-impl<'a> Scale<'a> {
-    fn new(base: u128, units: &'a [&'a str], digits: u32) -> Self {
-        Self {
-            base,
-            units,
-            digits,
+/// Formats `numerator / denominator`, rounded half up to a number of significant digits, in the unit that fits
+/// best: each is `base` times the one before.
+fn scaled(
+    numerator: u128,
+    denominator: u128,
+    (base, units, digits): (u128, &[&str], u32),
+    zeros: Zeros,
+) -> String {
+    let mut exponent = 0;
+    let mut divisor = denominator;
+    loop {
+        let integer = numerator / divisor;
+        let digits_before = integer.checked_ilog10().unwrap_or(0) + 1;
+        let mut decimals = digits.saturating_sub(digits_before);
+        let round = |decimals| (numerator * 10u128.pow(decimals) + divisor / 2) / divisor;
+        if decimals > 0 && round(decimals) >= 10u128.pow(digits) {
+            decimals -= 1; // 9.999 has become 10.00.
         }
-    }
-
-    /// Formats `numerator / denominator` in the unit that fits best, rounded half up.
-    fn print(&self, numerator: u128, denominator: u128, zeros: Zeros) -> String {
-        let mut exponent = 0;
-        let mut divisor = denominator;
-        loop {
-            let integer = numerator / divisor;
-            let digits_before = integer.checked_ilog10().unwrap_or(0) + 1;
-            let mut decimals = self.digits.saturating_sub(digits_before);
-            let round = |decimals| (numerator * 10u128.pow(decimals) + divisor / 2) / divisor;
-            if decimals > 0 && round(decimals) >= 10u128.pow(self.digits) {
-                decimals -= 1; // 9.999 has become 10.00.
-            }
-            let rounded = round(decimals);
-            let one = 10u128.pow(decimals);
-            if rounded >= self.base * one && exponent + 1 < self.units.len() {
-                exponent += 1;
-                divisor *= self.base;
-                continue;
-            }
-
-            let (whole, part) = (rounded / one, rounded % one);
-            let mut text = match decimals {
-                0 => format!("{whole}"),
-                width => format!("{whole}.{part:0width$}", width = width as usize),
-            };
-            if decimals > 0 && (zeros == Zeros::Drop || exponent == 0) {
-                text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
-            }
-            return format!("{text} {}", self.units[exponent]);
+        let rounded = round(decimals);
+        let one = 10u128.pow(decimals);
+        if rounded >= base * one && exponent + 1 < units.len() {
+            exponent += 1;
+            divisor *= base;
+            continue;
         }
+
+        let (whole, part) = (rounded / one, rounded % one);
+        let mut text = match decimals {
+            0 => format!("{whole}"),
+            width => format!("{whole}.{part:0width$}", width = width as usize),
+        };
+        if decimals > 0 && (zeros == Zeros::Drop || exponent == 0) {
+            text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+        }
+        return format!("{text} {}", units[exponent]);
     }
 }
 

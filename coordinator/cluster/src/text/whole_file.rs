@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flitcast_node::payload::UNFINISHED_PREFIX;
 
-use crate::system::folder;
+use crate::system::process;
 
 fn directory(path: &Path) -> &Path {
     match path.parent() {
@@ -33,7 +33,7 @@ pub fn check_place(path: &Path) -> Result<(), String> {
         Ok(_) => return Err(format!("{} is not a directory", directory.display())),
         Err(error) => return Err(format!("{}: {error}", directory.display())),
     }
-    folder::check_writable(directory)
+    process::check_writable(directory)
         .map_err(|error| format!("{} is not writable: {error}", directory.display()))
 }
 

@@ -11,8 +11,8 @@ use flitcast_cluster::job::request::{
     flit_size, guard_fault, link_over, local_topology, of_all, of_output,
 };
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
-use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::link_spec::LinkSpec;
+use flitcast_cluster::options::transfer::GuardArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Placement;

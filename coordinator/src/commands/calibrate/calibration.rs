@@ -19,7 +19,7 @@ use flitcast_cluster::job::model::{Measurement, assumed_host, ports};
 use flitcast_cluster::job::request::{Messages, Request, Site, gather_operation};
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::LinkSpec;
-use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::transfer::PictureArgs;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::tuning::BUFFER_BYTES;

@@ -12,8 +12,7 @@ use crate::render::tree::TreeFigures;
 use flitcast_cluster::job::request::links;
 use flitcast_cluster::launch::reach::Tried;
 use flitcast_cluster::options::timeouts;
-use flitcast_cluster::site::placement::Launch;
-use flitcast_cluster::site::starter::Starter;
+use flitcast_cluster::site::placement::{Launch, Starter};
 
 /// Prints a valid cluster file, and the tried hosts.
 pub fn cluster(

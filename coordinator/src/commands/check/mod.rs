@@ -19,12 +19,11 @@ use flitcast_cluster::job::request::check_size;
 use flitcast_cluster::launch::reach::{Tried, reach};
 use flitcast_cluster::launch::runtime::conducting;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
-use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::transfer::GuardArgs;
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
-use flitcast_cluster::site::cluster_file;
 use flitcast_cluster::site::guard::Guard;
-use flitcast_cluster::site::running_cluster;
 use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::site::{cluster_file, running_cluster};
 use flitcast_cluster::text::{stderr, stdout};
 
 const EXAMPLES: &str = "\

@@ -15,8 +15,7 @@ use flitcast_cluster::options::link_spec::EdgeSpec;
 use flitcast_cluster::options::timeouts;
 use flitcast_cluster::site::cluster_file;
 use flitcast_cluster::site::guard::Guard;
-use flitcast_cluster::site::placement::Launch;
-use flitcast_cluster::site::starter::Starter;
+use flitcast_cluster::site::placement::{DIRECTORY, Launch, Starter};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::figures::{fitted, table};
 use flitcast_cluster::text::printable::printable;
@@ -48,7 +47,7 @@ pub fn cluster(
     let coordinator = placement.coordinator;
     match &placement.launch {
         Launch::Ssh(ssh) => {
-            let directory = &ssh.directory;
+            let directory = ssh.directory.as_deref().unwrap_or(DIRECTORY);
             let launch = format!(
                 "ssh: processes are started on their hosts, with the program in {directory} there"
             );

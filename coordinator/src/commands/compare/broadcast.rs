@@ -11,7 +11,7 @@ use flitcast_proto::ops::Collective;
 use super::args::CompareBroadcastArgs;
 use super::crossings::{Comparison, Row};
 use super::trees::{Named, over, spanning};
-use flitcast_cluster::algorithms::broadcast_plans::among_all;
+use flitcast_cluster::algorithms::listed::among_all;
 use flitcast_cluster::algorithms::plan_limits::{MOST_CROSSINGS_OF_ONE, check_size};
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::pes::source;

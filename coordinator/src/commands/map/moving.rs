@@ -13,8 +13,8 @@ use flitcast_proto::wire::control::{FilePayload, Payload};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use flitcast_cluster::job::request::{Messages, Request};
-use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::order::MessageOrder;
+use flitcast_cluster::options::transfer::GuardArgs;
 use flitcast_cluster::rounds::outcome::DeliverySummary;
 use flitcast_cluster::rounds::run::{RunResult, rounds};
 use flitcast_cluster::site::guard::Guard;

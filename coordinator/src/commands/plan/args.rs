@@ -10,8 +10,8 @@ use flitcast_plan::packets::search::{DEFAULT_NODES, MOST_NODES};
 use flitcast_proto::ops::Collective;
 
 use super::packet_args::{ControlArg, PacketArgs};
+use flitcast_cluster::algorithms::listed::TreeGossip;
 use flitcast_cluster::algorithms::plan_limits::MAX_FLITS;
-use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
 use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
 use flitcast_cluster::job::on_links::LinkArgs;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;

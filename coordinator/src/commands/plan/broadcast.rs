@@ -11,7 +11,7 @@ use super::args::PlanBroadcastArgs;
 use super::error::{not_planned, unfit};
 use super::input::topology;
 use super::static_plan::StaticPlan;
-use flitcast_cluster::algorithms::broadcast_plans::among_all;
+use flitcast_cluster::algorithms::listed::among_all;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::pes::source;
 use flitcast_cluster::options::ports::Ports;

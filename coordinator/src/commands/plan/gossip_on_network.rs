@@ -22,10 +22,10 @@ use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::job::prices::typed;
 use flitcast_cluster::options::flits::lengths_in_flits;
-use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports as PortsArg;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::options::values::gossip_network;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::text::faults::Faults;
 

@@ -29,9 +29,7 @@ use flitcast_cluster::launch::ssh::{Begun, Hosts};
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Place;
-use flitcast_cluster::site::running_cluster::cluster_record::ClusterRecord;
-use flitcast_cluster::site::running_cluster::pes::{self, Pes};
-use flitcast_cluster::site::running_cluster::{CALL, claim, lock};
+use flitcast_cluster::site::running_cluster::{CALL, ClusterRecord, KeptPe, Pes, claim, lock};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::process;
 use flitcast_cluster::text::{pe_names, stderr};
@@ -154,7 +152,7 @@ struct PeTable {
 impl PeTable {
     fn new(folder: &Path, pes: impl Iterator<Item = PeId>) -> PeTable {
         let since = SystemTime::now();
-        let unstarted = pes.map(|pe| pes::KeptPe {
+        let unstarted = pes.map(|pe| KeptPe {
             pe,
             process: None,
             since,
@@ -171,7 +169,7 @@ impl PeTable {
         }
     }
 
-    fn change(&self, pe: PeId, change: impl FnOnce(&mut pes::KeptPe)) {
+    fn change(&self, pe: PeId, change: impl FnOnce(&mut KeptPe)) {
         let mut pes = self.pes.borrow_mut();
         if let Some(kept) = pes.pes.iter_mut().find(|kept| kept.pe == pe) {
             kept.since = SystemTime::now();

@@ -8,8 +8,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 
 use crate::render::exit::refused;
-use flitcast_cluster::site::running_cluster::pes::Pes;
-use flitcast_cluster::site::running_cluster::{claim, find, is_kept};
+use flitcast_cluster::site::running_cluster::{Pes, claim, find, is_kept};
 use flitcast_cluster::system::process::{Process, Signal, started_at};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stdout::print;

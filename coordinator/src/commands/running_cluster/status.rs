@@ -24,8 +24,9 @@ use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::placement::Placement;
-use flitcast_cluster::site::running_cluster::pes::{self, Pes};
-use flitcast_cluster::site::running_cluster::{InUse, RunningCluster, all, find, rounds};
+use flitcast_cluster::site::running_cluster::{
+    InUse, KeptPe, Pes, RunningCluster, all, find, rounds,
+};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::figures::{self, fitted};
 use flitcast_cluster::text::phrases::counted;
@@ -341,7 +342,7 @@ fn print_one(
 }
 
 /// Describes the state of a PE; the text is empty if the PE is present.
-fn state(process: Option<&pes::KeptPe>, occupancy: &Occupancy, pe: PeId) -> String {
+fn state(process: Option<&KeptPe>, occupancy: &Occupancy, pe: PeId) -> String {
     let is_here = match occupancy {
         Occupancy::Here(here) => here.contains_key(&pe),
         Occupancy::InUse(_) => true,

@@ -19,19 +19,18 @@ use super::status;
 use crate::render::exit::{FAILED, error_chain, refused};
 use flitcast_cluster::job::request::{guard_fault, local_topology};
 use flitcast_cluster::launch::cluster::Exit;
-use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::transfer::GuardArgs;
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::ca;
 use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::placement::Starter;
 use flitcast_cluster::site::running_cluster::claim::{Claim, Claimed, claim};
-use flitcast_cluster::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
-use flitcast_cluster::site::running_cluster::pes::{self, Pes};
-use flitcast_cluster::site::running_cluster::{RunningCluster, folder_of, is_kept};
-use flitcast_cluster::site::starter::Starter;
+use flitcast_cluster::site::running_cluster::{
+    CREDENTIALS, ClusterRecord, KeptPe, Pes, RunningCluster, digest, folder_of, is_kept,
+};
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
-use flitcast_cluster::system::process::Process;
-use flitcast_cluster::system::random::drawn;
+use flitcast_cluster::system::process::{Process, drawn};
 use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;
@@ -196,7 +195,7 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Clus
     };
     let record = ClusterRecord {
         name: topology.name.clone(),
-        digest: cluster_record::digest(&file)?,
+        digest: digest(&file)?,
         file,
         root: wanted.args.cluster.root.clone(),
         spanning: topology
@@ -310,7 +309,7 @@ async fn failing_pe(folder: &Path) -> PeId {
 fn ends(folder: &Path) -> Vec<String> {
     let pes = Pes::read(folder).ok().flatten();
     let pes = pes.map(|pes| pes.pes).unwrap_or_default();
-    let end = |kept: pes::KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
+    let end = |kept: KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
     pes.into_iter().filter_map(end).collect()
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::render::page::Page;
 use crate::render::report::nothing_to_send;
 use flitcast_cluster::job::request::Request;
-use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::transfer::PictureArgs;
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::text::phrases::command_line;
 use flitcast_cluster::text::whole_file::write_whole;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use flitcast_plan::calibration::MeasuredEdge;
 use flitcast_plan::calibration::clock::ClockOffset;
@@ -13,7 +14,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::content::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents, ports_name};
 use crate::files::toml_file::{self, Field, Table};
-use crate::files::user_file::{PositionedError, SourcePosition};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};
 use crate::options::names::pacing_named;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::text::phrases::names;
@@ -39,7 +40,18 @@ const CORES: Range = 1.0..=65_536.0;
 const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
+const FILE: FileKind = FileKind {
+    name: "profile",
+    // 1 KiB for each edge of the largest local cluster, half as much again as it needs.
+    max_bytes: 1024 * 1024,
+};
+
 impl Profile {
+    /// Reads the profile in the file at `path`. With a tree, it must be the tree that was measured.
+    pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, FileError> {
+        user_file::load(FILE, path, |text| Profile::parse(text, tree))
+    }
+
     /// Parses the profile in `text`; returns at least one error otherwise, in the order of the file.
     pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<PositionedError>> {
         toml_file::parse(text, |_, top| {

@@ -9,7 +9,7 @@ use flitcast_proto::tree::TreeSpec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::files::user_file::{PositionedError, assert_checked};
+use crate::files::user_file::PositionedError;
 
 fn estimate(value: f64) -> Estimate {
     Estimate {
@@ -184,12 +184,6 @@ fn unknown_and_missing_keys_everywhere() {
     let (text, line) = changed("wake_ns = ", "# ");
     assert!(line > host);
     refused(&text, &[(host, "`wake_ns` is missing in host")]);
-}
-
-#[test]
-fn a_file_that_cannot_be_read() {
-    assert_checked(FILE, |path| Profile::load(path, None));
-    assert_eq!(FILE.max_bytes, 1_048_576);
 }
 
 fn any_estimate(whole: bool, least: f64, most: f64) -> impl Strategy<Value = Estimate> {

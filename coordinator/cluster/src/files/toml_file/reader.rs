@@ -57,12 +57,10 @@ impl<'t> Reader<'t> {
         SourcePosition { line, column }
     }
 
-    /// Returns the position where a value begins.
     pub(super) fn spot_of<T>(&self, spanned: &Spanned<T>) -> SourcePosition {
         self.spot(spanned.span().start)
     }
 
-    /// Reports an error.
     pub fn fault(&self, spot: impl Into<Option<SourcePosition>>, fault: impl Display) {
         let (spot, fault) = (spot.into(), fault.to_string());
         self.faults
@@ -70,7 +68,6 @@ impl<'t> Reader<'t> {
             .push(PositionedError { spot, fault });
     }
 
-    /// Returns the number of errors so far.
     pub fn fault_count(&self) -> usize {
         self.faults.borrow().len()
     }

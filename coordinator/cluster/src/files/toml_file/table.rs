@@ -2,7 +2,7 @@
 //! line. The content of the file is not known here.
 //!
 //! A result is `None`, or a default value, only with an error, or if the value may be absent and is. So a
-//! reader continues with the values that it has: [`parse`](super::parse) refuses the whole file for one
+//! reader continues with the values that it has: [`parse`] refuses the whole file for one
 //! error.
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,34 @@ use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 
 use super::reader::{Reader, Value};
-use crate::files::user_file::SourcePosition;
+use crate::files::user_file::{PositionedError, SourcePosition};
+
+/// Reads the document in `text` with `read`; returns at least one error otherwise, in the order of the
+/// file. `read` returns `None` only after it has reported one.
+pub fn parse<T>(
+    text: &str,
+    read: impl FnOnce(&Reader<'_>, &Table<'_, '_>) -> Option<T>,
+) -> Result<T, Vec<PositionedError>> {
+    let reader = Reader::new(text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let spot = error.span().map(|span| reader.spot(span.start));
+        reader.fault(spot, error.message());
+    }
+    // After a syntax error the structure of the rest is unknown.
+    let value = match errors.is_empty() {
+        true => read(&reader, &Table::top_level(&reader, document.get_ref())),
+        false => None,
+    };
+    let mut faults = reader.faults.into_inner();
+    match value {
+        Some(value) if faults.is_empty() => Ok(value),
+        _ => {
+            faults.sort_by_key(|fault| fault.spot);
+            Err(faults)
+        }
+    }
+}
 
 /// A table with its name in messages.
 pub struct Table<'a, 't> {
@@ -47,7 +74,6 @@ impl<'a, 't> Table<'a, 't> {
         }
     }
 
-    /// Returns the table with the name `name`.
     pub fn named(self, name: String) -> Self {
         Table { name, ..self }
     }
@@ -57,7 +83,6 @@ impl<'a, 't> Table<'a, 't> {
         self.spot
     }
 
-    /// Reports an error in the table.
     pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot, fault);
     }
@@ -80,7 +105,6 @@ impl<'a, 't> Table<'a, 't> {
         None
     }
 
-    /// Returns the value at a key, if there is one.
     pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't>> {
         let mut known_keys = self.known_keys.borrow_mut();
         if !known_keys.contains(&key) {
@@ -94,7 +118,6 @@ impl<'a, 't> Table<'a, 't> {
         })
     }
 
-    /// Returns the value at a required key.
     pub fn required(&self, key: &'static str) -> Option<Field<'a, 't>> {
         let field = self.optional(key);
         if field.is_none() {
@@ -145,7 +168,6 @@ impl<'a, 't> Table<'a, 't> {
         self.get(key, |field| field.text())
     }
 
-    /// Returns whether a flag is present and set.
     pub fn flag(&self, key: &'static str) -> bool {
         let is_set = |field: &Field<'_, '_>| {
             let value = field.value().as_bool();
@@ -189,22 +211,18 @@ impl<'a, 't> Table<'a, 't> {
 }
 
 impl<'a, 't> Field<'a, 't> {
-    /// Returns the position of the value.
     pub fn spot(&self) -> SourcePosition {
         self.reader.spot_of(self.value)
     }
 
-    /// The value.
     pub fn value(&self) -> &'a DeValue<'t> {
         self.value.get_ref()
     }
 
-    /// Reports an error in the value.
     pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot(), fault);
     }
 
-    /// Returns the field with the name `key`.
     pub fn called(self, key: impl Into<String>) -> Self {
         let key = key.into();
         Field { key, ..self }
@@ -261,12 +279,10 @@ impl<'a, 't> Field<'a, 't> {
             .ok()
     }
 
-    /// The value as text; reports another one.
     pub fn text(&self) -> Option<String> {
         self.text_where("a text", |_| true)
     }
 
-    /// Returns a text that `is_one` accepts.
     pub fn text_where(&self, expected: &str, is_one: impl Fn(&str) -> bool) -> Option<String> {
         let text = self.value().as_str().filter(|text| is_one(text));
         self.expect(expected, text.map(str::to_owned))
@@ -284,7 +300,6 @@ impl<'a, 't> Field<'a, 't> {
         self.expect(expected, texts.filter(|texts| is_one(texts)))
     }
 
-    /// Returns a table of this name.
     pub fn table(&self) -> Option<Table<'a, 't>> {
         self.table_of("a table")
     }
@@ -329,7 +344,6 @@ impl<'a, 't> Field<'a, 't> {
         }))
     }
 
-    /// Returns the number of values in a list.
     pub fn count_values(&self) -> usize {
         self.value().as_array().map_or(0, |list| list.len())
     }
@@ -361,7 +375,6 @@ impl<'a, 't> Field<'a, 't> {
         self.expect_in_table(&in_range("number", range), number)
     }
 
-    /// Returns an integer in a range.
     pub fn whole_number(&self, range: &RangeInclusive<f64>) -> Option<f64> {
         let number = self.any_number();
         let number = number.filter(|number| range.contains(number) && number.fract() == 0.0);

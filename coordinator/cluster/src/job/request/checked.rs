@@ -16,7 +16,7 @@ use crate::files::profile::Profile;
 use crate::job::decisions::{Choice, Decisions};
 use crate::job::site::Site;
 use crate::options::format::Format;
-use crate::options::pictures::PictureArgs;
+use crate::options::transfer::PictureArgs;
 use crate::site::topology::Topology;
 
 /// The messages of a request: their content, and the selection that is sent.

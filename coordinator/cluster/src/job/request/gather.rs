@@ -8,8 +8,8 @@ use flitcast_proto::{PeId, Tree};
 
 use super::checked::Request;
 use crate::algorithms::candidates;
+use crate::algorithms::candidates::NotApplicable;
 use crate::algorithms::method::{Method, operation_by};
-use crate::algorithms::unfit::NotApplicable;
 use crate::options::baseline::Baseline;
 use crate::options::ports::Ports;
 use crate::options::sync::TokenArg;

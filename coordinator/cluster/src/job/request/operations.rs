@@ -18,9 +18,9 @@ use crate::options::args::{
 };
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::division::Division;
 use crate::options::ports::Ports;
 use crate::options::sync::SyncArg;
+use crate::options::transfer::Division;
 use crate::options::tree::SpanningArg;
 use crate::options::values::AUTO;
 use crate::site::reachability::Reachability;

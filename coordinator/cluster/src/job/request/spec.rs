@@ -17,10 +17,10 @@ use crate::algorithms::plan_limits::MOST_PREDICTED_CROSSINGS;
 use crate::options::args::RoundArgs;
 use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::division::Division;
 use crate::options::names::typed;
 use crate::options::ports::Ports;
 use crate::options::sync::TokenArg;
+use crate::options::transfer::Division;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 

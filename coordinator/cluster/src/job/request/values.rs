@@ -14,9 +14,9 @@ use crate::files::user_file::{self, FileKind};
 use crate::job::fault::of_output;
 use crate::options::args::RoundArgs;
 use crate::options::order::{GivenOrder, MessageOrder};
-use crate::options::selection::SelectionArgs;
+use crate::options::transfer::SelectionArgs;
 use crate::site::topology::of_option;
-use crate::system::folder;
+use crate::system::process;
 use crate::text::faults::Faults;
 use crate::text::units::{Bytes, parse_bytes};
 
@@ -146,7 +146,7 @@ fn check(
     };
     let shown = standing.display();
     ensure!(metadata.is_dir(), "{shown} is not a directory");
-    folder::check_writable(standing)
+    process::check_writable(standing)
         .map_err(|error| anyhow!("{shown} is not writable: {error}"))?;
     if standing == output {
         OutputLock::take(output)?;

@@ -1,4 +1,4 @@
-//! Waiting for the PEs that others start: which are missing, and for how long. `greeting.rs`
+//! Waiting for the PEs that others start: which are missing, and for how long. `conversation.rs`
 //! authenticates them.
 
 use std::net::SocketAddr;
@@ -13,32 +13,27 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::error::LaunchError;
-use super::greeting::HandshakeResult;
-use super::member::{Member, PeEvent};
-use super::plan::LaunchPlan;
+use super::conversation::HandshakeResult;
+use super::member::{LaunchError, Member, PeEvent};
+use super::plan::{LaunchPlan, Launching};
 use super::running::Cluster;
-use crate::observe::console::Console;
-use crate::site::guard::Guarded;
 use crate::text::phrases::names;
 use crate::tuning::JOIN_NOTICE;
 
 impl Cluster {
     pub(super) async fn join_all(
         &mut self,
-        plan: &LaunchPlan<'_>,
+        launching: &Launching<'_>,
         (at, wait): (SocketAddr, Duration),
         listener: &TcpListener,
-        guarded: &Guarded,
-        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
-        console: &Console,
     ) -> Result<(), LaunchError> {
+        let plan = &launching.plan;
         for &pe in plan.pes {
             self.members.insert(pe, Member::new(None));
         }
         let listen = |&pe: &PeId| (pe, plan.placement.places[pe.index()].listen);
         let expected = plan.pes.iter().map(listen).collect();
-        let greeter = self.greeter(guarded, Some(Arc::new(expected)));
+        let greeter = self.greeter(&launching.guarded, Some(Arc::new(expected)));
         let (places, limit) = (self.places(false), self.timeouts.greeting());
         let mut door = HandshakeLimiter::new(listener, places, limit);
         let began = Instant::now();
@@ -51,14 +46,14 @@ impl Cluster {
             }
             tokio::select! {
                 newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
-                    self.join_one(newcomer, event_sender);
+                    self.join_one(newcomer, &launching.event_sender);
                 }
                 Some((pe, event)) = self.events.recv() => self.leave_early(pe, event),
                 () = sleep_until(began + JOIN_NOTICE), if !noted && plan.require_all => {
                     noted = true;
                     let (who, seconds) = (names(&missing), wait.as_secs_f64());
                     let line = format!("waiting up to {seconds} s for {who} to join at {at}");
-                    console.note(&line);
+                    launching.console.note(&line);
                 }
                 () = sleep_until(deadline) => {
                     if !plan.require_all {

@@ -13,25 +13,21 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use flitcast_node::handshake_limiter::{HandshakeLimiter, listen};
-use flitcast_proto::PeId;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::error::{Death, LaunchError};
-use super::member::{Member, PeEvent, Process};
-use super::plan::LaunchPlan;
-use super::process::{LogForwarder, arguments, keep, spawn};
-use super::remote;
+use super::member::{Death, LaunchError, Member, PeEvent, Process};
+use super::plan::{LaunchPlan, Launching};
+use super::process::{LogForwarder, arguments, begin, keep_here, keep_there};
 use super::running::Cluster;
 use crate::launch::ssh::{Hosts, RemoteCommand};
 use crate::observe::console::Console;
-use crate::site::ca;
 use crate::site::guard::{Guard, Guarded};
 use crate::site::placement::Launch;
-use crate::site::running_cluster;
+use crate::site::{ca, running_cluster};
 use crate::text::phrases::names;
 use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
 
@@ -102,6 +98,12 @@ impl Cluster {
             }
             None => (None, None),
         };
+        let launching = Launching {
+            plan,
+            guarded,
+            event_sender,
+            console,
+        };
         let launched = async {
             // Compose may have to create the network that has the address first.
             if let Some(begun) = begun {
@@ -110,9 +112,7 @@ impl Cluster {
                     return pending().await;
                 };
             }
-            cluster
-                .bring_up(&plan, &guarded, &event_sender, console)
-                .await
+            cluster.bring_up(&launching).await
         };
         // The listener is closed here, so a process that connects later is refused.
         let launched = tokio::select! {
@@ -136,13 +136,8 @@ impl Cluster {
     }
 
     /// Starts the processes, unless others do, and waits until all have registered.
-    async fn bring_up(
-        &mut self,
-        plan: &LaunchPlan<'_>,
-        guarded: &Guarded,
-        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
-        console: &Console,
-    ) -> Result<(), LaunchError> {
+    async fn bring_up(&mut self, launching: &Launching<'_>) -> Result<(), LaunchError> {
+        let plan = &launching.plan;
         let placement = plan.placement;
         let address = placement.coordinator;
         let (port, listen_at) = match placement.launch {
@@ -156,25 +151,23 @@ impl Cluster {
             running_cluster::call(&kept.folder);
         }
         if let Launch::Join { wait, .. } = placement.launch {
-            let at = (address, wait);
-            return self
-                .join_all(plan, at, &listener, guarded, event_sender, console)
-                .await;
+            return self.join_all(launching, (address, wait), &listener).await;
         }
         let hosts = Hosts::of(placement, plan.tree, plan.pes, plan.program);
         let hosts = hosts.map_err(|error| anyhow!("cannot read {error}"))?;
         for &pe in plan.pes {
-            let admission = guarded.admission(pe)?.written();
+            let admission = launching.guarded.admission(pe)?.written();
             let forwarder = LogForwarder {
                 pe,
-                console: console.clone(),
-                event_sender: event_sender.clone(),
+                console: launching.console.clone(),
+                event_sender: launching.event_sender.clone(),
                 last_lines: Vec::new(),
             };
-            self.start(plan, hosts.as_ref(), (address, admission), forwarder)?;
+            self.start(plan, hosts.as_ref(), (address, admission), forwarder)
+                .await?;
         }
         {
-            let registering = self.register_all(&listener, guarded, event_sender, hosts.as_deref());
+            let registering = self.register_all(launching, &listener, hosts.as_deref());
             let mut registering = std::pin::pin!(registering);
             loop {
                 match timeout(LAUNCH, &mut registering).await {
@@ -193,7 +186,7 @@ impl Cluster {
 
     /// Starts the process of a PE, on this host, or on its own as soon as that is reached. The
     /// process authenticates itself to the coordinator at this address by its admission.
-    fn start(
+    async fn start(
         &mut self,
         plan: &LaunchPlan<'_>,
         hosts: Option<&Arc<Hosts>>,
@@ -205,15 +198,17 @@ impl Cluster {
         let arguments = arguments(plan, coordinator, pe);
         let (pid, keeper) = match hosts.filter(|_| !place.is_here) {
             None => {
-                let child = spawn(plan.program, place, plan.logs, arguments)?;
-                let pid = child.id();
-                let keeping = keep(child, admission, forwarder, kill.clone());
-                (pid, tokio::spawn(keeping))
+                let invocation = (arguments, admission);
+                let mut begun = begin(plan.program, place, None, plan.logs, invocation).await?;
+                // The admission ends.
+                begun.stdin = None;
+                let pid = begun.child.id();
+                (pid, tokio::spawn(keep_here(begun, forwarder, kill.clone())))
             }
             Some(hosts) => {
                 let task = RemoteCommand::new(place, plan.logs, arguments, admission, false);
                 let (hosts, destination) = (hosts.clone(), place.destination());
-                let keeping = remote::keep(hosts, destination, task, forwarder, kill.clone());
+                let keeping = keep_there(hosts, destination, task, forwarder, kill.clone());
                 (None, tokio::spawn(keeping))
             }
         };
@@ -224,12 +219,11 @@ impl Cluster {
 
     async fn register_all(
         &mut self,
+        launching: &Launching<'_>,
         listener: &TcpListener,
-        guarded: &Guarded,
-        event_sender: &mpsc::Sender<(PeId, PeEvent)>,
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
-        let greeter = self.greeter(guarded, None);
+        let greeter = self.greeter(&launching.guarded, None);
         let (places, limit) = (self.places(hosts.is_some()), self.timeouts.greeting());
         let mut door = HandshakeLimiter::new(listener, places, limit);
         let mut missing = self.missing().len();
@@ -255,7 +249,7 @@ impl Cluster {
                         );
                         return Err(LaunchError::of(vec![pe], message));
                     }
-                    self.let_in(newcomer, event_sender);
+                    self.let_in(newcomer, &launching.event_sender);
                     missing -= 1;
                 }
                 Some((pe, event)) = self.events.recv() => {

@@ -5,23 +5,21 @@ use std::path::Path;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::{PeId, Tree};
+use tokio::sync::mpsc;
 
+use super::member::PeEvent;
 use crate::launch::starter::StarterConfig;
 use crate::observe::console::Console;
-use crate::site::guard::Guard;
+use crate::site::guard::{Guard, Guarded};
 use crate::site::placement::{Launch, Placement};
 use crate::tuning::LAUNCH;
 
-/// The parameters of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan<'a> {
     /// Program that runs a PE.
     pub program: &'a Path,
-    /// PEs to launch.
     pub pes: &'a [PeId],
-    /// Tree of these PEs.
     pub tree: &'a Tree,
-    /// Hosts and addresses of the PEs.
     pub placement: &'a Placement,
     /// Security of connections.
     pub guard: &'a Guard,
@@ -33,8 +31,16 @@ pub struct LaunchPlan<'a> {
     pub commands: bool,
     /// Logging of the processes that are started.
     pub logs: &'a [String],
-    /// Time limits.
     pub timeouts: &'a Timeouts,
+}
+
+/// A launch under way.
+pub struct Launching<'a> {
+    pub plan: LaunchPlan<'a>,
+    pub guarded: Guarded,
+    /// Channel for the events of the PEs.
+    pub event_sender: mpsc::Sender<(PeId, PeEvent)>,
+    pub console: &'a Console,
 }
 
 impl LaunchPlan<'_> {

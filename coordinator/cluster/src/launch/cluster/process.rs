@@ -1,10 +1,20 @@
-//! The process of a PE on this host: its start, its stderr and its end. Its channel is handled
-//! elsewhere.
+//! The process of a PE: its start, its stderr and its end. Its channel is handled elsewhere, and
+//! `ssh.rs` reaches other hosts.
+//!
+//! For a PE on another host, the process here is an `ssh`. Killing it is all that can be done at once:
+//! the PE ends because its channel does, and its ssh ends then.
+//!
+//! There, the PE is a child of the script's shell, whose exit status contains the signal that
+//! killed it. If ssh itself had started the PE, its exit status would be 255, as for a lost
+//! connection. Killing only the `ssh` would leave the PE running. So a cluster that is cancelled
+//! first closes its channels, and kills an `ssh` that still runs two seconds later.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use flitcast_proto::PeId;
@@ -14,8 +24,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::exit::Exit;
-use super::member::PeEvent;
+use super::member::{Exit, PeEvent};
 use super::plan::LaunchPlan;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand, attach, lines};
 use crate::observe::console::Console;
@@ -23,27 +32,21 @@ use crate::options::timeouts;
 use crate::site::placement::Place;
 use crate::text::phrases::keep_last;
 use crate::text::stderr;
-use crate::tuning::LAST_LINES;
+use crate::tuning::{CHANNEL_ENDS, LAST_LINES};
 
-/// Returns the command that runs `program`, behind the host's prefix if there is one.
-fn command(program: &Path, place: &Place, logs: &[String]) -> Command {
-    let program = program.as_os_str();
-    let mut words = place.run.iter().map(OsStr::new).chain([program]);
-    let mut command = Command::new(words.next().unwrap_or(program));
-    attach(&mut command);
-    command.args(words).args(logs).stdout(Stdio::null());
-    command
-}
-
-/// Starts `program` at a place on this host.
-pub fn spawn(
+/// Starts `program` at a place on this host, behind the place's prefix if there is one.
+fn spawn(
     program: &Path,
     place: &Place,
     logs: &[String],
     arguments: Vec<OsString>,
 ) -> anyhow::Result<Child> {
-    let mut command = command(program, place, logs);
-    command.args(arguments).spawn().map_err(|error| {
+    let program = program.as_os_str();
+    let mut words = place.run.iter().map(OsStr::new).chain([program]);
+    let mut command = Command::new(words.next().unwrap_or(program));
+    attach(&mut command);
+    command.args(words).args(logs).args(arguments);
+    command.stdout(Stdio::null()).spawn().map_err(|error| {
         let program = command.as_std().get_program().display();
         anyhow!("cannot start {program}: {error}")
     })
@@ -94,34 +97,77 @@ pub fn arguments(plan: &LaunchPlan<'_>, coordinator: SocketAddr, pe: PeId) -> Ve
     arguments
 }
 
-/// Writes the admission to a process, passes on its stderr, and waits until it ends or is killed.
-pub async fn keep(
-    mut child: Child,
-    admission: Vec<u8>,
+/// Passes on the stderr of a process on this host, and waits until it ends or is killed.
+pub async fn keep_here(begun: Begun, mut forwarder: LogForwarder, kill: CancellationToken) {
+    let Begun { child, stderr, .. } = begun;
+    if let Ok(status) = ended(child, stderr, &mut forwarder, kill, false).await {
+        forwarder.report_end(Exit::Here(status)).await;
+    }
+}
+
+/// Starts the process of a PE on another host, passes on its stderr, and waits until it ends or its local
+/// ssh is killed. From the call on, until it has started or failed, it counts as starting.
+pub fn keep_there(
+    hosts: Arc<Hosts>,
+    destination: String,
+    task: RemoteCommand,
     mut forwarder: LogForwarder,
     kill: CancellationToken,
-) {
-    if let Some(mut stdin) = child.stdin.take() {
-        // The pipe holds the whole admission, even if the process does not read it; if the process
-        // has already ended, `wait` below reports that.
-        let _ = stdin.write_all(&admission).await;
+) -> impl Future<Output = ()> {
+    let beginning = hosts.beginning();
+    async move {
+        let begun = tokio::select! {
+            begun = hosts.begin(&destination, &task) => begun,
+            () = kill.cancelled() => return,
+        };
+        // The task contains an admission, which has been sent.
+        drop((task, hosts));
+        let exit = match begun {
+            Err(fault) => Exit::NotBegun(fault),
+            Ok(Begun { child, stderr, .. }) => {
+                drop(beginning);
+                match ended(child, stderr, &mut forwarder, kill, true).await {
+                    Ok(status) => Exit::of_ssh(destination, status),
+                    Err(_) => return,
+                }
+            }
+        };
+        forwarder.report_end(exit).await;
     }
-    let mut stderr = lines(child.stderr.take());
+}
+
+/// Passes on the stderr of a process until it ends or is killed; an ssh may first end by itself.
+async fn ended(
+    mut child: Child,
+    mut stderr: mpsc::Receiver<String>,
+    forwarder: &mut LogForwarder,
+    kill: CancellationToken,
+    is_ssh: bool,
+) -> io::Result<ExitStatus> {
     let status = loop {
         tokio::select! {
-            Some(line) = stderr.recv() => forwarder.pass_on(line),
-            status = child.wait() => break status,
+            biased;
             () = kill.cancelled() => {
+                if is_ssh {
+                    // The end of the channel is expected here and not reported.
+                    let draining = async {
+                        while stderr.recv().await.is_some() {}
+                        child.wait().await
+                    };
+                    if let Ok(status) = timeout(CHANNEL_ENDS, draining).await {
+                        break status;
+                    }
+                }
                 // The process may have ended by itself.
                 let _ = child.start_kill();
                 break child.wait().await;
             }
+            Some(line) = stderr.recv() => forwarder.pass_on(line),
+            status = child.wait() => break status,
         }
     };
     forwarder.pass_on_rest(stderr).await;
-    if let Ok(status) = status {
-        forwarder.report_end(Exit::Here(status)).await;
-    }
+    status
 }
 
 /// Output of the stderr of a PE's process, and the report of its end.

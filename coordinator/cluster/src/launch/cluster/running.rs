@@ -16,8 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::converse;
-use super::greeting::{HandshakeResult, HandshakeServer};
+use super::conversation::{HandshakeResult, HandshakeServer, converse};
 use super::member::{Member, PeEvent};
 use crate::launch::starter::Started;
 use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
@@ -30,12 +29,10 @@ pub struct Cluster {
     pub(super) id: u64,
     pub(super) members: BTreeMap<PeId, Member>,
     pub(super) events: mpsc::Receiver<(PeId, PeEvent)>,
-    /// Token that makes the keeper tasks kill their processes.
     pub(super) kill: CancellationToken,
     pub(super) timeouts: Timeouts,
     /// Whether the PEs should look for unreachable neighbours.
     pub(super) look: Arc<AtomicBool>,
-    /// The starter of the PEs that joined, if there is one.
     pub(super) started: Option<Started>,
     /// Folder of the certificates that were made for tasks of Slurm; it is removed with this.
     #[expect(dead_code, reason = "its end is what matters")]
@@ -48,13 +45,11 @@ impl Cluster {
         self.id
     }
 
-    /// The PEs of the processes.
     pub fn pes(&self) -> impl Iterator<Item = PeId> + use<> {
         let pes: Vec<PeId> = self.members.keys().copied().collect();
         pes.into_iter()
     }
 
-    /// Returns the registration of a PE.
     pub fn register(&self, pe: PeId) -> Option<&Register> {
         let registered = self.members.get(&pe)?.register.as_ref();
         registered.map(|(register, _)| register)
@@ -67,14 +62,12 @@ impl Cluster {
         descriptors::places(needed_descriptors(pes) + more * pes as u64)
     }
 
-    /// Returns the PEs that have not registered.
     pub(super) fn missing(&self) -> Vec<PeId> {
         self.pes()
             .filter(|pe| self.members[pe].queue.is_none())
             .collect()
     }
 
-    /// Creates the server side of registrations.
     pub(super) fn greeter(
         &self,
         guarded: &Guarded,
@@ -157,7 +150,6 @@ impl Cluster {
         }
     }
 
-    /// Queues the same message to all PEs.
     pub async fn send_to_all(&mut self, command: &ToPe) {
         for pe in self.pes() {
             self.send_command(pe, command.clone()).await;
@@ -199,7 +191,6 @@ impl Cluster {
         }
     }
 
-    /// Sets whether the PEs should look for unreachable neighbours.
     pub fn look(&self, is_wanted: bool) {
         self.look.store(is_wanted, Relaxed);
     }

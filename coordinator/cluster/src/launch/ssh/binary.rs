@@ -61,7 +61,6 @@ impl Binary {
     }
 }
 
-/// Returns the hash of the running program.
 pub fn own_hash() -> io::Result<String> {
     std::fs::read(PROGRAM).map(|content| hash(&content))
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::script::{self, BEGINS, MISSING, SERVES};
-use crate::site::ssh::Ssh;
+use crate::site::placement::Ssh;
 use crate::text::phrases::{self, keep_last};
 
 /// Time in seconds for ssh to connect and authenticate. It is longer than `connect` of `limits.rs`
@@ -31,7 +31,6 @@ pub struct Call {
     step: &'static str,
     /// The ssh process, which is killed when this is dropped.
     pub child: Child,
-    /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
     stdout: Option<mpsc::Receiver<String>>,
     pub stderr: mpsc::Receiver<String>,

@@ -17,8 +17,7 @@ use super::binary::Binary;
 use super::call::{Call, ScriptMessage};
 use super::copy_plan::{CopyPlan, CopySource};
 use super::script::{self, RemoteCommand, TAKING_S};
-use crate::site::placement::{Launch, Placement};
-use crate::site::ssh::Ssh;
+use crate::site::placement::{Launch, Placement, Ssh};
 use crate::text::phrases::at;
 
 /// Maximum number of simultaneous calls: each is a local process whose cryptography takes about 10
@@ -46,11 +45,9 @@ pub struct Begun {
     pub child: Child,
     /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
-    /// Lines of its stderr.
     pub stderr: mpsc::Receiver<String>,
 }
 
-/// The hosts of a launch.
 pub struct Hosts {
     ssh: Ssh,
     binary: Binary,
@@ -129,7 +126,6 @@ impl Hosts {
         })))
     }
 
-    /// Counts a program as starting until the returned guard is dropped.
     pub fn beginning(&self) -> Beginning {
         self.beginning.send_modify(|beginning| *beginning += 1);
         Beginning(self.beginning.clone())

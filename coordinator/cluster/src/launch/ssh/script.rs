@@ -6,14 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
-use crate::site::placement::Place;
-use crate::site::ssh::Ssh;
+use crate::site::placement::{DIRECTORY, Place, Ssh};
 
 /// The command to run on a host.
 pub struct RemoteCommand {
     /// Words before the program.
     pub prefix: Vec<OsString>,
-    /// Arguments of the program.
     pub arguments: Vec<OsString>,
     /// Data for its standard input.
     pub input: Vec<u8>,
@@ -178,11 +176,12 @@ impl Script {
     /// text that a login shell has printed.
     fn new(ssh: &Ssh, binary: &Binary) -> Script {
         let mut script = Script(b"{\necho\ndirectory=".to_vec());
-        let below_home = ssh.directory.strip_prefix("~/");
+        let directory = ssh.directory.as_deref().unwrap_or(DIRECTORY);
+        let below_home = directory.strip_prefix("~/");
         if below_home.is_some() {
             script.put(b"\"${HOME:?}\"/");
         }
-        script.word(OsStr::new(below_home.unwrap_or(&ssh.directory)));
+        script.word(OsStr::new(below_home.unwrap_or(directory)));
         script.line(&format!("\nbinary=\"$directory/{}\"", binary.name()));
         script.line(&format!("right={}", binary.hash));
         script.line(CHECKS);

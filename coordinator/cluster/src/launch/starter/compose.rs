@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::StarterConfig;
 use super::external_command::ExternalCommand;
-use crate::site::starter::Compose;
+use crate::site::placement::Compose;
 
 /// Variable for the compose file with the address where PEs join, as ADDRESS:PORT.
 pub const COORDINATOR: &str = "FLITCAST_COORDINATOR";

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::StarterConfig;
 use super::external_command::ExternalCommand;
-use crate::site::starter::SlurmStep;
+use crate::site::placement::SlurmStep;
 use crate::system::process::{Process, Signal};
 use crate::text::units::ExactTime;
 

@@ -4,7 +4,6 @@
 //! The state is global ([`NOW`]), like the log: a process conducts one round at a time, and
 //! observers outside identify it by its process id only.
 
-mod edges;
 pub mod publish;
 pub mod snapshot;
 mod totals;
@@ -13,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use edges::EdgeRates;
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::control::{Counts, Doing};
 use flitcast_proto::{PeId, RoundId, Tree};
 use snapshot::{PePicture, Snapshot};
+use totals::EdgeRates;
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;
@@ -87,8 +86,34 @@ struct PeStatus {
 }
 
 impl Live {
-    /// Updates the state for an event.
     pub fn observe(&self, event: &Event<'_>) {
+        self.lock().observe(event);
+    }
+
+    /// Returns the totals, including the counters of the present cluster.
+    pub fn totals(&self) -> Totals {
+        let state = self.lock();
+        let mut totals = state.totals.clone();
+        let present = state.cluster.iter().chain(&state.map);
+        totals.add(present.flat_map(LiveCluster::counts));
+        totals
+    }
+
+    /// Returns a snapshot; `None` before the first cluster.
+    pub fn picture(&self) -> Option<Snapshot> {
+        let state = self.lock();
+        let shown = state.map.as_ref().or(state.cluster.as_ref());
+        shown.map(LiveCluster::picture)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LiveState> {
+        // Counters stay usable if another thread panicked while it held the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LiveState {
+    fn observe(&mut self, event: &Event<'_>) {
         match *event {
             Event::Launching(request) => self.launching(request),
             Event::Launched { pid, hosts } => self.with(|now| {
@@ -114,25 +139,22 @@ impl Live {
                 });
             }),
             Event::RoundDone => self.round_over(RoundEnd::Done),
-            Event::Pong(pe, pong) => self.update_pe(pe, pong.doing, &pong.counts),
+            Event::Pong(pe, pong) => {
+                self.with(|now| now.update_pe(pe, pong.doing, &pong.counts));
+            }
             Event::Map(ref event) => {
-                let state = &mut *self.lock();
-                if let Some(map) = state.map.as_mut().or(state.cluster.as_mut()) {
+                if let Some(map) = self.map.as_mut().or(self.cluster.as_mut()) {
                     map.observe(event);
                 }
             }
             Event::RunEnds => self.run_ends(),
-            Event::Reported(pe, counts) => self.update_pe(pe, Doing::Idle, counts),
+            Event::Reported(pe, counts) => self.with(|now| now.update_pe(pe, Doing::Idle, counts)),
             Event::Failed { kind, .. } => {
                 self.round_over(RoundEnd::Failed);
-                *self.lock().totals.errors.entry(kind).or_default() += 1;
+                *self.totals.errors.entry(kind).or_default() += 1;
             }
             Event::Abandoned => self.round_over(RoundEnd::Interrupted),
-            Event::Predicted { algorithm, .. } => {
-                if let Some(now) = &mut self.lock().cluster {
-                    now.kind.algorithm = algorithm;
-                }
-            }
+            Event::Predicted { algorithm, .. } => self.with(|now| now.kind.algorithm = algorithm),
             Event::Begins { .. }
             | Event::RoundReported { .. }
             | Event::Interrupted
@@ -141,12 +163,11 @@ impl Live {
         }
     }
 
-    fn launching(&self, request: &Request) {
-        let state = &mut *self.lock();
+    fn launching(&mut self, request: &Request) {
         // The next cluster counts from 0.
-        match state.cluster.take() {
-            Some(map) if map.shards.is_some() => state.map = Some(map),
-            Some(over) => state.totals.add(over.counts()),
+        match self.cluster.take() {
+            Some(map) if map.shards.is_some() => self.map = Some(map),
+            Some(over) => self.totals.add(over.counts()),
             None => {}
         }
         let seen = |pe: PeId| PeStatus {
@@ -158,7 +179,7 @@ impl Live {
             rates: EdgeRates::default(),
             shards: BTreeSet::new(),
         };
-        state.cluster = Some(LiveCluster {
+        self.cluster = Some(LiveCluster {
             kind: RoundKind {
                 operation: request.way.operation.collective().name(),
                 algorithm: request.way.algorithm(),
@@ -177,25 +198,23 @@ impl Live {
     }
 
     /// Returns to the map whose shard has been moved, or ends the commands of a map.
-    fn run_ends(&self) {
-        let state = &mut *self.lock();
-        if let Some(map) = state.map.take() {
-            let moved = state.cluster.replace(map);
-            state.totals.add(moved.iter().flat_map(LiveCluster::counts));
-        } else if let Some(now) = &mut state.cluster {
+    fn run_ends(&mut self) {
+        if let Some(map) = self.map.take() {
+            let moved = self.cluster.replace(map);
+            self.totals.add(moved.iter().flat_map(LiveCluster::counts));
+        } else if let Some(now) = &mut self.cluster {
             now.shards = None;
         }
     }
 
-    fn round_over(&self, end: RoundEnd) {
-        let state = &mut *self.lock();
-        let Some(now) = &mut state.cluster else {
+    fn round_over(&mut self, end: RoundEnd) {
+        let Some(now) = &mut self.cluster else {
             return;
         };
         let Some(round) = now.under_way.take() else {
             return;
         };
-        let totals = &mut state.totals;
+        let totals = &mut self.totals;
         *totals.rounds.entry((now.kind, end)).or_default() += 1;
         if end == RoundEnd::Done {
             let predicted = Duration::from_nanos(round.predicted_ns);
@@ -205,41 +224,14 @@ impl Live {
         }
     }
 
-    /// Records the activity and the counters that a PE has reported.
-    fn update_pe(&self, pe: PeId, doing: Doing, counts: &Counts) {
-        self.with(|now| now.update_pe(pe, doing, counts));
-    }
-
-    /// Returns the totals, including the counters of the present cluster.
-    pub fn totals(&self) -> Totals {
-        let state = self.lock();
-        let mut totals = state.totals.clone();
-        let present = state.cluster.iter().chain(&state.map);
-        totals.add(present.flat_map(LiveCluster::counts));
-        totals
-    }
-
-    /// Returns a snapshot; `None` before the first cluster.
-    pub fn picture(&self) -> Option<Snapshot> {
-        let state = self.lock();
-        let shown = state.map.as_ref().or(state.cluster.as_ref());
-        shown.map(LiveCluster::picture)
-    }
-
-    fn with(&self, change: impl FnOnce(&mut LiveCluster)) {
-        if let Some(now) = &mut self.lock().cluster {
+    fn with(&mut self, change: impl FnOnce(&mut LiveCluster)) {
+        if let Some(now) = &mut self.cluster {
             change(now);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LiveState> {
-        // Counters stay usable if another thread panicked while it held the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LiveCluster {
-    /// Updates the state for an event of a map.
     fn observe(&mut self, event: &MapEvent<'_>) {
         match *event {
             MapEvent::Shards(shards) => self.shards = Some(shards),

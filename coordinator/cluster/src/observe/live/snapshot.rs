@@ -15,7 +15,6 @@ pub struct Snapshot {
     pub process_start: u64,
     /// "scatter", "gather", "broadcast", "gossip", "exchange", or "map" while its commands run.
     pub operation: String,
-    /// Name of the algorithm.
     pub algorithm: String,
     /// The tree as typed, or the name of the cluster.
     pub cluster: String,
@@ -47,13 +46,11 @@ pub struct Snapshot {
 /// Snapshot of one PE.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PePicture {
-    /// Number of the PE.
     pub pe: u32,
     /// Number of the PE's parent; absent for P0.
     pub parent: Option<u32>,
     /// Name of the host, if the cluster file names hosts, or the PE has joined and has no address.
     pub name: Option<String>,
-    /// Address of the host.
     pub address: String,
     /// Process id, once the PE has registered.
     pub pid: Option<u32>,

@@ -1,9 +1,8 @@
-//! `--metrics ADDR`: counters of a command or a PE for Prometheus. `families` defines the metrics,
-//! `exposition` the text format, `server` the HTTP server.
+//! `--metrics ADDR`: counters of a command or a PE for Prometheus. `families` has the metrics and their
+//! text, `server` the HTTP server.
 //!
 //! The page is served unencrypted and without authentication. It contains numbers, never messages.
 
-mod exposition;
 mod families;
 mod server;
 
@@ -49,7 +48,6 @@ impl Metrics {
         self.serve_page(|| coordinator(&live::NOW.totals()));
     }
 
-    /// Starts to serve the counters of a PE.
     pub fn serve_pe_metrics(self, pe: PeId, tally: Tally) {
         self.serve_page(move || node(pe, &tally));
     }

@@ -3,7 +3,7 @@
 //! warning.
 
 use std::env;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::trace::{SpanBuilder, SpanContext};
@@ -29,7 +29,6 @@ const BATCH: Duration = Duration::from_secs(10);
 /// Timeout of the last batch, for which the end of the command waits.
 const REST: Duration = Duration::from_secs(2);
 
-/// Creates spans and sends those that have ended.
 #[derive(Debug)]
 pub struct Export {
     provider: SdkTracerProvider,
@@ -42,17 +41,10 @@ pub struct Export {
 }
 
 /// Reason for the failure of the latest batch that failed.
-#[derive(Clone, Debug, Default)]
-struct ExportFailure(Arc<Mutex<Option<String>>>);
+type ExportFailure = Arc<Mutex<Option<String>>>;
 
-impl ExportFailure {
-    fn note(&self, why: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-    }
-
-    fn take(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
+fn lock(failure: &ExportFailure) -> MutexGuard<'_, Option<String>> {
+    failure.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Export {
@@ -122,7 +114,7 @@ impl Export {
         let sent = self.provider.shutdown_with_timeout(REST);
         // After a timeout there may be no recorded failure.
         let late = || format!("the collector did not answer within {} s", REST.as_secs());
-        if let Some(why) = self.trouble.take().or(sent.err().map(|_| late())) {
+        if let Some(why) = lock(&self.trouble).take().or(sent.err().map(|_| late())) {
             warn(&why);
         }
     }
@@ -185,12 +177,11 @@ impl HttpClient for Client {
         let port = request.uri().port_u16();
         let at = port.map_or(host.clone(), |port| format!("{host}:{port}"));
         let answer = self.post(request);
+        let note = |why: String| *lock(&self.trouble) = Some(why);
         match &answer {
             Ok(answer) if answer.status().is_success() => {}
-            Ok(answer) => self
-                .trouble
-                .note(format!("{at} answers {}", answer.status())),
-            Err(error) => self.trouble.note(format!("{at}: {error}")),
+            Ok(answer) => note(format!("{at} answers {}", answer.status())),
+            Err(error) => note(format!("{at}: {error}")),
         }
         Ok(answer?)
     }

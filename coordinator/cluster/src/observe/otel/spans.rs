@@ -2,7 +2,7 @@
 //! with the recorded times; the spans of the command and its runs, which have children, are created
 //! when they begin.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use flitcast_plan::calibration::clock::ClockOffset;
@@ -21,7 +21,6 @@ use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::options::names::pacing_name;
 
-/// The spans of this process.
 pub static NOW: Spans = Spans(Mutex::new(None));
 
 /// Maximum number of spans of rounds and messages in a run, apart from those of the first round and
@@ -72,142 +71,24 @@ struct Failed {
 }
 
 impl Spans {
-    /// Updates the spans for an event.
     pub fn observe(&self, event: &Event<'_>) {
-        match *event {
-            Event::Begins { command } => self.begin(command),
-            Event::Launching(request) => self.launching(request),
-            Event::Launched { .. } => self.with(Traced::end_step),
-            Event::Enters(phase) => self.enter(phase),
-            Event::Predicted {
-                algorithm,
-                bytes,
-                pacing,
-                prediction,
-            } => self.predicted(algorithm, bytes, pacing, prediction),
-            Event::RoundBegins { round, .. } => {
-                self.with(|traced| traced.step("round", vec![number("flitcast.round", round.0)]));
-            }
-            Event::RoundDone => self.round_done(),
-            Event::RoundReported { reports, clocks } => {
-                self.with(|traced| traced.end_round(reports, clocks));
-            }
-            Event::Failed { kind, pe, cause } => self.failed(kind, pe, cause),
-            Event::Interrupted => self.failed("interrupted", None, "interrupted"),
-            Event::Stopping => self.with(|traced| traced.step("stop", Vec::new())),
-            Event::RunEnds => self.with(Traced::end_run),
-            Event::Ends { succeeded } => self.end(succeeded),
-            Event::Map(_) | Event::Pong(..) | Event::Reported(..) | Event::Abandoned => {}
-        }
-    }
-
-    fn begin(&self, command: &str) {
-        let Some(export) = Export::new() else {
-            return;
-        };
-        let name = format!("flitcast {command}");
-        *self.lock() = Some(Traced {
-            command: export.begin(name, None, export.now(), Vec::new()),
-            export,
-            run: None,
-            failed: None,
-        });
-    }
-
-    /// Ends the command's span and waits a limited time until the collector has received all spans.
-    fn end(&self, succeeded: bool) {
-        let Some(mut traced) = self.lock().take() else {
-            return;
-        };
-        traced.end_run();
-        if !succeeded {
-            // The failure may have happened before the cluster existed or after its end.
-            match &traced.failed {
-                Some(failed) => failed.mark(&mut traced.command),
-                None => traced.command.set_status(Status::error("")),
-            }
-        }
-        traced.command.end_with_timestamp(traced.export.now());
-        traced.export.finish();
-    }
-
-    fn launching(&self, request: &Request) {
-        self.with(|traced| {
-            let collective = request.way.operation.collective();
-            let attributes = vec![
-                KeyValue::new("flitcast.operation", collective.name()),
-                KeyValue::new("flitcast.algorithm", request.way.algorithm()),
-                KeyValue::new("flitcast.tree", request.place()),
-                KeyValue::new("flitcast.pes", request.site.tree.count() as i64),
-                KeyValue::new("flitcast.rounds", request.rounds as i64),
-            ];
-            let (export, parent) = (&traced.export, traced.command.span_context());
-            let name = "run".to_owned();
-            traced.run = Some(ClusterSpan {
-                span: export.begin(name, Some(parent), export.now(), attributes),
-                step: None,
-                rounds: 0,
-                left_out: 0,
-                of_pairs: collective.is_of_pairs(),
-            });
-            traced.step(Phase::Launch.name(), Vec::new());
-        });
-    }
-
-    fn enter(&self, phase: Phase) {
-        self.with(|traced| match phase {
-            // A round's step begins with its trigger and ends before the reports.
-            Phase::Round { .. } | Phase::Report => {}
-            _ => traced.step(phase.name(), Vec::new()),
-        });
-    }
-
-    fn predicted(
-        &self,
-        algorithm: &'static str,
-        bytes: &[u64],
-        pacing: Option<Pacing>,
-        prediction: &Prediction,
-    ) {
-        self.with(|traced| {
-            let Some(run) = &mut traced.run else {
-                return;
-            };
-            let bytes: u64 = bytes.iter().sum();
-            run.span.set_attribute(number("flitcast.bytes", bytes));
-            let seconds = prediction.round_ns() as f64 / 1e9;
-            let attributes = [
-                Some(KeyValue::new("flitcast.algorithm", algorithm)),
-                Some(KeyValue::new("flitcast.predicted_seconds", seconds)),
-                pacing_name(pacing).map(|pacing| KeyValue::new("flitcast.pacing", pacing)),
-            ];
-            run.span.set_attributes(attributes.into_iter().flatten());
-        });
-    }
-
-    fn round_done(&self) {
-        self.with(|traced| {
-            let now = traced.export.now();
-            if let Some(step) = traced.run.as_mut().and_then(|run| run.step.as_mut()) {
-                step.ended = Some(now);
-            }
-        });
-    }
-
-    fn failed(&self, kind: &'static str, pe: Option<PeId>, cause: &str) {
-        let cause = cause.to_owned();
-        self.with(|traced| traced.fail(Failed { kind, pe, cause }));
-    }
-
-    fn with(&self, change: impl FnOnce(&mut Traced)) {
-        if let Some(traced) = &mut *self.lock() {
-            change(traced);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Traced>> {
         // The spans stay usable if another thread panicked while it held the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut traced = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *event {
+            Event::Begins { command } => *traced = Traced::begin(command),
+            Event::Ends { succeeded } => {
+                let ended = traced.take();
+                drop(traced);
+                if let Some(ended) = ended {
+                    ended.end(succeeded);
+                }
+            }
+            _ => {
+                if let Some(traced) = &mut *traced {
+                    traced.observe(event);
+                }
+            }
+        }
     }
 }
 
@@ -222,7 +103,107 @@ impl Failed {
 }
 
 impl Traced {
-    /// Ends the current step and begins the next.
+    /// Begins the span of a command, if the environment names a collector.
+    fn begin(command: &str) -> Option<Traced> {
+        let export = Export::new()?;
+        let name = format!("flitcast {command}");
+        Some(Traced {
+            command: export.begin(name, None, export.now(), Vec::new()),
+            export,
+            run: None,
+            failed: None,
+        })
+    }
+
+    fn observe(&mut self, event: &Event<'_>) {
+        match *event {
+            Event::Launching(request) => self.launching(request),
+            Event::Launched { .. } => self.end_step(),
+            // A round's step begins with its trigger and ends before the reports.
+            Event::Enters(Phase::Round { .. } | Phase::Report) => {}
+            Event::Enters(phase) => self.step(phase.name(), Vec::new()),
+            Event::Predicted {
+                algorithm,
+                bytes,
+                pacing,
+                prediction,
+            } => self.predicted(algorithm, bytes, pacing, prediction),
+            Event::RoundBegins { round, .. } => {
+                self.step("round", vec![number("flitcast.round", round.0)]);
+            }
+            Event::RoundDone => {
+                let now = self.export.now();
+                if let Some(step) = self.run.as_mut().and_then(|run| run.step.as_mut()) {
+                    step.ended = Some(now);
+                }
+            }
+            Event::RoundReported { reports, clocks } => self.end_round(reports, clocks),
+            Event::Failed { kind, pe, cause } => self.fail(kind, pe, cause),
+            Event::Interrupted => self.fail("interrupted", None, "interrupted"),
+            Event::Stopping => self.step("stop", Vec::new()),
+            Event::RunEnds => self.end_run(),
+            Event::Map(_) | Event::Pong(..) | Event::Reported(..) | Event::Abandoned => {}
+            // These are the whole command's.
+            Event::Begins { .. } | Event::Ends { .. } => {}
+        }
+    }
+
+    /// Ends the command's span and waits a limited time until the collector has received all spans.
+    fn end(mut self, succeeded: bool) {
+        self.end_run();
+        if !succeeded {
+            // The failure may have happened before the cluster existed or after its end.
+            match &self.failed {
+                Some(failed) => failed.mark(&mut self.command),
+                None => self.command.set_status(Status::error("")),
+            }
+        }
+        self.command.end_with_timestamp(self.export.now());
+        self.export.finish();
+    }
+
+    fn launching(&mut self, request: &Request) {
+        let collective = request.way.operation.collective();
+        let attributes = vec![
+            KeyValue::new("flitcast.operation", collective.name()),
+            KeyValue::new("flitcast.algorithm", request.way.algorithm()),
+            KeyValue::new("flitcast.tree", request.place()),
+            KeyValue::new("flitcast.pes", request.site.tree.count() as i64),
+            KeyValue::new("flitcast.rounds", request.rounds as i64),
+        ];
+        let (export, parent) = (&self.export, self.command.span_context());
+        let name = "run".to_owned();
+        self.run = Some(ClusterSpan {
+            span: export.begin(name, Some(parent), export.now(), attributes),
+            step: None,
+            rounds: 0,
+            left_out: 0,
+            of_pairs: collective.is_of_pairs(),
+        });
+        self.step(Phase::Launch.name(), Vec::new());
+    }
+
+    fn predicted(
+        &mut self,
+        algorithm: &'static str,
+        bytes: &[u64],
+        pacing: Option<Pacing>,
+        prediction: &Prediction,
+    ) {
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        let bytes: u64 = bytes.iter().sum();
+        run.span.set_attribute(number("flitcast.bytes", bytes));
+        let seconds = prediction.round_ns() as f64 / 1e9;
+        let attributes = [
+            Some(KeyValue::new("flitcast.algorithm", algorithm)),
+            Some(KeyValue::new("flitcast.predicted_seconds", seconds)),
+            pacing_name(pacing).map(|pacing| KeyValue::new("flitcast.pacing", pacing)),
+        ];
+        run.span.set_attributes(attributes.into_iter().flatten());
+    }
+
     fn step(&mut self, name: &'static str, attributes: Vec<KeyValue>) {
         self.end_step();
         let began = self.export.now();
@@ -302,7 +283,9 @@ impl Traced {
         round.end_with_timestamp(ended);
     }
 
-    fn fail(&mut self, failed: Failed) {
+    fn fail(&mut self, kind: &'static str, pe: Option<PeId>, cause: &str) {
+        let cause = cause.to_owned();
+        let failed = Failed { kind, pe, cause };
         let now = self.export.now();
         if let Some(run) = &mut self.run {
             if let Some(step) = run.step.take() {

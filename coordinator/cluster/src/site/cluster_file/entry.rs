@@ -74,7 +74,6 @@ impl PeEntry {
     }
 }
 
-/// Reads a `[[pe]]`.
 pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>, lookup: &Lookup) -> PeEntry {
     let spot = pe.spot();
     let Some(table) = pe.table_of("a table with name and address") else {

@@ -16,6 +16,23 @@
 //! [[pe]]
 //! name = "p0"                       # its service
 //! ```
+//!
+//! ```toml
+//! coordinator = "10.0.0.9"            # where the hosts reach this machine
+//! [launch]
+//! kind = "ssh"
+//! user = "me"                         # unless ssh's configuration says who
+//! port = 2222                         # and where
+//! config = "ssh_config"               # from where this file is; else the user's own
+//! directory = "~/.cache/flitcast"     # where the program is put; the default
+//! environment = ["LANG"]              # variables of this process that the PEs get
+//! binary = "target/arm/flitcast"      # what is put there; else this very program
+//! [[pe]]
+//! name = "a"
+//! address = "10.0.0.1"
+//! ssh = "me@a.example"                # what ssh is given; else the name
+//! here = true                         # instead: this PE runs on this machine, without ssh
+//! ```
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -25,14 +42,12 @@ use clap::ValueEnum;
 
 use super::entry::PeEntry;
 use super::lookup::Lookup;
-use super::ssh;
 use super::values::{At, named_file, read_address, read_texts};
-use crate::files::toml_file::{Field, Reader};
+use crate::files::toml_file::{Field, Reader, Table};
 use crate::files::user_file::SourcePosition;
 use crate::options::names::typed;
-use crate::site::placement::Launch;
+use crate::site::placement::{Compose, Launch, SlurmStep, Ssh, Starter, is_destination};
 use crate::site::settings::NamedFile;
-use crate::site::starter::{Compose, SlurmStep, Starter};
 use crate::text::units::parse_time;
 
 /// Default time for all PEs to join: containers start in seconds, and a user who starts PEs by hand
@@ -48,7 +63,7 @@ pub struct LaunchTable {
     /// Kind of the launch; `None` if the value is invalid.
     kind: Option<LaunchKind>,
     wait: Option<At<Duration>>,
-    ssh: ssh::SshKeys,
+    ssh: SshKeys,
     /// The compose file.
     file: Option<At<NamedFile>>,
     /// Options of the program that starts the PEs.
@@ -70,7 +85,7 @@ impl Default for LaunchTable {
             spot: SourcePosition::default(),
             kind: Some(LaunchKind::Local),
             wait: None,
-            ssh: ssh::SshKeys::default(),
+            ssh: SshKeys::default(),
             file: None,
             options: None,
         }
@@ -108,7 +123,7 @@ pub fn launch(field: &Field<'_, '_>, beside: &Path) -> Option<LaunchTable> {
         let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
         field.expect("a time from 1s to 86400s, in quotes", time)
     });
-    section.ssh = ssh::keys(&table, beside);
+    section.ssh = ssh_keys(&table, beside);
     section.file = At::key(&table, "file", |field| named_file("file", field, beside));
     section.options = At::key(&table, "options", read_texts);
     table.refuse_others();
@@ -128,7 +143,6 @@ pub fn endpoint(field: &Field<'_, '_>, lookup: &Lookup) -> Option<Endpoint> {
 }
 
 impl LaunchTable {
-    /// Returns whether ssh starts the processes.
     pub fn is_ssh(&self) -> bool {
         self.kind == Some(LaunchKind::Ssh)
     }
@@ -161,7 +175,7 @@ pub fn launched(
         LaunchKind::Local => (Launch::Local, Vec::new()),
         LaunchKind::Ssh => {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
-            ssh::check(reader, endpoint?.0, spot, entries);
+            check_ssh(reader, endpoint?.0, spot, entries);
             (Launch::Ssh(section.ssh.ssh), section.ssh.files)
         }
         LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
@@ -183,7 +197,19 @@ fn refuse_useless(
     entries: &[PeEntry],
 ) {
     if kind != LaunchKind::Ssh {
-        ssh::without(reader, &section.ssh, entries);
+        let useless = |spot, key| {
+            let kind = "leave it out, or say kind = \"ssh\" in [launch]";
+            reader.fault(spot, format!("{key} is for hosts that ssh reaches: {kind}"));
+        };
+        if let Some((spot, key)) = section.ssh.first {
+            useless(spot, key);
+        }
+        if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
+            useless(*spot, "ssh");
+        }
+        if let Some(entry) = entries.iter().find(|entry| entry.here) {
+            useless(entry.spot, "here");
+        }
     }
     let useless = |spot, key, kinds| {
         let fault =
@@ -197,15 +223,6 @@ fn refuse_useless(
     if let Some(options) = section.options.as_ref().filter(|_| !takes_options) {
         useless(options.spot, "options", "slurm\" or \"compose");
     }
-}
-
-/// Returns the compose file; reports that it is missing.
-fn compose_file(reader: &Reader<'_>, section: &LaunchTable) -> Option<NamedFile> {
-    if section.file.is_none() {
-        let fault = "kind = \"compose\" needs the compose file: file = \"compose.yaml\"";
-        reader.fault(section.spot, fault);
-    }
-    At::value(&section.file)
 }
 
 /// Returns the launch of processes that others start and that join.
@@ -227,11 +244,17 @@ fn joining(
     let options = At::value(&section.options).unwrap_or_default();
     let begun = match kind {
         LaunchKind::Slurm => Some((Some(Starter::Slurm(SlurmStep { options })), Vec::new())),
-        LaunchKind::Compose => compose_file(reader, &section).map(|named| {
-            let file = named.path.clone();
-            let compose = Starter::Compose(Compose { file, options });
-            (Some(compose), vec![named])
-        }),
+        LaunchKind::Compose => {
+            if section.file.is_none() {
+                let fault = "kind = \"compose\" needs the compose file: file = \"compose.yaml\"";
+                reader.fault(section.spot, fault);
+            }
+            At::value(&section.file).map(|named| {
+                let file = named.path.clone();
+                let compose = Starter::Compose(Compose { file, options });
+                (Some(compose), vec![named])
+            })
+        }
         LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
     };
     let wait = section.wait.map_or(Some(WAIT), |at| at.value);
@@ -253,4 +276,88 @@ fn joining(
         starter,
     };
     Some((launch, files))
+}
+
+/// Keys of `[launch]` that only ssh uses.
+const SSH_KEYS: [&str; 6] = [
+    "user",
+    "port",
+    "config",
+    "directory",
+    "environment",
+    "binary",
+];
+
+#[derive(Default)]
+struct SshKeys {
+    pub ssh: Ssh,
+    /// One of the keys, with its position.
+    first: Option<(SourcePosition, &'static str)>,
+    pub files: Vec<NamedFile>,
+}
+
+fn ssh_keys(table: &Table<'_, '_>, beside: &Path) -> SshKeys {
+    let there = SSH_KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
+    // If several keys are useless, only the alphabetically first is reported.
+    let first = there.into_iter().flatten().min_by_key(|(_, key)| *key);
+    let is_user = |text: &str| is_destination(text) && !text.contains('@');
+    let is_directory = |text: &str| {
+        let rooted = text.starts_with('/') || text.starts_with("~/");
+        rooted && !text.contains(char::is_control)
+    };
+    let are_variables = |names: &[String]| names.iter().all(|name| is_variable(name));
+    let directory = table.find("directory", |field| {
+        let expected = "a path on the hosts that begins with / or ~/, in quotes";
+        field.text_where(expected, is_directory)
+    });
+    let environment = table.find("environment", |field| {
+        let expected = "a list of variables' names, like [\"LANG\"]";
+        field.texts_where(expected, are_variables)
+    });
+    let files =
+        ["binary", "config"].map(|key| table.find(key, |field| named_file(key, field, beside)));
+    let [binary, config] = files.clone().map(|file| Some(file?.path));
+    SshKeys {
+        ssh: Ssh {
+            user: table.find("user", |field| {
+                field.text_where("the name of a user, in quotes", is_user)
+            }),
+            port: table.find("port", |field| {
+                let port = field.value().as_integer();
+                let port = port.and_then(|port| port.as_str().parse().ok());
+                field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
+            }),
+            directory,
+            environment: environment.unwrap_or_default(),
+            config,
+            binary,
+        },
+        first,
+        files: files.into_iter().flatten().collect(),
+    }
+}
+
+/// Checks that ssh reaches the hosts, and the hosts the coordinator.
+fn check_ssh(reader: &Reader<'_>, coordinator: IpAddr, spot: SourcePosition, entries: &[PeEntry]) {
+    let by_name = |entry: &&PeEntry| entry.ssh.is_none() && !entry.here;
+    for entry in entries.iter().filter(by_name) {
+        if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
+            let like = "say how it reaches the host, like ssh = \"me@a.example\"";
+            reader.fault(entry.spot, format!("ssh cannot be given `{name}`: {like}"));
+        }
+    }
+    let away = entries.iter().find_map(PeEntry::away);
+    if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
+        let fault = format!(
+            "the coordinator listens on {coordinator}, where {name} at {address} does not reach it: \
+             say coordinator = \"ADDRESS\", where the hosts reach this machine"
+        );
+        reader.fault(spot, fault);
+    }
+}
+
+/// Returns whether a shell accepts the text as the name of a variable.
+fn is_variable(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -99,7 +99,14 @@ impl Lookup {
     /// Returns the address at which another machine reaches this one.
     pub fn own(&self, other: IpAddr) -> Option<IpAddr> {
         self.names.as_ref()?;
-        own_address(other)
+        let any: IpAddr = match other {
+            IpAddr::V4(_) => [0; 4].into(),
+            IpAddr::V6(_) => [0; 16].into(),
+        };
+        // This chooses the route; nothing is sent.
+        let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
+        socket.connect(SocketAddr::new(other, 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip())
     }
 }
 
@@ -150,18 +157,6 @@ fn does_answer(address: &SocketAddr) -> bool {
     }
 }
 
-fn own_address(other: IpAddr) -> Option<IpAddr> {
-    let any: IpAddr = match other {
-        IpAddr::V4(_) => [0; 4].into(),
-        IpAddr::V6(_) => [0; 16].into(),
-    };
-    // This chooses the route; nothing is sent.
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
-    socket.connect(SocketAddr::new(other, 9)).ok()?;
-    Some(socket.local_addr().ok()?.ip())
-}
-
-/// Returns whether this could be the name of a host.
 pub fn is_host_name(text: &str) -> bool {
     let is_of_name = |char: char| char.is_ascii_alphanumeric() || "-._".contains(char);
     text.starts_with(|char: char| char.is_ascii_alphanumeric())

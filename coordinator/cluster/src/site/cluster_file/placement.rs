@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use flitcast_proto::PeId;
 
-use super::content::Edges;
 use super::entry::PeEntry;
 use super::launch::Launched;
 use super::values::At;
 use crate::files::toml_file::Reader;
 use crate::site::placement::{Place, Placement, listen_on};
+use crate::site::settings::Edges;
 
 /// Returns the addresses of each PE on separate links, by the PE at the other end. Reports unknown
 /// PEs, and PEs whose number of network cards differs from the first one's.

@@ -10,8 +10,8 @@ use super::lookup::{Lookup, is_host_name};
 use crate::files::toml_file::{Field, Table};
 use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::LinkSpec;
+use crate::site::placement::is_destination;
 use crate::site::settings::NamedFile;
-use crate::site::ssh::is_destination;
 
 /// Maximum bytes of a name; names are part of every message about a PE, and host names are not
 /// longer.
@@ -124,7 +124,6 @@ pub fn read_link(field: &Field<'_, '_>) -> Option<LinkSpec> {
     field.parse_parts(expected, LinkSpec::parse)
 }
 
-/// Reads a destination of ssh in a `[[pe]]`.
 pub fn read_destination(field: &Field<'_, '_>) -> Option<String> {
     let expected = "what ssh is given to reach its host, like \"me@a.example\"";
     field.text_where(expected, is_destination)

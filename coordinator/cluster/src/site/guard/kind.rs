@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Security of a cluster's connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "guard", content = "credentials", rename_all = "lowercase")]
 pub enum Guard {
@@ -16,7 +15,6 @@ pub enum Guard {
     MadeForTheRun,
     /// Certificates of `flitcast ca` in this folder.
     Credentials(PathBuf),
-    /// No security.
     Insecure,
 }
 
@@ -41,7 +39,6 @@ impl Guard {
         }
     }
 
-    /// Returns whether connections are encrypted.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Guard::MadeForTheRun | Guard::Credentials(_))
     }

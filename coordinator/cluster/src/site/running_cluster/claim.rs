@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use flitcast_node::system::lock::{Lock, try_lock};
 
-use super::locks::{is_kept, taken};
 use super::running::RunningCluster;
+use super::state::{is_kept, taken};
 use crate::files::runtime_dir::runtime_dir;
 use crate::text::phrases::at;
 
@@ -34,9 +34,7 @@ pub struct Claim {
 /// The result of a claim.
 #[derive(Debug)]
 pub enum Claimed {
-    /// The folder is claimed.
     Here(Claim),
-    /// The cluster is already up.
     Up(RunningCluster),
     /// Another process is starting the cluster.
     Elsewhere {
@@ -89,7 +87,6 @@ fn made(folder: &Path) -> anyhow::Result<File> {
 }
 
 impl Claim {
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -17,15 +17,10 @@
 //! ```
 
 pub mod claim;
-pub mod cluster_record;
-mod locks;
-pub mod pes;
 pub mod rounds;
 mod running;
 mod state;
 
-pub use cluster_record::ClusterRecord;
-pub use locks::{is_kept, lock};
-pub use pes::Pes;
 pub use rounds::{Round, note};
 pub use running::{CALL, InUse, JOIN, RunningCluster, all, call, find, folder_of, take};
+pub use state::{CREDENTIALS, ClusterRecord, KeptPe, Pes, digest, is_kept, lock};

@@ -22,7 +22,6 @@ pub struct Round {
     pub at: SystemTime,
     /// Description, such as `scatter by fdf`.
     pub what: String,
-    /// Number of rounds.
     pub rounds: u64,
     /// `done`, or the failure.
     pub outcome: String,
@@ -58,7 +57,6 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
     noted
 }
 
-/// Returns all recorded commands in order.
 pub fn read(folder: &Path) -> Vec<Round> {
     parse(&fs::read_to_string(folder.join(FILE)).unwrap_or_default())
 }

@@ -9,9 +9,7 @@ use anyhow::bail;
 use flitcast_node::system::lock::Lock;
 use thiserror::Error;
 
-use super::cluster_record::{self, ClusterRecord};
-use super::locks::{is_kept, taken};
-use super::pes::Pes;
+use super::state::{ClusterRecord, Pes, RECORD_FILE, digest, is_kept, taken};
 use crate::files::runtime_dir::runtime_dir;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
@@ -22,7 +20,6 @@ use crate::text::phrases::at;
 /// that has just died is restarted within this time.
 pub const JOIN: Duration = Duration::from_secs(10);
 
-/// A running cluster.
 #[derive(Clone, Debug)]
 pub struct RunningCluster {
     /// Folder with its state.
@@ -115,20 +112,16 @@ pub fn folder_of(file: &Path) -> anyhow::Result<PathBuf> {
 impl RunningCluster {
     /// Reads the state of a cluster; returns `None` if no daemon runs it.
     pub fn read(folder: PathBuf) -> anyhow::Result<Option<RunningCluster>> {
-        if !folder.join(cluster_record::FILE).is_file() || !is_kept(&folder).map_err(at(&folder))? {
+        if !folder.join(RECORD_FILE).is_file() || !is_kept(&folder).map_err(at(&folder))? {
             return Ok(None);
         }
         let record = ClusterRecord::read(&folder)?;
         Ok(Some(RunningCluster { folder, record }))
     }
 
-    /// Returns the arguments with which the cluster was started.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the typed arguments differ or the file has changed.
+    /// Returns the arguments with which the cluster was started, if the typed ones and the file are the same.
     pub fn arguments(&self, typed: &TreeArgs) -> anyhow::Result<TreeArgs> {
-        if cluster_record::digest(&self.record.file)? != self.record.digest {
+        if digest(&self.record.file)? != self.record.digest {
             let file = self.record.file.display();
             bail!(
                 "{file} has changed since `flitcast up`: take the cluster down (flitcast down {file}) and up again"

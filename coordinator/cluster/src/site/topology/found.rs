@@ -18,7 +18,6 @@ pub struct Topology {
     pub tree: Tree,
     /// The network node of each PE, if the tree spans a network.
     pub nodes: Option<Vec<u32>>,
-    /// The network that the tree spans.
     pub network: Option<Arc<Spanned>>,
     /// Minimum number of steps of a broadcast over the network.
     pub broadcast_bound: Option<u64>,
@@ -26,7 +25,6 @@ pub struct Topology {
     pub links: Links,
     /// Places of the PEs, if a cluster file defines them.
     pub placement: Option<Placement>,
-    /// Other settings of a cluster file.
     pub settings: Settings,
 }
 
@@ -51,7 +49,6 @@ impl Topology {
         self.links.get(&pe).copied().or_else(everywhere)
     }
 
-    /// Returns the possible neighbours of PEs.
     pub fn reach(&self) -> Reachability {
         match (&self.network, &self.placement) {
             (Some(spanned), _) => Reachability::Network(spanned.clone()),

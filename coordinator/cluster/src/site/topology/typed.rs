@@ -36,11 +36,7 @@ pub fn tree_of(spec: &str) -> anyhow::Result<Vec<Topology>> {
     Ok(vec![Topology { links, ..alone }])
 }
 
-/// Builds a tree of any size, with the links that a file configures.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all faults of the tree.
+/// Builds a tree of any size, with the links that a file configures; returns all faults.
 fn build_tree(spec: &TreeSpec) -> anyhow::Result<TreeFile> {
     if let TreeSpec::File(path) = spec {
         return tree_file::load(path).map_err(of_option("--tree"));
@@ -51,7 +47,6 @@ fn build_tree(spec: &TreeSpec) -> anyhow::Result<TreeFile> {
     Ok(TreeFile { tree, links })
 }
 
-/// The network of `--network`.
 pub fn build_network(spec: &NetworkSpec) -> anyhow::Result<Network> {
     match spec {
         NetworkSpec::Edges(path) => edge_file::load(path).map_err(of_option("--network")),

@@ -39,7 +39,7 @@ fn done_with(path: &OsStr, home: &Path, script: &[u8], input: &[u8]) -> Output {
 fn odd_ssh() -> Ssh {
     Ssh {
         // `env` takes a word with `=` for a variable.
-        directory: format!("~/{}", ODD.replace(['\n', '='], "")),
+        directory: Some(format!("~/{}", ODD.replace(['\n', '='], ""))),
         environment: vec!["PATH".to_owned(), "FLITCAST_IS_NOT_SET".to_owned()],
         ..Ssh::default()
     }

@@ -1,9 +1,7 @@
 //! Files of clusters whose processes ssh or others start.
 
 use super::*;
-use crate::site::placement::Place;
-use crate::site::ssh::Ssh;
-use crate::site::starter::{SlurmStep, Starter};
+use crate::site::placement::{Place, SlurmStep, Ssh, Starter};
 
 #[test]
 fn hosts_that_ssh_reaches() {
@@ -22,7 +20,7 @@ fn hosts_that_ssh_reaches() {
         panic!("it is ssh");
     };
     assert_eq!((ssh.user.as_deref(), ssh.port), (Some("me"), Some(2222)));
-    assert_eq!(ssh.directory, "/opt/f");
+    assert_eq!(ssh.directory.as_deref(), Some("/opt/f"));
     assert_eq!(ssh.environment, ["LANG", "_x1"]);
     let files = cluster.settings.files.iter();
     let files = files.map(|named| (named.key, named.path.to_str()));

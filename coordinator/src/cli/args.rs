@@ -3,9 +3,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Error, FromArgMatches, Id, Parser, Subcommand, ValueEnum};
 
-use super::deferred::Deferred;
 use crate::commands::bench::BenchArgs;
 use crate::commands::ca::CaArgs;
 use crate::commands::calibrate::CalibrateArgs;
@@ -224,7 +223,7 @@ impl Command {
             Command::Broadcast(Deferred(args)) => ("broadcast", of(&mut args.round.transfer)),
             Command::Gossip(Deferred(args)) => ("gossip", of(&mut args.round.transfer)),
             Command::Exchange(Deferred(args)) => ("exchange", of(&mut args.round.transfer)),
-            Command::Bench(Deferred(args)) => ("bench", of(args.operation.transfer())),
+            Command::Bench(Deferred(args)) => ("bench", of(&mut args.operation.parts().1.transfer)),
             Command::Map(Deferred(args)) => ("map", (args.metrics, Some(&mut args.tree))),
             Command::Resume(Deferred(args)) => ("resume", (args.metrics, None)),
             Command::Calibrate(Deferred(args)) => {
@@ -238,4 +237,50 @@ impl Command {
 
 fn of(transfer: &mut TransferArgs) -> (Option<SocketAddr>, Option<&mut TreeArgs>) {
     (transfer.metrics, Some(&mut transfer.tree))
+}
+
+/// The arguments of a command, defined when it is used: defining those of all commands took half of the processor time
+/// of a process that only parses its command line, and each PE is a process.
+#[derive(Debug)]
+pub struct Deferred<A>(pub A);
+
+impl<A: Args> Args for Deferred<A> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(defined::<A>)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<A: FromArgMatches> FromArgMatches for Deferred<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        A::from_arg_matches(matches).map(Deferred)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// Defines the arguments. The help text of the list of commands has priority over that of the arguments,
+/// and the arguments are listed before those that all commands share.
+fn defined<A: Args>(command: clap::Command) -> clap::Command {
+    let about = command.get_about().cloned();
+    let after_help = command.get_after_help().cloned();
+    let shared = command.get_arguments().map(|it| it.get_id().clone());
+    let shared: Vec<Id> = shared.collect();
+    let mut command = A::augment_args(command);
+    for id in shared {
+        // That moves it to the end.
+        command = command.mut_arg(id, |shared| shared);
+    }
+    if let Some(about) = about {
+        command = command.about(about).long_about(None);
+    }
+    match after_help {
+        Some(after_help) => command.after_help(after_help),
+        None => command,
+    }
 }

@@ -1,7 +1,6 @@
 //! The entry point: parses the command line and runs the command's module below `commands`.
 
 mod args;
-mod deferred;
 mod help;
 
 use std::ffi::OsString;
@@ -23,8 +22,7 @@ use crate::commands::{
     watch,
 };
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
-use args::{Cli, Command, LogFormat, Observed};
-use deferred::Deferred;
+use args::{Cli, Command, Deferred, LogFormat, Observed};
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::reach::show;
 use flitcast_cluster::launch::runtime::conducting;

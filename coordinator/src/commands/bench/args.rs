@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
@@ -38,14 +39,14 @@ pub enum BenchOperation {
 }
 
 impl BenchOperation {
-    /// Returns the arguments about messages and tree.
-    pub fn transfer(&mut self) -> &mut TransferArgs {
+    /// Returns an algorithm of the operation that every tree supports, and the arguments.
+    pub fn parts(&mut self) -> (Algorithm, &mut BenchRoundArgs) {
         match self {
-            BenchOperation::Scatter(args)
-            | BenchOperation::Gather(args)
-            | BenchOperation::Broadcast(args)
-            | BenchOperation::Gossip(args)
-            | BenchOperation::Exchange(args) => &mut args.transfer,
+            BenchOperation::Scatter(args) => (Algorithm::FARTHEST_FIRST, args),
+            BenchOperation::Gather(args) => (Algorithm::CERTIFICATION_PIPELINED, args),
+            BenchOperation::Broadcast(args) => (Algorithm::BROADCAST_ROUNDS, args),
+            BenchOperation::Gossip(args) => (Algorithm::GOSSIP_FLOOD, args),
+            BenchOperation::Exchange(args) => (Algorithm::EXCHANGE_TREE, args),
         }
     }
 }
@@ -92,13 +93,8 @@ fn algorithms_help() -> String {
         };
         let names = ours.iter().filter(is_main).map(|one| one.name);
         let names = names.collect::<Vec<_>>().join(", ");
-        match collective {
-            Collective::Gossip => {
-                format!(
-                    "{name}: {names}, and on a --network {}",
-                    OF_NETWORKS.join(", ")
-                )
-            }
+        match (collective, OF_NETWORKS.join(", ")) {
+            (Collective::Gossip, more) => format!("{name}: {names}, and on a --network {more}"),
             _ => format!("{name}: {names}"),
         }
     });

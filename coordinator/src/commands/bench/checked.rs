@@ -1,19 +1,24 @@
-//! The checks of `flitcast bench`, before anything is launched or written.
+//! The checks of `flitcast bench`, before anything is launched or written, and the request that stands for all
+//! algorithms.
 
 use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 
-use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
+use super::args::{BenchArgs, BenchRoundArgs};
 use super::raw::Raw;
-use super::request::{Trees, request};
 use flitcast_cluster::algorithms::candidates::{self, Candidate};
 use flitcast_cluster::algorithms::unfit::NotApplicable;
 use flitcast_cluster::job::flit_size::usual_flit;
 use flitcast_cluster::job::request::{NoPayload, Request, candidates_on, expected_model};
-use flitcast_cluster::options::args::TransferArgs;
+use flitcast_cluster::options::args::{
+    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
+};
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::faults::Faults;
 
 /// An algorithm that is timed.
@@ -60,17 +65,11 @@ pub struct Bench {
 impl Bench {
     /// Checks a command line, or returns all faults. The file of the samples is created last, if
     /// nothing is wrong.
-    pub fn new(args: BenchArgs) -> Result<Bench, Faults> {
-        let (base_algorithm, args) = match args.operation {
-            BenchOperation::Scatter(args) => (Algorithm::FARTHEST_FIRST, args),
-            BenchOperation::Gather(args) => (Algorithm::CERTIFICATION_PIPELINED, args),
-            BenchOperation::Broadcast(args) => (Algorithm::BROADCAST_ROUNDS, args),
-            BenchOperation::Gossip(args) => (Algorithm::GOSSIP_FLOOD, args),
-            BenchOperation::Exchange(args) => (Algorithm::EXCHANGE_TREE, args),
-        };
+    pub fn new(mut args: BenchArgs) -> Result<Bench, Faults> {
+        let (base_algorithm, args) = args.operation.parts();
         let trees = Trees::of(base_algorithm, &args.transfer.tree);
-        let (fitting, skipped, mut faults) = fitting(base_algorithm, &args, trees.as_ref().ok());
-        let (mut request, trees) = match (request(base_algorithm, &args), trees) {
+        let (fitting, skipped, mut faults) = fitting(base_algorithm, args, trees.as_ref().ok());
+        let (mut request, trees) = match (request(base_algorithm, args), trees) {
             (Ok(request), Ok(trees)) => (request, trees),
             // Faults of the tree are faults of the request.
             (Err(wrong), _) | (Ok(_), Err(wrong)) => {
@@ -92,21 +91,13 @@ impl Bench {
             name: candidate.name,
             request: request.done_by(&candidate, &bytes, &trees.breadth_first),
         };
-        let TransferArgs {
-            tree,
-            size,
-            lengths,
-            ..
-        } = args.transfer;
-        let of_size = size.map(|size| format!("equal:{size}"));
+        let typed = &args.transfer;
+        let of_size = typed.size.as_ref().map(|size| format!("equal:{size}"));
+        let named = typed.tree.tree.clone().or(typed.tree.network());
         Ok(Bench {
             operation: base_algorithm.collective().name(),
-            tree: tree
-                .tree
-                .clone()
-                .or(tree.network())
-                .unwrap_or(trees.schedules.name),
-            lengths: lengths.or(of_size).unwrap_or_default(),
+            tree: named.unwrap_or(trees.schedules.name),
+            lengths: typed.lengths.clone().or(of_size).unwrap_or_default(),
             pes: request.site.tree.len(),
             flit_bytes,
             bytes: request.total_bytes(),
@@ -146,15 +137,14 @@ fn fitting(
         fitting.retain(|candidate| {
             let fits = candidate.check(&trees.schedules, &trees.breadth_first);
             let algorithm = candidate.name;
-            fits.map_err(|why| unfit.push(Skipped { algorithm, why }))
-                .is_ok()
+            let fits = fits.map_err(|why| unfit.push(Skipped { algorithm, why }));
+            fits.is_ok()
         });
     }
     if is_named {
-        let unfit = unfit.drain(..);
-        faults
-            .0
-            .extend(unfit.map(|it| anyhow!("--algorithms: {} is {}", it.algorithm, it.why)));
+        let all = unfit.drain(..);
+        let all = all.map(|it| anyhow!("--algorithms: {} is {}", it.algorithm, it.why));
+        faults.0.extend(all);
     }
     (fitting, unfit, faults)
 }
@@ -193,4 +183,67 @@ fn chosen(
         }
     }
     (Some(chosen), faults)
+}
+
+/// The trees on which candidates are checked.
+struct Trees {
+    /// Tree of the schedules.
+    schedules: Topology,
+    /// Breadth-first tree of a network: it is a star if P0 is adjacent to all PEs.
+    breadth_first: Topology,
+}
+
+impl Trees {
+    /// Builds the trees, or returns all errors in the arguments.
+    fn of(base_algorithm: Algorithm, args: &TreeArgs) -> Result<Trees, Faults> {
+        let spanning = match base_algorithm.collective() {
+            Collective::Scatter => SpanningArg::Bfs,
+            _ => SpanningArg::Broadcast,
+        };
+        Ok(Trees {
+            schedules: args.topology(spanning)?,
+            breadth_first: args.topology(SpanningArg::Bfs)?,
+        })
+    }
+}
+
+/// Returns a request that every tree supports.
+fn request(base_algorithm: Algorithm, args: &BenchRoundArgs) -> Result<Request, Faults> {
+    let round = RoundArgs {
+        transfer: args.transfer.clone(),
+        rounds: args.rounds,
+        ..RoundArgs::default()
+    };
+    let algorithm = Some(base_algorithm.name().to_owned());
+    let request = match base_algorithm.collective() {
+        Collective::Broadcast => Request::broadcast(BroadcastArgs {
+            round,
+            algorithm: Some(BroadcastAlgorithm::Listed(base_algorithm)),
+            ..BroadcastArgs::default()
+        }),
+        Collective::Gossip => Request::gossip(GossipArgs {
+            round,
+            algorithm,
+            ..GossipArgs::default()
+        }),
+        Collective::Exchange => Request::exchange(ExchangeArgs {
+            round,
+            algorithm,
+            ..ExchangeArgs::default()
+        }),
+        Collective::Gather => Request::gather(GatherArgs {
+            round,
+            algorithm,
+            ..GatherArgs::default()
+        }),
+        Collective::Scatter => Request::scatter(ScatterArgs {
+            round,
+            algorithm,
+            ..ScatterArgs::default()
+        }),
+    };
+    Ok(Request {
+        again: true,
+        ..request?
+    })
 }

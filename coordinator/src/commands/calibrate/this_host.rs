@@ -13,7 +13,7 @@ use flitcast_plan::cost::COSTS;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::calibration::Calibration;
-use super::learn::{Run, learned};
+use super::fit::{Run, learned};
 use flitcast_cluster::job::host_costs::{host_here, keep_measured};
 use flitcast_cluster::job::model::Measurement;
 use flitcast_cluster::job::request::{Request, local_topology};

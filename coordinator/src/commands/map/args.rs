@@ -14,12 +14,12 @@ use flitcast_node::payload::{self, Others};
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::MAX_JOBS;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{Payload, Run};
 
-use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
-use super::order::{self, Order};
+use super::order::{Halt, has_braces, parse_halt, with_name};
 use super::shards::Shards;
+use super::task::ShardTask;
 use flitcast_cluster::job::request::{Request, Site, output_fault, relative};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
@@ -64,7 +64,7 @@ pub struct MapArgs {
     force: bool,
     /// Number of commands that each PE runs at once: on shards of any name.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
-    jobs: usize,
+    pub jobs: usize,
     /// Log each command that has ended: a line with the columns of GNU parallel, and the name of the shard
     /// as last column.
     #[arg(long, value_name = "FILE")]
@@ -93,7 +93,7 @@ pub struct MapArgs {
     profile: Option<PathBuf>,
     /// The handling of faults.
     #[command(flatten)]
-    faults: FaultArgs,
+    pub faults: FaultArgs,
     /// How connections are protected.
     #[command(flatten)]
     guard: GuardArgs,
@@ -112,7 +112,7 @@ pub struct MapArgs {
 
 /// Options for faults of commands and PEs.
 #[derive(Clone, Debug, Args)]
-struct FaultArgs {
+pub struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
     #[arg(
@@ -124,12 +124,12 @@ struct FaultArgs {
     retry: Option<String>,
     /// Stop after failures: never, soon,fail=N (no command begins after N have failed for good) or
     /// now,fail=N (which also kills the running ones).
-    #[arg(long, value_name = "WHEN", value_parser = halt::parse, default_value = "never", help_heading = "Faults")]
-    halt: Halt,
+    #[arg(long, value_name = "WHEN", value_parser = parse_halt, default_value = "never", help_heading = "Faults")]
+    pub halt: Halt,
     /// Run a shard at an idle PE as well if none waits, and its command takes twice as long as others
     /// and at least this long; the first result counts. `never` runs none twice.
     #[arg(long, value_name = "TIME", value_parser = speculate, default_value = "10s", help_heading = "Faults")]
-    speculate: Duration,
+    pub speculate: Duration,
     /// Time limits, as in `flitcast scatter --timeouts`.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
@@ -157,10 +157,8 @@ impl Map {
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
-        let is_spread = placement.as_ref().is_some_and(|places| places.is_spread());
-        let elsewhere = placement
-            .as_ref()
-            .is_some_and(|places| places.is_elsewhere());
+        let is_spread = placement.as_ref().is_some_and(Placement::is_spread);
+        let elsewhere = placement.as_ref().is_some_and(Placement::is_elsewhere);
         let names = placement.as_ref().map(Placement::names).unwrap_or_default();
         let shards = shards(&mut args, &names, elsewhere).unwrap_or_else(|all| {
             faults.0.extend(all);
@@ -178,23 +176,15 @@ impl Map {
             _ => {}
         }
         let gathered = random_id().map(|id| args.output.join(format!("{WORK_PREFIX}{id:016x}")));
-        match elsewhere {
-            true => {
-                faults.0.extend(relative("--output", Some(&args.output)));
-            }
+        let fault = match elsewhere {
+            true => relative("--output", Some(&args.output)),
             false => {
-                if let Ok(gathered) = &gathered {
-                    clear_dead(gathered);
-                }
-                let fault = output_fault(
-                    &args.output,
-                    (false, Others::all(0)),
-                    Some(&args.input),
-                    args.replaces(),
-                );
-                faults.0.extend(fault);
+                let _ = gathered.as_ref().map(|gathered| clear_dead(gathered));
+                let (output, input) = (&args.output, Some(&*args.input));
+                output_fault(output, (false, Others::all(0)), input, args.replaces())
             }
-        }
+        };
+        faults.0.extend(fault);
         if !elsewhere
             && !faults.0.is_empty()
             && let Err(fault) = payload::list(&args.input)
@@ -205,18 +195,16 @@ impl Map {
         let work = working_folder(&args, is_spread)
             .map_err(|error| anyhow!("cannot name a working folder: {error}"));
         let work = faults.take(work);
-        let scatter = work.as_ref().and_then(|work| {
-            let round = args.round(args.input.clone(), work.join("in"), false);
-            let scatter = ScatterArgs {
-                round,
+        // Creates the folder if there is no error.
+        let scatter = work.as_ref().filter(|_| faults.0.is_empty());
+        let scatter = scatter.and_then(|work| {
+            faults.take(Request::scatter(ScatterArgs {
+                round: args.round(args.input.clone(), work.join("in"), false),
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
                 spread: args.spread || matches!(shards, Shards::Named { .. }),
                 shards: shards.names(),
                 ..ScatterArgs::default()
-            };
-            // Creates the folder if there is no error.
-            let scatter = faults.0.is_empty().then_some(scatter)?;
-            faults.take(Request::scatter(scatter))
+            }))
         });
         if let Some(Site {
             guard, placement, ..
@@ -248,10 +236,9 @@ impl Map {
     /// Returns the gather of the results, which exist now: to the output, or to the hidden folder in it.
     pub fn gather(&self, is_direct: bool) -> Result<Request, Faults> {
         let args = &self.args;
-        let output = if is_direct {
-            &args.output
-        } else {
-            &self.gathered
+        let output = match is_direct {
+            true => &args.output,
+            false => &self.gathered,
         };
         let round = args.round(self.work.join("out"), output.clone(), args.force);
         let mut gather = Request::gather(GatherArgs {
@@ -266,22 +253,38 @@ impl Map {
         })
     }
 
-    /// Returns the command, and the rules by which PEs run it.
-    pub fn order(&self) -> Order {
-        let (site, faults) = (&self.scatter.site, &self.args.faults);
-        Order {
-            words: self.args.command.clone(),
-            // The files that are spread are not one entry with a name.
-            has_braces: !self.args.spread && self.args.command.iter().any(order::has_braces),
-            work: self.work.clone(),
-            pes: site.tree.len() as u32,
-            time_limit_ns: faults.time_limit.map_or(0, |limit| limit.as_nanos() as u64),
-            jobs: self.args.jobs,
-            retries: self.scatter.retries,
-            halt: faults.halt,
-            speculate: faults.speculate,
-            is_shared: !self.shards.are_of_pes() && !site.placement.is_spread(),
+    /// Returns whether `{}` in a word is replaced by the name of the shard.
+    fn has_braces(&self) -> bool {
+        // The files that are spread are not one entry with a name.
+        !self.args.spread && self.args.command.iter().any(has_braces)
+    }
+
+    /// Returns the words of the command on a shard.
+    pub fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
+        let words = self.args.command.iter();
+        match self.has_braces() {
+            true => words.map(|word| with_name(word, &task.name)).collect(),
+            false => words.cloned().collect(),
         }
+    }
+
+    /// Returns the message to the PE that runs the command on a shard.
+    pub fn run_on(&self, task: &ShardTask) -> Run {
+        let limit = self.args.faults.time_limit;
+        Run {
+            words: self.words_for(task),
+            work: self.work.clone(),
+            pes: self.scatter.site.tree.len() as u32,
+            time_limit_ns: limit.map_or(0, |limit| limit.as_nanos() as u64),
+            shard: task.name.clone(),
+            home: task.is_named.then_some(task.home),
+            linked: task.is_named || self.has_braces(),
+        }
+    }
+
+    /// Returns whether all PEs share the working folder, so that each can run the command on any shard.
+    pub fn is_shared(&self) -> bool {
+        !self.shards.are_of_pes() && !self.scatter.site.placement.is_spread()
     }
 
     /// Opens the log of commands, if one is to be written.
@@ -324,10 +327,8 @@ fn shards(
 }
 
 fn jobs(text: &str) -> Result<usize, String> {
-    let jobs = text
-        .parse()
-        .ok()
-        .filter(|jobs| (1..=MAX_JOBS).contains(jobs));
+    let jobs = text.parse().ok();
+    let jobs = jobs.filter(|jobs| (1..=MAX_JOBS).contains(jobs));
     jobs.ok_or_else(|| format!("it is not an integer from 1 to {MAX_JOBS}"))
 }
 
@@ -397,28 +398,16 @@ impl MapArgs {
     }
 
     fn round(&self, input: PathBuf, output: PathBuf, force: bool) -> RoundArgs {
-        let MapArgs {
-            tree,
-            flit_size,
-            link,
-            profile,
-            guard,
-            metrics,
-            faults: FaultArgs {
-                retry, timeouts, ..
-            },
-            format,
-            ..
-        } = self.clone();
+        let args = self.clone();
         RoundArgs {
             transfer: TransferArgs {
-                tree,
-                flit_size,
-                link,
-                profile,
-                timeouts,
-                metrics,
-                guard,
+                tree: args.tree,
+                flit_size: args.flit_size,
+                link: args.link,
+                profile: args.profile,
+                timeouts: args.faults.timeouts,
+                metrics: args.metrics,
+                guard: args.guard,
                 ..TransferArgs::default()
             },
             input: Some(input),
@@ -427,9 +416,9 @@ impl MapArgs {
                 force,
                 ..ReplacingArgs::default()
             },
-            retry,
+            retry: args.faults.retry,
             rounds: 1,
-            format,
+            format: args.format,
             ..RoundArgs::default()
         }
     }

@@ -1,20 +1,27 @@
 //! Requests to P0 beside the runs, if the files of PEs are on other hosts: the shards of its input, and
 //! the places of results.
+//!
+//! Each shard's result is in the output under its name, and the output of failed commands beside them. Where the
+//! message of a PE is not the result of a shard, results are gathered into a hidden folder in the output, and moved
+//! from there: here, or by P0 if it is on another host.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use flitcast_node::payload::destination;
+use flitcast_node::task::{failed_name, place_results};
 use flitcast_proto::PeId;
-use flitcast_proto::wire::control::{FromPe, Payload, ToPe};
+use flitcast_proto::wire::control::{FromPe, Payload, PlaceResults, ToPe};
 use tokio::time::Instant;
 
 use super::args::Map;
 use super::shards::Shards;
+use super::task::{Mapped, ShardTask};
 use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
 use flitcast_cluster::observe::console::Console;
-use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::phrases::last_words;
@@ -27,7 +34,7 @@ const ANSWER: Duration = Duration::from_secs(600);
 /// # Errors
 ///
 /// Returns an error if partial output could not be removed.
-pub async fn query_root(
+async fn query_root(
     map: &Map,
     command: ToPe,
     dead_pes: &[PeId],
@@ -37,12 +44,9 @@ pub async fn query_root(
     let site = &map.scatter.site;
     let root = site.tree.root();
     // PEs that join are all present.
+    let alive = site.tree.pes().filter(|pe| !dead_pes.contains(pe));
     let pes: Vec<PeId> = match site.placement.is_joined() {
-        true => site
-            .tree
-            .pes()
-            .filter(|pe| !dead_pes.contains(pe))
-            .collect(),
+        true => alive.collect(),
         false => vec![root],
     };
     let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
@@ -109,34 +113,29 @@ pub async fn look(
         Ok(other) => anyhow::bail!("{root}: unexpected answer: {}", other.kind()),
         Err(why) => anyhow::bail!("the shards cannot be listed: {why}"),
     };
-    Ok(complete(map, listed.0, listed.1))
+    Ok(complete(map, listed.0, listed.1.into_iter().collect()))
 }
 
 /// Completes the map by the shards in its input and the entries in its output.
 fn complete(
     map: &mut Map,
     shards: Vec<(OsString, u64)>,
-    results: Vec<OsString>,
+    results: BTreeSet<OsString>,
 ) -> Result<(), Vec<anyhow::Error>> {
-    let results: BTreeSet<OsString> = results.into_iter().collect();
     let done = map.args.done(|shard| results.contains(shard));
     let done = done.map_err(|fault| vec![fault])?;
-    let tree: &TreeArgs = &map.args.tree;
-    map.shards = Shards::listed(shards, tree, done.as_ref())?;
+    map.shards = Shards::listed(shards, &map.args.tree, done.as_ref())?;
     let names = map.shards.names();
     if map.shards.are_of_pes() {
         return Ok(());
     }
     let in_the_way = names.iter().filter(|name| results.contains(*name));
-    let output = &map.args.output;
-    let fault = |name: &OsString| {
-        let path = output.join(name);
-        anyhow!(
-            "--output: {} exists already; --force replaces it",
-            path.display()
-        )
-    };
-    let faults: Vec<anyhow::Error> = in_the_way.map(fault).collect();
+    let faults = in_the_way.map(|name| {
+        let path = map.args.output.join(name);
+        let path = path.display();
+        anyhow!("--output: {path} exists already; --force replaces it")
+    });
+    let faults: Vec<anyhow::Error> = faults.collect();
     if !faults.is_empty() && !map.args.replaces() {
         return Err(faults);
     }
@@ -146,4 +145,66 @@ fn complete(
         files.shards = names;
     }
     Ok(())
+}
+
+/// Moves the results of all tasks, and the output of those that failed, from the hidden folder to the
+/// output; sets the reason where that fails.
+pub async fn place(
+    map: &Map,
+    mapped: &mut Mapped,
+    dead_pes: &[PeId],
+    logs: &[String],
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<()> {
+    let has_any =
+        |task: &&mut ShardTask| (task.is_done() || task.has_output()) && task.left_behind.is_none();
+    let mut tasks: Vec<&mut ShardTask> = mapped.tasks.iter_mut().filter(has_any).collect();
+    let results = PlaceResults {
+        gathered: map.gathered.clone(),
+        output: map.args.output.clone(),
+        from: tasks.iter().map(|task| from(task)).collect(),
+        to: tasks.iter().map(|task| to(task)).collect(),
+        replace: map.args.replaces(),
+        obsolete: tasks.iter().map(|task| obsolete(task)).collect(),
+    };
+    let faults = match map.scatter.site.placement.is_elsewhere() {
+        true => {
+            let command = ToPe::PlaceResults(results);
+            match query_root(map, command, dead_pes, logs, interrupts).await? {
+                Ok(FromPe::ResultsPlaced { faults }) if faults.len() == tasks.len() => faults,
+                Ok(other) => vec![format!("unexpected answer: {}", other.kind()); tasks.len()],
+                Err(why) => vec![format!("its result was not moved: {why}"); tasks.len()],
+            }
+        }
+        false => tokio::task::spawn_blocking(move || place_results(&results)).await?,
+    };
+    for (task, fault) in tasks.iter_mut().zip(faults) {
+        task.left_behind = Some(fault).filter(|fault| !fault.is_empty());
+    }
+    Ok(())
+}
+
+/// Returns the path of a gathered result, or of the output of a command that failed.
+fn from(task: &ShardTask) -> PathBuf {
+    let message = destination("".as_ref(), task.pe);
+    match task.is_named {
+        true => message.join(to(task)),
+        false => message,
+    }
+}
+
+/// Returns its name in the output.
+fn to(task: &ShardTask) -> OsString {
+    match task.is_done() {
+        true => task.name.clone(),
+        false => failed_name(&task.name),
+    }
+}
+
+/// Returns the name of the output of an earlier command that failed, if this one succeeded.
+fn obsolete(task: &ShardTask) -> OsString {
+    match task.is_done() {
+        true => failed_name(&task.name),
+        false => OsString::new(),
+    }
 }

@@ -14,10 +14,10 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::halt::Halt;
+use super::args::Map;
 use super::joblog::JobLog;
 use super::moving::Mover;
-use super::order::Order;
+use super::order::Halt;
 use super::remaining::Durations;
 use super::task::{CommandFate, ShardTask, numbered};
 use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
@@ -50,7 +50,7 @@ struct Running {
 pub struct Queue<'a> {
     cluster: &'a mut Cluster,
     console: &'a Console,
-    order: &'a Order,
+    map: &'a Map,
     tasks: &'a mut [ShardTask],
     /// The shards on which no command has begun, by the PE that received them.
     waiting: BTreeMap<PeId, Waiting>,
@@ -75,7 +75,7 @@ impl<'a> Queue<'a> {
     pub fn new(
         cluster: &'a mut Cluster,
         console: &'a Console,
-        order: &'a Order,
+        map: &'a Map,
         tasks: &'a mut [ShardTask],
         log: Option<&'a mut JobLog>,
         mover: &'a mut Mover,
@@ -87,7 +87,7 @@ impl<'a> Queue<'a> {
             mover,
             cluster,
             console,
-            order,
+            map,
             tasks,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -96,7 +96,7 @@ impl<'a> Queue<'a> {
             is_halted: false,
         };
         for index in 0..queue.tasks.len() {
-            if queue.tasks[index].is_due(order.retries) {
+            if queue.tasks[index].is_due(map.scatter.retries) {
                 queue.of_home(index).push_back(index);
             } else if !queue.tasks[index].is_done() {
                 queue.failed += 1;
@@ -136,7 +136,7 @@ impl<'a> Queue<'a> {
                 },
                 (index, to, moved) = self.mover.ended() => self.moved(index, to, moved),
             }
-            if self.is_halted && matches!(self.order.halt, Halt::Now(_)) {
+            if self.is_halted && matches!(self.map.args.faults.halt, Halt::Now(_)) {
                 self.kill_running("the command was killed, because others failed (--halt)");
                 return true;
             }
@@ -171,7 +171,7 @@ impl<'a> Queue<'a> {
         if self.is_halted {
             return;
         }
-        for slot in 0..self.order.jobs {
+        for slot in 0..self.map.args.jobs {
             if self.waiting.is_empty() {
                 return;
             }
@@ -191,7 +191,7 @@ impl<'a> Queue<'a> {
     /// left.
     fn next(&mut self, pe: PeId) -> Option<usize> {
         let with_most_bytes = || {
-            let others = self.waiting.iter().filter(|_| self.order.is_shared);
+            let others = self.waiting.iter().filter(|_| self.map.is_shared());
             others.max_by_key(|(_, of)| of.bytes).map(|(pe, _)| *pe)
         };
         let home = match self.waiting.contains_key(&pe) {
@@ -243,7 +243,7 @@ impl<'a> Queue<'a> {
     fn begin_move(&mut self) {
         let running = |pe: &PeId| self.running.get(pe).map_or(0, BTreeMap::len);
         let is_free = |pe: &PeId| {
-            let is_idle = self.cluster.is_alive(*pe) && running(pe) < self.order.jobs;
+            let is_idle = self.cluster.is_alive(*pe) && running(pe) < self.map.args.jobs;
             is_idle && !self.waiting.contains_key(pe) && self.mover.is_free_for(*pe)
         };
         let to = self.cluster.pes().filter(is_free).min_by_key(running);
@@ -262,7 +262,7 @@ impl<'a> Queue<'a> {
     /// Returns the shard whose only command so far has run longest at another PE than `to`, if that is
     /// at least twice the median of the commands that have ended.
     fn straggler(&self, to: PeId) -> Option<usize> {
-        let least = (self.durations.median()? * 2).max(self.order.speculate);
+        let least = (self.durations.median()? * 2).max(self.map.args.faults.speculate);
         let elsewhere = self.running.iter().filter(|(pe, _)| **pe != to);
         let runs = elsewhere.flat_map(|(_, of_pe)| of_pe.values());
         let is_first = |run: &&Running| {
@@ -315,7 +315,7 @@ impl<'a> Queue<'a> {
         let task = &mut self.tasks[index];
         task.runs += 1;
         task.pe = pe;
-        let run = self.order.run(task);
+        let run = self.map.run_on(task);
         let began = (SystemTime::now(), Instant::now());
         let of_pe = self.running.entry(pe).or_default();
         of_pe.insert(task.name.clone(), Running { task: index, began });
@@ -397,7 +397,7 @@ impl<'a> Queue<'a> {
         }
         self.note(index, run.began.0);
         let task = &self.tasks[index];
-        let (subject, retries) = (task.subject(), self.order.retries);
+        let (subject, retries) = (task.subject(), self.map.scatter.retries);
         if let Some(why) = task.failure() {
             if self.is_waiting(index) || !self.run_at(index).is_empty() {
                 let note = format!("{subject}: {why}; another PE runs it as well");
@@ -410,7 +410,7 @@ impl<'a> Queue<'a> {
                 self.of_home(index).push_front(index);
             } else {
                 self.failed += 1;
-                self.is_halted |= matches!(self.order.halt, Halt::Soon(limit) | Halt::Now(limit)
+                self.is_halted |= matches!(self.map.args.faults.halt, Halt::Soon(limit) | Halt::Now(limit)
                     if self.failed >= limit as usize);
             }
         }
@@ -438,7 +438,7 @@ impl<'a> Queue<'a> {
             return;
         };
         let task = &self.tasks[index];
-        let words = self.order.words_for(task);
+        let words = self.map.words_for(task);
         if let Err(error) = log.add(task, began, &words) {
             self.console
                 .note(&format!("--joblog: a line is missing: {error}"));
@@ -450,7 +450,7 @@ impl<'a> Queue<'a> {
         let running = self.running.values().flat_map(BTreeMap::values);
         let running = running.map(|run| run.began.1.elapsed());
         let alive = self.cluster.pes().filter(|pe| self.cluster.is_alive(*pe));
-        let slots = alive.count() * self.order.jobs;
+        let slots = alive.count() * self.map.args.jobs;
         let left = self.durations.remaining(waiting, running, slots);
         self.console.done(self.done, self.tasks.len(), left);
         let (done, failed) = (self.done, self.failed);

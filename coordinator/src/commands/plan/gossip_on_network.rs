@@ -8,15 +8,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, ensure};
 use flitcast_plan::Algorithm;
 use flitcast_plan::cost::Ports;
-use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::{
-    Gossip, GossipAlgorithm, GossipNetwork, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
+    Gossip, GossipAlgorithm, GossipNetwork, MAX_FLITS, NameError, Unfit, choose,
 };
 use flitcast_plan::on_links::of_gossip;
 
 use super::args::PlanGossipArgs;
-use super::error::unfit;
 use super::gossip_report::GossipPlan;
+use super::input::unfit;
 use super::simulate::against_packets;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::OnLinks;
@@ -24,48 +23,35 @@ use flitcast_cluster::job::prices::typed;
 use flitcast_cluster::options::flits::lengths_in_flits;
 use flitcast_cluster::options::gossip_network::gossip_network;
 use flitcast_cluster::options::ports::Ports as PortsArg;
-use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::text::faults::Faults;
 
-/// Prints the plan, or returns all errors in the command line.
+/// Prints the plan.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let (gossip, algorithm, typed, prices) = planned(args)?;
-    let cost = gossip.cost();
+    let plan = planned(args)?;
     let simulated = match args.print.simulate {
-        true => simulated(args, &gossip, &algorithm)?,
+        true => {
+            // The tree that a run would begin with.
+            let tree = Arc::new(args.tree.topology(SpanningArg::Bfs)?.tree);
+            against_packets(&plan.gossip, &plan.algorithm, &tree)?
+        }
         false => String::new(),
     };
-    let exact = |time| Fraction::new(time, prices.unit.into());
-    let on_links = on_links(args, &gossip, &algorithm)?;
-    let plan = GossipPlan {
-        network: &args.tree.network().unwrap_or_default(),
-        algorithm: algorithm.to_string(),
-        typed: &typed,
-        prices: &prices,
-        cost,
-        time: exact(prices.time(cost)),
-        free_run: free_run(&gossip, &prices).map(exact),
-        bound: gossip.bound(&prices),
-        gossip: &gossip,
-    };
+    let on_links = on_links(args, &plan)?;
     Ok(plan.write(args.print, on_links, &simulated, out)?)
 }
 
 /// Returns the time on the requested links. In a complete network, a PE has one port.
-fn on_links(
-    args: &PlanGossipArgs,
-    gossip: &Gossip,
-    algorithm: &GossipAlgorithm,
-) -> Result<Option<OnLinks>, PlanTooLarge> {
+fn on_links(args: &PlanGossipArgs, plan: &GossipPlan) -> Result<Option<OnLinks>, PlanTooLarge> {
+    let gossip = &plan.gossip;
     let ports = match gossip.arena {
         GossipNetwork::Grid(_) => Ports::PerEdge,
         GossipNetwork::Complete(_) => Ports::Single,
     };
     // A run has its own schedules for some, whose flits do not wait for the rest of a packet.
     let mut own = Algorithm::named("gossip").map(|one| one.name().parse::<GossipAlgorithm>());
-    let are_whole = !own.any(|own| own.as_ref() == Ok(algorithm));
+    let are_whole = !own.any(|own| own.as_ref() == Ok(&plan.algorithm));
     let pes = gossip.arena.pes();
     let flits = gossip.blocks.lengths().iter().sum::<u64>();
     let flits = flits.saturating_mul(pes as u64 - 1);
@@ -73,22 +59,10 @@ fn on_links(
     links.time(pes, ports, flits, |_| of_gossip(gossip, are_whole))
 }
 
-/// Returns the result of the simulation, over the tree that a run would begin with.
-fn simulated(
-    args: &PlanGossipArgs,
-    gossip: &Gossip,
-    algorithm: &GossipAlgorithm,
-) -> Result<String, Faults> {
-    let tree = Arc::new(args.tree.topology(SpanningArg::Bfs)?.tree);
-    Ok(against_packets(gossip, algorithm, &tree)?)
-}
-
-type Planned = (Gossip, GossipAlgorithm, PriceArgs, Prices);
-
-fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
-    let spec = &args.tree.network().unwrap_or_default();
+fn planned(args: &PlanGossipArgs) -> Result<GossipPlan, Faults> {
+    let network = args.tree.network().unwrap_or_default();
     let mut faults = Faults(of_trees(args));
-    let arena = faults.take(gossip_network(spec));
+    let arena = faults.take(gossip_network(&network));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     let prices = typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed)));
     let prices = faults.take(prices);
@@ -98,7 +72,7 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
     };
     if let Some(arena) = &arena {
         let sized = arena.check_size();
-        faults.take(sized.map_err(|fault| anyhow!("--network {spec}: {fault}")));
+        faults.take(sized.map_err(|fault| anyhow!("--network {network}: {fault}")));
         if let Some(Some(requested)) = &requested {
             faults.take(requested.on(arena).map_err(|all| described(requested, all)));
         }
@@ -114,8 +88,13 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, Faults> {
     };
     let algorithm = requested.unwrap_or_else(|| choose(&arena, &lengths, &prices));
     let gossip = Gossip::new(arena, &lengths, &algorithm);
-    let gossip = gossip.map_err(|all| described(&algorithm, all))?;
-    Ok((gossip, algorithm, typed, prices))
+    Ok(GossipPlan {
+        gossip: gossip.map_err(|all| described(&algorithm, all))?,
+        network,
+        algorithm,
+        typed,
+        prices,
+    })
 }
 
 /// Returns the algorithm of that name; the error lists those of the network.

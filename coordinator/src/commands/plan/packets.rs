@@ -13,10 +13,10 @@ use flitcast_plan::packets::search::DEFAULT_NODES;
 use flitcast_plan::packets::{self, Method, Split};
 use flitcast_proto::PeId;
 
-use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::error::unfit;
-use super::input::PlanInput;
-use super::packet_args::{ControlArg, PacketArgs, Packets};
+use super::args::{
+    ControlArg, Order, PacketArgs, Packets, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
+};
+use super::input::{PlanInput, unfit};
 use super::packets_certified::CertifiedPlan;
 use super::packets_report::PlanInPackets;
 use flitcast_cluster::options::ports::Ports;

@@ -1,5 +1,5 @@
 //! The report of a gather by Transmission-Certification II: each PE's certificate, order and
-//! transmission.
+//! transmission; and its picture: each PE's stream to its parent.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::input::PlanInput;
-use super::packets_report::{UNIT, exact};
+use super::packets_report::{UNIT, exact, in_packets};
 use super::report::{PlanReport, each};
+use super::svg::{Moment, Scene};
 use crate::render::rows::notable;
 use crate::render::tree::parents;
 use flitcast_cluster::text::figures::{Table, table};
@@ -31,7 +32,7 @@ pub struct CertifiedPlan<'a> {
 }
 
 impl CertifiedPlan<'_> {
-    pub fn heading(&self) -> String {
+    fn heading(&self) -> String {
         format!("gather on {} in packets: certification", self.input.name)
     }
 
@@ -159,5 +160,33 @@ impl CertifiedPlan<'_> {
             ]);
         }
         (table, more)
+    }
+
+    fn scene(&self) -> anyhow::Result<Scene> {
+        let tree = &self.input.tree;
+        let at = |time| self.cost.exact(time).to_f64();
+        let mut scene = Scene {
+            title: self.heading(),
+            summary: format!(
+                "{}, packets of at most {}, set-up {}",
+                counted(tree.len() as u64, "PE", "PEs"),
+                counted(self.certified.cap, "flit", "flits"),
+                self.cost.exact(self.cost.setup),
+            ),
+            phases: vec![
+                Moment::new(at(self.certified.certified), "certification"),
+                Moment::new(at(self.certified.time), "transmission"),
+            ],
+            classes: tree.ids().map(called).collect(),
+            what: "packets from a PE and those below it: a bar where they arrive",
+            ..in_packets(self.input, self.cost, self.certified.time, self.bound)
+        };
+        for Stream { pe, start, end, .. } in &self.certified.streams {
+            if let Some(to) = tree.parent(*pe) {
+                let stream = (Some(pe.index()), pe.to_string());
+                scene.add(stream, [*pe, to], [[*start, *end].map(at); 2])?;
+            }
+        }
+        Ok(scene)
     }
 }

@@ -1,16 +1,18 @@
-//! The report of a scatter in packets, or of its mirror, a gather.
+//! The report of a scatter in packets, or of its mirror, a gather, and its picture: each packet on each link.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::bail;
 use flitcast_plan::packets::PacketPlan;
-use flitcast_plan::packets::model::{LinkCost, Part, Run, Ticks, Timetable};
-use flitcast_proto::PeId;
+use flitcast_plan::packets::model::{LinkCost, Part, Run, Ticks, Timetable, way};
+use flitcast_proto::{PeId, Tree};
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::input::PlanInput;
 use super::report::{PlanReport, each, proof};
+use super::svg::{Axis, Moment, SETUP, Scene};
 use crate::render::tree::parents;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::text::figures::{self, Table, table};
@@ -38,17 +40,10 @@ pub struct PlanInPackets<'a> {
 
 /// A packet of one message or several, farthest PE first.
 struct Listed {
-    parts: Vec<ListedPart>,
+    /// The flits of each message, and when they are whole at their PE, or when the PE begins to send them.
+    parts: Vec<(Part, Ticks)>,
     /// When P0 begins to send the packet, or has all of it.
     at_root: Ticks,
-}
-
-/// The flits of one message in a packet.
-struct ListedPart {
-    pe: PeId,
-    flits: u64,
-    /// When they are whole at their PE, or when the PE begins to send them.
-    at_pe: Ticks,
 }
 
 /// Returns an exact time for JSON: an integer, or a fraction as a string.
@@ -57,12 +52,11 @@ pub fn exact(cost: LinkCost, time: Ticks) -> Value {
 }
 
 impl PlanInPackets<'_> {
-    /// Returns whether the operation is a gather.
-    pub fn is_gather(&self) -> bool {
+    fn is_gather(&self) -> bool {
         self.operation == "gather"
     }
 
-    pub fn heading(&self) -> String {
+    fn heading(&self) -> String {
         let (operation, name, method) = (self.operation, &self.input.name, self.method);
         let by = if self.is_gather() {
             "mirror of a scatter, "
@@ -72,7 +66,7 @@ impl PlanInPackets<'_> {
         format!("{operation} on {name} in packets: {by}{method}")
     }
 
-    pub fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.plan.sequence.iter().map(|run| run.packets).sum()
     }
 
@@ -116,14 +110,8 @@ impl PlanInPackets<'_> {
         let single = runs.flat_map(|run| (0..run.packets).map(move |_| run));
         let sent = single.map(|run| {
             let packet = timetable.dispatch(run);
-            let parts = run.parts().zip(packet.whole);
-            let parts = parts.map(|(Part { pe, flits }, whole)| ListedPart {
-                pe,
-                flits,
-                at_pe: at(whole),
-            });
             Listed {
-                parts: parts.collect(),
+                parts: run.parts().zip(packet.whole.into_iter().map(at)).collect(),
                 at_root: at(packet.leaves),
             }
         });
@@ -161,9 +149,9 @@ impl PlanInPackets<'_> {
 
     fn packet(&self, packet: &Listed) -> Value {
         let exact = |time| exact(self.cost, time);
-        let farthest = &packet.parts[0];
-        let size: u64 = packet.parts.iter().map(|part| part.flits).sum();
-        let [near, far] = [packet.at_root, farthest.at_pe].map(exact);
+        let (farthest, at_pe) = &packet.parts[0];
+        let size: u64 = packet.parts.iter().map(|(part, _)| part.flits).sum();
+        let [near, far] = [packet.at_root, *at_pe].map(exact);
         let ([start, end], far_end) = match self.is_gather() {
             true => ([far, near], "start"),
             false => ([near, far], "end"),
@@ -175,9 +163,9 @@ impl PlanInPackets<'_> {
             "end": end,
         });
         if packet.parts.len() > 1 {
-            let parts = packet.parts.iter().map(
-                |part| json!({ "pe": part.pe.0, "flits": part.flits, far_end: exact(part.at_pe) }),
-            );
+            let parts = packet.parts.iter().map(|(part, at_pe)| {
+                json!({ "pe": part.pe.0, "flits": part.flits, far_end: exact(*at_pe) })
+            });
             listed["parts"] = parts.collect();
         }
         listed
@@ -210,11 +198,11 @@ impl PlanInPackets<'_> {
             true => ["packet", "PE", "flits", "leaves PE", "whole at P0"],
         });
         for (number, packet) in (1..).zip(listed) {
-            let of_parts = |cell: &dyn Fn(&ListedPart) -> String| {
+            let of_parts = |cell: &dyn Fn(&(Part, Ticks)) -> String| {
                 let cells: Vec<String> = packet.parts.iter().map(cell).collect();
                 cells.join(", ")
             };
-            let at_pe = of_parts(&|part| exact(part.at_pe));
+            let at_pe = of_parts(&|(_, at_pe)| exact(*at_pe));
             let at_root = exact(packet.at_root);
             let [leaves, whole] = match self.is_gather() {
                 false => [at_root, at_pe],
@@ -222,25 +210,76 @@ impl PlanInPackets<'_> {
             };
             table.add_row([
                 u64::to_string(&number),
-                of_parts(&|part| called(part.pe)),
-                of_parts(&|part| part.flits.to_string()),
+                of_parts(&|(part, _)| called(part.pe)),
+                of_parts(&|(part, _)| part.flits.to_string()),
                 leaves,
                 whole,
             ]);
         }
-        let (rows, count) = (listed.len() as u64, self.count());
-        (table, more(count.saturating_sub(rows), "packet", "packets"))
+        let more = match self.count().saturating_sub(listed.len() as u64) {
+            0 => String::new(),
+            rows => {
+                let more = counted(rows, "more packet", "more packets");
+                format!("  and {more}: --format json lists them all\n")
+            }
+        };
+        (table, more)
+    }
+
+    fn scene(&self) -> anyhow::Result<Scene> {
+        let (tree, cost, whole) = (&self.input.tree, self.cost, self.plan.time);
+        let nonnull = tree.ids().filter(|pe| self.input.flits[pe.index()] > 0);
+        let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
+        let mut timetable = Timetable::new(tree, cost);
+        let mut scene = Scene {
+            title: self.heading(),
+            summary: format!(
+                "{}, {}, {}, set-up {}",
+                counted(tree.len() as u64, "PE", "PEs"),
+                counted(places.len() as u64, "message", "messages"),
+                counted(self.count(), "packet", "packets"),
+                cost.exact(cost.setup),
+            ),
+            classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
+            what: "packet of message Mi: a bar where it arrives",
+            ..in_packets(self.input, cost, whole, Some(self.plan.bound))
+        };
+        for run in &self.plan.sequence {
+            let mut stops: Vec<PeId> = way(tree, run.pe).into_iter().map(PeId).collect();
+            stops.push(run.pe);
+            for _ in 0..run.packets {
+                let crossed = timetable.dispatch(run).links;
+                for (link, [begin, end]) in stops.windows(2).zip(crossed) {
+                    let (ends, [begin, end]) = match self.is_gather() {
+                        false => ([link[0], link[1]], [begin, end]),
+                        true => ([link[1], link[0]], [whole - end, whole - begin]),
+                    };
+                    let [begin, ready, end] =
+                        [begin, begin + cost.setup, end].map(|time| cost.exact(time).to_f64());
+                    if ready > begin {
+                        scene.add(SETUP, ends, [[begin, ready], [ready; 2]])?;
+                    }
+                    let is_on = |part: &Part| tree.depth(part.pe) >= tree.depth(link[1]);
+                    let on_link = run.parts().filter(is_on);
+                    let names: Vec<String> = on_link.map(|it| format!("M{}", it.pe.0)).collect();
+                    let band = (Some(places[&run.pe]), names.join("+"));
+                    scene.add(band, ends, [[ready, end]; 2])?;
+                }
+            }
+        }
+        Ok(scene)
     }
 }
 
-/// Returns the line for rows that are not in a table.
-fn more(rows: u64, one: &str, many: &str) -> String {
-    match rows {
-        0 => String::new(),
-        _ => {
-            let [one, many] = [one, many].map(|what| format!("more {what}"));
-            let more = counted(rows, &one, &many);
-            format!("  and {more}: --format json lists them all\n")
-        }
+/// Returns the scene of a plan in packets, without title, summary and bands.
+pub fn in_packets(input: &PlanInput, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Scene {
+    let moment = |time| Moment::new(cost.exact(time).to_f64(), cost.exact(time));
+    Scene {
+        pes: input.tree.len(),
+        tree: Some(Tree::clone(&input.tree)),
+        axis: Axis::Time,
+        time: moment(time),
+        bound: bound.map(moment),
+        ..Scene::default()
     }
 }

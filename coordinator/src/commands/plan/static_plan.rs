@@ -13,7 +13,7 @@ use flitcast_proto::items::{Address, ScheduledHop};
 use flitcast_proto::ops::Collective;
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
-use super::error::not_planned;
+use super::input::not_planned;
 use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::is_for_trees;
@@ -103,16 +103,12 @@ impl Crossings {
             *known = [known[0].min(first), known[1].max(last)];
         };
         match self {
-            Crossings::Listed(hops) => {
-                for hop in hops {
-                    take(hop.message.0, [hop.first_step, last_step(hop)]);
-                }
-            }
-            Crossings::Ways(_, plans) => {
-                for plan in plans {
-                    take(plan.pe.0.into(), [plan.first_step, plan.arrival_step]);
-                }
-            }
+            Crossings::Listed(hops) => hops
+                .iter()
+                .for_each(|hop| take(hop.message.0, [hop.first_step, last_step(hop)])),
+            Crossings::Ways(_, plans) => plans
+                .iter()
+                .for_each(|it| take(it.pe.0.into(), [it.first_step, it.arrival_step])),
         }
         steps
     }
@@ -129,10 +125,8 @@ impl Crossings {
 }
 
 fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
-    let edges = tree.pes();
-    edges
-        .filter_map(|pe| Some([tree.parent(pe)?, pe]))
-        .collect()
+    let edge = |pe| Some([tree.parent(pe)?, pe]);
+    tree.pes().filter_map(edge).collect()
 }
 
 impl StaticPlan {
@@ -174,11 +168,10 @@ impl StaticPlan {
 
     /// Creates the plan of the quickest of some algorithms, which were requested by name.
     pub fn quickest(
-        algorithms: impl Iterator<Item = Algorithm>,
+        all: Vec<Algorithm>,
         name: &str,
         task: &ListTask<'_>,
     ) -> anyhow::Result<StaticPlan> {
-        let all: Vec<Algorithm> = algorithms.collect();
         let planned = match all[..] {
             [only] => only.list(task).map(|plan| (only, plan)),
             _ => quickest(all.into_iter(), task),
@@ -210,12 +203,9 @@ impl StaticPlan {
 
     /// Returns the source of all messages, if they have the same one.
     pub fn source(&self) -> Option<PeId> {
-        let sources = self.messages.iter().map(|message| message.source);
-        let first = sources.clone().next()?;
-        sources
-            .clone()
-            .all(|source| source == first)
-            .then_some(first)
+        let mut sources = self.messages.iter().map(|message| message.source);
+        let first = sources.next()?;
+        sources.all(|source| source == first).then_some(first)
     }
 }
 

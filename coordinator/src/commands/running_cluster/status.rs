@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::render::exit::{FAILED, refused};
-use crate::render::hosts::hosts;
+use crate::render::rows::hosts;
 use crate::render::tree::in_tree_order;
 use flitcast_cluster::launch::cluster::{Cluster, LaunchPlan, PeEvent};
 use flitcast_cluster::observe::console::Console;

@@ -1,4 +1,4 @@
-//! `flitcast up`: starts the daemon of a cluster and waits until all PEs are present.
+//! `flitcast up`: starts the daemon of a cluster and waits until all PEs are present; and `flitcast down`: stops it.
 
 use std::fs::{self, OpenOptions};
 use std::future::pending;
@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use flitcast_proto::PeId;
 
-use super::down::end;
 use super::status;
 use crate::render::exit::{FAILED, error_chain, refused};
 use flitcast_cluster::job::request::{guard_fault, local_topology};
@@ -23,14 +22,14 @@ use flitcast_cluster::options::guard::GuardArgs;
 use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::ca;
 use flitcast_cluster::site::guard::Guard;
-use flitcast_cluster::site::running_cluster::claim::{Claim, Claimed, claim};
+use flitcast_cluster::site::running_cluster::claim::{self, Claim, Claimed, claim};
 use flitcast_cluster::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
 use flitcast_cluster::site::running_cluster::pes::{self, Pes};
-use flitcast_cluster::site::running_cluster::{RunningCluster, folder_of, is_kept};
+use flitcast_cluster::site::running_cluster::{RunningCluster, find, folder_of, is_kept};
 use flitcast_cluster::site::starter::Starter;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
-use flitcast_cluster::system::process::Process;
+use flitcast_cluster::system::process::{Process, Signal, started_at};
 use flitcast_cluster::system::random::drawn;
 use flitcast_cluster::text::phrases::at;
 use flitcast_cluster::text::printable::printable;
@@ -322,4 +321,60 @@ fn stop(keeper: &mut Child) {
         // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
         tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
     }
+}
+
+/// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
+const STOP: Duration = Duration::from_secs(8);
+
+const DOWN_HELP: &str = "\
+A command that is using the cluster fails.
+
+Exit status: 0 when it is down, 2 if it was not up.";
+
+/// Arguments of `flitcast down`.
+#[derive(Debug, Args)]
+#[command(after_help = DOWN_HELP)]
+pub struct DownArgs {
+    /// Cluster file (TOML); it may be missing if the cluster is still up
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Stops a cluster and waits until nothing of it is left.
+pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
+    let shown = args.file.display();
+    let found = find(&args.file).map_err(|fault| refused([fault]))?;
+    let kept = found.ok_or_else(|| refused([format!("{shown}: this cluster is not up")]))?;
+    let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
+    let keeper = pes.keeper;
+    let process = Process::numbered(keeper).context("its keeper has no process")?;
+    let began = started_at(keeper);
+    // The lock is free a moment before the process ends, and another process may get its number then.
+    let has_ended = || started_at(keeper).is_none_or(|at| Some(at) != began);
+    let is_over = || Ok(!is_kept(&kept.folder)? && has_ended());
+    let is_over = end(Some(process), is_over)?;
+    ensure!(is_over, "process {keeper}, its keeper, does not end");
+    // Another command may have started the cluster again.
+    claim::remove_forsaken(&kept.folder)?;
+    print(format!("{} is down\n", printable(&kept.record.name)).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Signals the daemon to end; kills it if it does not end, which ends the PEs as well. Returns whether it
+/// is over.
+fn end(
+    process: Option<Process>,
+    mut is_over: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<bool> {
+    for signal in [Signal::TERM, Signal::KILL] {
+        process.inspect(|process| process.signal(signal));
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if is_over()? {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    Ok(false)
 }

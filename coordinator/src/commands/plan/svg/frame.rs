@@ -4,11 +4,9 @@
 use flitcast_proto::Tree;
 
 use super::canvas::{Canvas, Num, bold_width, text_width};
-use super::layout::{Layout, MARGIN};
-use super::sheet::{Axis, Entry, Icon, Sheet};
+use super::layout::{HEAD, Layout, MARGIN};
+use super::{Axis, Entry, Icon, Scene};
 
-/// The height of title, summary and the labels of the marker lines.
-pub const HEAD: f64 = 98.0;
 /// The height of the numbers below the plot.
 const AXIS: f64 = 34.0;
 const LEGEND_LINE: f64 = 20.0;
@@ -36,23 +34,23 @@ pub fn mark_size(layout: &Layout) -> f64 {
 }
 
 /// Draws the sheet and everything behind the bands.
-pub fn canvas(sheet: &Sheet, entries: &[Entry], layout: &Layout) -> Canvas {
+pub fn canvas(scene: &Scene, entries: &[Entry], layout: &Layout) -> Canvas {
     let lines = legend_places(entries, layout)
         .last()
         .map_or(1.0, |&(line, _)| line + 1.0);
     let height = layout.bottom + AXIS + lines * LEGEND_LINE + MARGIN;
-    let mut canvas = Canvas::new(layout.width, height, &sheet.title);
-    head(&mut canvas, layout, sheet);
-    axis(&mut canvas, layout, sheet.axis);
-    if let Some(side) = &sheet.tree {
+    let mut canvas = Canvas::new(layout.width, height, &scene.title);
+    head(&mut canvas, layout, scene);
+    axis(&mut canvas, layout, scene.axis);
+    if let Some(side) = &scene.tree {
         tree(&mut canvas, side, layout);
     }
     names(&mut canvas, layout);
     canvas
 }
 
-fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
-    let title = &sheet.title;
+fn head(canvas: &mut Canvas, layout: &Layout, scene: &Scene) {
+    let title = &scene.title;
     let room = layout.width - 2.0 * MARGIN;
     let size = (18.0 * room / bold_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
     let fit = (room / bold_width("M", size)) as usize;
@@ -67,7 +65,7 @@ fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
     canvas.text((MARGIN, 32.0), "start", &title);
     canvas.close();
     canvas.open(format_args!("font-size=\"12\" fill=\"#555\""));
-    canvas.text((MARGIN, 51.0), "start", &sheet.summary);
+    canvas.text((MARGIN, 51.0), "start", &scene.summary);
     canvas.close();
 }
 
@@ -152,10 +150,10 @@ struct Marker {
 }
 
 /// Returns markers for the time of an operation and the lower bound, if one is known.
-fn time_and_bound(sheet: &Sheet) -> Vec<Marker> {
+fn time_and_bound(scene: &Scene) -> Vec<Marker> {
     let marker = |at, label, dashes| Marker { at, label, dashes };
-    let (time, name) = (sheet.time.at, &sheet.time.name);
-    match &sheet.bound {
+    let (time, name) = (scene.time.at, &scene.time.name);
+    match &scene.bound {
         _ if time <= 0.0 => Vec::new(),
         Some(bound) if bound.name == *name => {
             vec![marker(time, format!("time {name} = lower bound"), "none")]
@@ -172,8 +170,8 @@ fn time_and_bound(sheet: &Sheet) -> Vec<Marker> {
 }
 
 /// Draws the lines at the ends of their steps, or at their times.
-pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
-    for (marker, below) in time_and_bound(sheet).iter().zip([24.0, 9.0]) {
+pub fn markers(canvas: &mut Canvas, layout: &Layout, scene: &Scene) {
+    for (marker, below) in time_and_bound(scene).iter().zip([24.0, 9.0]) {
         let Marker { at, label, dashes } = marker;
         let (x, y) = (layout.end_x(*at), HEAD - below);
         canvas.open(format_args!(
@@ -216,18 +214,26 @@ fn marks(size: f64, prefix: &str) -> String {
     )
 }
 
+/// Returns the width of a symbol with its gap.
+fn width(icon: Icon) -> f64 {
+    match icon {
+        Icon::Band => 44.0,
+        Icon::Colour(_) | Icon::Mark(_) => 14.0,
+    }
+}
+
 /// Returns line and x of each entry.
 fn legend_places(entries: &[Entry], layout: &Layout) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
     let (mut line, mut x) = (0.0, MARGIN);
     for Entry { icon, text } in entries {
-        let width = icon.width() + text_width(text, LEGEND_SIZE) * LETTERS;
-        if x > MARGIN && x + width > layout.width - MARGIN {
+        let taken = width(*icon) + text_width(text, LEGEND_SIZE) * LETTERS;
+        if x > MARGIN && x + taken > layout.width - MARGIN {
             line += 1.0;
             x = MARGIN;
         }
         places.push((line, x));
-        x += width + 18.0;
+        x += taken + 18.0;
     }
     places
 }
@@ -260,7 +266,7 @@ pub fn legend(canvas: &mut Canvas, layout: &Layout, entries: &[Entry]) {
                 Num(y)
             )),
         }
-        canvas.text((x + icon.width(), y + 4.0), "start", text);
+        canvas.text((x + width(*icon), y + 4.0), "start", text);
     }
     canvas.close();
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::{PlanArgs, run};
 use super::canvas::text_width;
-use super::{Crossings, Scene, Sheet, frame};
+use super::{Scene, frame};
 
 #[derive(Parser)]
 struct Typed {
@@ -386,13 +386,12 @@ fn messages_are_in_the_columns_of_the_papers_table() {
 #[test]
 fn a_title_is_text_and_fits() {
     let with_title = |title: &str| {
-        let sheet = Sheet {
+        let scene = Scene {
             title: title.to_owned(),
             pes: 2,
-            ..Sheet::default()
+            ..Scene::default()
         };
-        let crossings = Crossings::default();
-        Scene { sheet, crossings }.svg()
+        scene.svg()
     };
     for title in ["<b>\"a\" & 'b'</b>", "]]>", "\u{1}\n\u{ffff}x", ""] {
         let text = with_title(title);

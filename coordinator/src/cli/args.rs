@@ -5,19 +5,19 @@ use std::net::{IpAddr, SocketAddr};
 
 use clap::{ArgMatches, Args, Error, FromArgMatches, Id, Parser, Subcommand, ValueEnum};
 
-use crate::commands::bench::BenchArgs;
+use crate::commands::bench::BenchOperation;
 use crate::commands::ca::CaArgs;
 use crate::commands::calibrate::CalibrateArgs;
 use crate::commands::check::CheckArgs;
-use crate::commands::compare::CompareArgs;
+use crate::commands::compare::CompareOperation;
 #[cfg(feature = "packaging")]
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::map::MapArgs;
 use crate::commands::node::{HealthArgs, NodeArgs};
-use crate::commands::plan::PlanArgs;
+use crate::commands::plan::PlanOperation;
 use crate::commands::running_cluster::{DownArgs, KeepArgs, StatusArgs, UpArgs};
 use crate::commands::supervise::{LeashArgs, StageArgs};
-use crate::commands::timed::{TIMED_HELP, TimedArgs};
+use crate::commands::timed::{TIMED_HELP, TimedOperation};
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
 use crate::render::exit::EXIT_STATUS;
@@ -92,7 +92,6 @@ pub struct Cli {
         help_heading = "Output"
     )]
     pub log_format: LogFormat,
-    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -107,7 +106,6 @@ pub enum LogFormat {
 }
 
 impl Cli {
-    /// Returns how much a run prints.
     pub fn detail(&self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -150,18 +148,18 @@ pub enum Command {
     Ca(Deferred<CaArgs>),
     /// Work out a round step by step, without running it.
     #[command(after_help = TIMED_HELP)]
-    Plan(Deferred<PlanArgs>),
+    Plan(Deferred<Operation<PlanOperation>>),
     /// Compare the algorithms and the baselines on a tree.
     #[command(after_help = TIMED_HELP)]
-    Compare(Deferred<CompareArgs>),
+    Compare(Deferred<Operation<CompareOperation>>),
     /// Predict a round in bytes and seconds: `flitcast plan` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast plan")]
-    TimedPlan(Deferred<TimedArgs>),
+    TimedPlan(Deferred<Operation<TimedOperation>>),
     /// Predict all algorithms: `flitcast compare` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast compare")]
-    TimedCompare(Deferred<TimedArgs>),
+    TimedCompare(Deferred<Operation<TimedOperation>>),
     /// Time the algorithms and the baselines beside their predictions.
-    Bench(Deferred<BenchArgs>),
+    Bench(Deferred<Operation<BenchOperation>>),
     /// Measure a cluster, and write a profile for --profile.
     Calibrate(Deferred<CalibrateArgs>),
     /// Print a tree, or a spanning tree of a network.
@@ -205,6 +203,13 @@ pub enum Command {
     /// Become a command that ends with the process that has it run.
     #[command(hide = true)]
     Stage(Deferred<StageArgs>),
+}
+
+/// The operation of a command, with its arguments.
+#[derive(Debug, Args)]
+pub struct Operation<O: Subcommand> {
+    #[command(subcommand)]
+    pub operation: O,
 }
 
 /// The name of a command that runs rounds, and its metrics address.

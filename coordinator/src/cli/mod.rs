@@ -193,7 +193,7 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         } => show(listen, coordinator).map(|()| ExitCode::SUCCESS),
         Command::Health(Deferred(args)) => node::health(&args),
         Command::Bench(Deferred(args)) => {
-            let bench = Bench::new(args).map_err(refused)?;
+            let bench = Bench::new(args.operation).map_err(refused)?;
             observed(seen, bench::time_and_report(bench, &logs))
         }
         Command::Calibrate(Deferred(args)) if args.host => {
@@ -203,10 +203,12 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             let calibration = args.into_calibration().map_err(refused)?;
             observed(seen, calibrate::calibrate_and_report(&calibration, &logs))
         }
-        Command::Plan(Deferred(args)) => print_with(|out| plan::run(&args, out)),
-        Command::Compare(Deferred(args)) => print_with(|out| compare::run(&args, out)),
-        Command::TimedPlan(Deferred(args)) => print_with(|out| timed::plan(args, out)),
-        Command::TimedCompare(Deferred(args)) => print_with(|out| timed::compare(args, out)),
+        Command::Plan(Deferred(args)) => print_with(|out| plan::run(&args.operation, out)),
+        Command::Compare(Deferred(args)) => print_with(|out| compare::run(&args.operation, out)),
+        Command::TimedPlan(Deferred(args)) => print_with(|out| timed::plan(args.operation, out)),
+        Command::TimedCompare(Deferred(args)) => {
+            print_with(|out| timed::compare(args.operation, out))
+        }
         Command::Ca(Deferred(args)) => print_with(|out| ca::run(args, out)),
         Command::Check(Deferred(args)) => check::run(args),
         Command::Up(Deferred(args)) => running_cluster::up(args, &logs),

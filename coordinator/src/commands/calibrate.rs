@@ -77,7 +77,6 @@ const PERMITTED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
 /// Arguments of `flitcast calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// Tree or cluster.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// Measure the costs of processes on this machine; every command without a
@@ -104,7 +103,6 @@ pub struct CalibrateArgs {
     /// 0.5, at most 30]
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<String>,
-    /// Security of connections.
     #[command(flatten)]
     pub guard: GuardArgs,
     /// Serve Prometheus metrics at http://ADDR/metrics while the command runs; unencrypted, without
@@ -117,7 +115,6 @@ pub struct CalibrateArgs {
 }
 
 impl CalibrateArgs {
-    /// Checks the command line.
     pub fn into_calibration(self) -> Result<Calibration, Faults> {
         let mut faults = Faults::default();
         let topology = faults.take(local_topology(&self.tree, SpanningArg::Broadcast));

@@ -20,9 +20,8 @@ use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 use flitcast_cluster::text::faults::Faults;
 
-/// Prints the comparison.
-pub fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let printed = match &args.operation {
+pub fn run(operation: &CompareOperation, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let printed = match operation {
         CompareOperation::Scatter(args) => {
             scatter_gather::compared(Algorithm::FARTHEST_FIRST, args)
         }
@@ -37,14 +36,6 @@ pub fn run(args: &CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Fa
         CompareOperation::Exchange(args) => lists::exchange(args),
     };
     Ok(out.write_all(printed?.as_bytes()))
-}
-
-/// Arguments of `flitcast compare`.
-#[derive(Debug, Args)]
-pub struct CompareArgs {
-    /// Operation to compare.
-    #[command(subcommand)]
-    pub operation: CompareOperation,
 }
 
 /// The operation of a comparison.
@@ -67,7 +58,6 @@ pub enum CompareOperation {
 /// Arguments of scatters and gathers.
 #[derive(Debug, Args)]
 pub struct CompareRoundArgs {
-    /// The tree; a network is compared over both kinds of spanning tree, unless one is named.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_1..L_n in flits, as for plan.
@@ -76,7 +66,6 @@ pub struct CompareRoundArgs {
     /// Format of the comparison on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
-    /// The links of the plans.
     #[command(flatten)]
     pub links: LinkArgs,
 }
@@ -84,7 +73,6 @@ pub struct CompareRoundArgs {
 /// Arguments of `flitcast compare broadcast`.
 #[derive(Debug, Args)]
 pub struct CompareBroadcastArgs {
-    /// The tree; a network is compared over both kinds of spanning tree, unless one is named.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// The length of the message in flits.
@@ -104,7 +92,6 @@ pub struct CompareBroadcastArgs {
 /// Arguments of `flitcast compare gossip`.
 #[derive(Debug, Args)]
 pub struct CompareGossipArgs {
-    /// The tree; as --network a ring, an array, a mesh, a torus or complete:N.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_0..L_n in flits, as for plan, on a tree; on a --network all blocks have one length.
@@ -113,7 +100,6 @@ pub struct CompareGossipArgs {
     /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// The prices of steps; t_l is for a whole block.
     #[command(flatten)]
     pub prices: PriceArgs,
     /// Format of the comparison on stdout.
@@ -124,11 +110,8 @@ pub struct CompareGossipArgs {
 /// Arguments of `flitcast compare exchange`.
 #[derive(Debug, Args)]
 pub struct CompareExchangeArgs {
-    /// The tree; a network is compared over both kinds of spanning tree, unless one is named, and
-    /// complete:N without a tree.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// The lengths of the messages.
     #[command(flatten)]
     pub flits: ExchangeFlitsArgs,
     /// Number of ports of a PE of a tree.

@@ -45,7 +45,6 @@ const WAIT: Duration = Duration::from_secs(60);
 const UNGUARDED: &str = "who joins must show who it is: --credentials DIR (`flitcast ca init` makes \
     one), or else --insecure";
 
-/// Runs `flitcast node`.
 pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     let config = args.join.clone().map(|at| join_config(&args, at));
     let config = config.transpose().map_err(refused)?;
@@ -56,21 +55,18 @@ pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Runs `flitcast health`.
 pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
     let healthy = printable(health::check(&args.file)?);
     print(format!("{healthy}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `flitcast self-hash`.
 pub fn self_hash() -> anyhow::Result<ExitCode> {
     let hash = ssh::own_hash().context("cannot read this program")?;
     print(format!("{hash}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `flitcast self-serve`.
 pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     let unwanted = CancellationToken::new();
     leashed(unwanted.clone(), Arc::default());
@@ -171,7 +167,6 @@ fn leashed(shutdown: CancellationToken, called: Arc<Notify>) {
     });
 }
 
-/// Runs a PE that a coordinator has started.
 fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode> {
     // If the coordinator dies, even by SIGKILL, the channel ends. The signal continues a stopped PE,
     // so that it notices that, and ends a PE whose channel does not end.
@@ -333,7 +328,6 @@ fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Fau
     }
 }
 
-/// Runs a PE that joins a coordinator.
 fn joined(
     config: JoinConfig,
     args: NodeArgs,

@@ -139,7 +139,6 @@ pub struct TreeFigures {
 }
 
 impl TreeFigures {
-    /// Computes the figures of a tree.
     pub fn of(tree: &Tree) -> TreeFigures {
         let mut pes_by_children = vec![0];
         for pe in tree.pes() {

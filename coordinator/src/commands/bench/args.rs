@@ -13,14 +13,6 @@ use flitcast_cluster::job::request::OF_NETWORKS;
 use flitcast_cluster::options::args::TransferArgs;
 use flitcast_cluster::options::format::{Format, Formats};
 
-/// Arguments of `flitcast bench`.
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    /// Operation to time.
-    #[command(subcommand)]
-    pub operation: BenchOperation,
-}
-
 /// The operation of a bench.
 #[derive(Debug, Subcommand)]
 pub enum BenchOperation {
@@ -54,7 +46,6 @@ impl BenchOperation {
 /// The arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct BenchRoundArgs {
-    /// Messages and tree.
     #[command(flatten)]
     pub transfer: TransferArgs,
     /// Timed rounds of each algorithm

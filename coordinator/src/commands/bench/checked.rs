@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 
-use super::args::{BenchArgs, BenchRoundArgs};
+use super::args::{BenchOperation, BenchRoundArgs};
 use super::raw::Raw;
 use flitcast_cluster::algorithms::candidates::{self, Candidate};
 use flitcast_cluster::algorithms::unfit::NotApplicable;
@@ -36,7 +36,6 @@ pub struct Skipped {
     pub why: NotApplicable,
 }
 
-/// A valid bench.
 #[derive(Debug)]
 pub struct Bench {
     pub operation: &'static str,
@@ -65,8 +64,8 @@ pub struct Bench {
 impl Bench {
     /// Checks a command line, or returns all faults. The file of the samples is created last, if
     /// nothing is wrong.
-    pub fn new(mut args: BenchArgs) -> Result<Bench, Faults> {
-        let (base_algorithm, args) = args.operation.parts();
+    pub fn new(mut operation: BenchOperation) -> Result<Bench, Faults> {
+        let (base_algorithm, args) = operation.parts();
         let trees = Trees::of(base_algorithm, &args.transfer.tree);
         let (fitting, skipped, mut faults) = fitting(base_algorithm, args, trees.as_ref().ok());
         let (mut request, trees) = match (request(base_algorithm, args), trees) {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-pub use args::BenchArgs;
+pub use args::BenchOperation;
 pub use checked::Bench;
 use measure::{BenchEnd, passes, run};
 use samples::Figures;

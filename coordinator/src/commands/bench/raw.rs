@@ -19,12 +19,10 @@ const COMMIT: &str = env!("FLITCAST_COMMIT");
 const HEADER: &str =
     "algorithm,pass,round,predicted_us,measured_us,collisions,slip_median_us,slip_max_us\n";
 
-/// Returns the fault of a file of samples that cannot be written.
 fn fault(path: &Path, why: String) -> anyhow::Error {
     anyhow!("--raw {}: {why}", path.display())
 }
 
-/// An open file of samples.
 #[derive(Debug)]
 pub struct Raw {
     path: PathBuf,

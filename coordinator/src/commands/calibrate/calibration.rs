@@ -27,7 +27,6 @@ use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::text::figures::as_micros;
 use flitcast_cluster::tuning::BUFFER_BYTES;
 
-/// A valid calibration.
 #[derive(Debug)]
 pub struct Calibration {
     pub topology: Topology,
@@ -40,7 +39,6 @@ pub struct Calibration {
     pub format: Format,
 }
 
-/// The result of a calibration.
 #[derive(Debug)]
 pub struct Calibrated {
     pub profile: Profile,
@@ -73,7 +71,6 @@ impl Calibration {
             .expect("every tree has a gather of its own")
     }
 
-    /// Returns a request for rounds with these lengths.
     pub fn request(
         &self,
         operation: Algorithm,

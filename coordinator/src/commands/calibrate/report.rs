@@ -15,7 +15,6 @@ const INDENT: usize = 13;
 /// Heading of the 95 % confidence interval of the column before.
 const WITHIN: &str = "within";
 
-/// Returns the tables and the summary below them.
 pub fn table(found: &Calibrated) -> String {
     let profile = &found.profile;
     format!(
@@ -162,7 +161,6 @@ fn rate(ns_per_byte: f64) -> String {
     rate.to_string()
 }
 
-/// Returns the result as JSON text.
 pub fn json(found: &Calibrated) -> String {
     let profile = &found.profile;
     let host = &profile.host;

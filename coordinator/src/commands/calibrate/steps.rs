@@ -77,7 +77,6 @@ impl Calibration {
         )
     }
 
-    /// Runs the calibration.
     pub async fn run(
         &self,
         logs: &[String],

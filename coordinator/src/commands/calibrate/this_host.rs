@@ -139,7 +139,6 @@ pub async fn measure_host(
 }
 
 impl MeasuredHost {
-    /// Returns the text to print.
     pub fn report(&self, format: Format) -> String {
         let host = host_here(&self.learned.costs);
         if format == Format::Json {

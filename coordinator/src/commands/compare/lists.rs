@@ -29,7 +29,6 @@ use flitcast_cluster::text::figures::{self, beside, fitted, heading};
 use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::columns;
 
-/// The result of a comparison.
 #[derive(Default, Serialize)]
 struct Comparison {
     operation: &'static str,

@@ -93,7 +93,6 @@ impl Transport<'_> {
         Ok(rows)
     }
 
-    /// Returns the rows of the schedules on a tree.
     fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, PlanTooLarge> {
         let mut rows = Vec::new();
         let offered = Algorithm::named(self.operation.collective().name())
@@ -137,7 +136,6 @@ impl Transport<'_> {
         })
     }
 
-    /// Returns the rows of the linear baselines along a tree.
     fn linear(&self, name: &str, tree: &Tree) -> Result<Vec<Row>, PlanTooLarge> {
         let window = ("linear, window of 4", BaselineModel::Window(WINDOW));
         // A scatter has no requests to keep in a window.
@@ -263,7 +261,6 @@ impl Comparison {
 /// The columns from the least important one on.
 const LEAST: [&str; 4] = ["control", "largest buffer", "over bound", "tree"];
 
-/// Returns the comparison as human-readable text.
 fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
     let rows = &comparison.results;
     let has_links = rows.iter().any(|row| row.on_links.is_some());

@@ -46,7 +46,6 @@ Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MapArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// Folder of the shards: files or folders of any name, for any PE; or p3 is P3's, if all are named so.
@@ -91,10 +90,8 @@ pub struct MapArgs {
     /// Use the measurements of this profile of `flitcast calibrate`, made on this tree.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// The handling of faults.
     #[command(flatten)]
     pub faults: FaultArgs,
-    /// How connections are protected.
     #[command(flatten)]
     guard: GuardArgs,
     /// Serve metrics, as `flitcast scatter --metrics` does.
@@ -139,7 +136,6 @@ pub struct FaultArgs {
     time_limit: Option<Duration>,
 }
 
-/// A valid command line.
 #[derive(Clone, Debug)]
 pub struct Map {
     pub args: MapArgs,
@@ -151,7 +147,6 @@ pub struct Map {
 }
 
 impl Map {
-    /// Checks the command line of `flitcast map`.
     pub fn from_args(mut args: MapArgs) -> Result<Map, Faults> {
         let mut faults = Faults::default();
         // Errors in the tree itself are reported by the scatter.
@@ -259,7 +254,6 @@ impl Map {
         !self.args.spread && self.args.command.iter().any(has_braces)
     }
 
-    /// Returns the words of the command on a shard.
     pub fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
         let words = self.args.command.iter();
         match self.has_braces() {
@@ -355,7 +349,6 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Returns the path of a new folder.
 fn working_folder(args: &MapArgs, is_spread: bool) -> io::Result<PathBuf> {
     let above = match &args.work {
         Some(work) => work.clone(),
@@ -387,7 +380,6 @@ impl MapArgs {
         Ok(Some(done.collect()))
     }
 
-    /// Returns whether the commands that end are logged.
     pub fn has_joblog(&self) -> bool {
         self.joblog.is_some()
     }

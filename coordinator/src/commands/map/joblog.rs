@@ -17,7 +17,6 @@ use flitcast_cluster::text::phrases::shell_word;
 const COLUMNS: &str =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tShard\n";
 
-/// An open log.
 #[derive(Debug)]
 pub struct JobLog(File);
 

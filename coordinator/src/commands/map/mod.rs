@@ -4,8 +4,7 @@
 //! `retry` contains the scatter and the gather; the node crate contains the execution of a command.
 
 mod args;
-mod at_root;
-mod complaints;
+mod folders;
 mod joblog;
 mod moving;
 mod order;
@@ -15,7 +14,6 @@ mod report;
 mod runs;
 mod shards;
 mod task;
-mod work;
 
 pub use args::{Map, MapArgs};
 pub use runs::run;

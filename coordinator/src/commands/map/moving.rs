@@ -78,7 +78,6 @@ impl Mover {
         self.under_way.as_ref().map(|it| it.to)
     }
 
-    /// Begins to move the shard of a task.
     pub fn begin(&mut self, task: usize, shard: &OsStr, to: PeId) {
         let Some(request) = self.scatter.as_ref().and_then(|it| request(it, shard, to)) else {
             self.failed.insert(to);

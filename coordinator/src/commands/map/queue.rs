@@ -38,7 +38,6 @@ struct Waiting {
     bytes: u64,
 }
 
-/// A command that runs.
 struct Running {
     /// Index of the task.
     task: usize,
@@ -202,7 +201,6 @@ impl<'a> Queue<'a> {
         (!self.is_run_at(pe, index) && self.take_out(index)).then_some(index)
     }
 
-    /// Returns whether a task waits.
     fn is_waiting(&self, index: usize) -> bool {
         let of_home = self.waiting.get(&self.tasks[index].home);
         of_home.is_some_and(|of_home| of_home.tasks.contains(&index))
@@ -279,7 +277,6 @@ impl<'a> Queue<'a> {
         !self.waiting.is_empty() && to.is_some_and(|to| self.cluster.is_alive(to))
     }
 
-    /// Handles the end of a move.
     fn moved(&mut self, index: usize, to: PeId, moved: Result<(), String>) {
         if let Err(why) = moved {
             let shard = self.tasks[index].shown();
@@ -324,7 +321,6 @@ impl<'a> Queue<'a> {
         self.cluster.send_command(pe, ToPe::Run(run)).await;
     }
 
-    /// Handles an event of a PE.
     fn handle_event(&mut self, pe: PeId, event: PeEvent) {
         let lost = match event {
             PeEvent::Reply(FromPe::Line { text, shard }) => {
@@ -377,7 +373,6 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Handles the end of a command.
     fn end(&mut self, pe: PeId, run: &Running, fate: CommandFate) {
         let index = run.task;
         emit(Event::Map(MapEvent::Ended(pe, &self.tasks[index].shown())));

@@ -11,7 +11,6 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Adds the duration of a command.
     pub fn add(&mut self, took: Duration) {
         let place = self.all.partition_point(|shorter| *shorter < took);
         self.all.insert(place, took);

@@ -1,7 +1,10 @@
-//! The result of `flitcast map` as a human-readable table, or as JSON.
+//! The result of `flitcast map` as a human-readable table, or as JSON; and the errors of its shards, equal ones
+//! together.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use flitcast_node::task::failed_name;
 use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
@@ -11,7 +14,7 @@ use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
 use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
-use flitcast_cluster::text::phrases::{command_line, counted};
+use flitcast_cluster::text::phrases::{command_line, counted, last_words, names};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::title::network_of;
 use flitcast_cluster::text::units::{Bytes, Nanos};
@@ -47,7 +50,6 @@ pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -
     format!("interrupted: {processes}; {done} of {all} {is} done{place}{others}")
 }
 
-/// Returns the table and the summary below it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
     let table = match map.shards {
         Shards::OfPes { .. } => pes_table(map, mapped),
@@ -56,7 +58,6 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
     heading(map, mapped) + &table + &summary(map, mapped)
 }
 
-/// Returns a row for each PE.
 fn pes_table(map: &Map, mapped: &Mapped) -> String {
     let several = mapped.tasks.iter().any(|task| task.runs > 1);
     let mut header = vec!["PE", "shard", "exit", "time", "results"];
@@ -234,7 +235,6 @@ fn moved(outcome: Option<&Outcome>) -> String {
     }
 }
 
-/// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
     let pes = map.scatter.site.tree.below_root().map(|pe| {
         let task = mapped.tasks.iter().find(|task| task.home == pe);
@@ -304,4 +304,83 @@ fn moved_json(outcome: Option<&Outcome>) -> Value {
         "measured_us": outcome.measured.map(|measured| micros(measured.median)),
         "launch_us": micros(outcome.launching.as_nanos() as u64),
     })
+}
+
+/// Number of shards with equal errors up to which each has its own line.
+const SEPARATE: usize = 3;
+
+/// An error of a shard: its text, and whether the output of the command is kept.
+type ShardError = (String, bool);
+
+/// Returns the errors of all shards whose command failed or whose result is incomplete: a line for each,
+/// or for many equal ones.
+pub fn shard_errors(map: &Map, mapped: &Mapped) -> Vec<String> {
+    let mut all: Vec<(&ShardTask, ShardError)> = Vec::new();
+    let mut waiting = 0;
+    for task in &mapped.tasks {
+        if mapped.is_as_interrupted(task) {
+            continue;
+        }
+        if task.is_named && matches!(task.fate, CommandFate::Waiting) {
+            waiting += 1;
+        } else if let Some(why) = task.failure() {
+            let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
+            let printed = last_words("; it last printed: ", lines);
+            let is_kept = task.has_output() && task.left_behind.is_none();
+            all.push((task, (format!("{why}{printed}"), is_kept)));
+        }
+        let not_taken = task.not_taken().iter();
+        let not_taken = not_taken.map(|why| format!("not in its result: {why}"));
+        let more = not_taken.chain(task.left_behind.clone());
+        all.extend(more.map(|text| (task, (text, false))));
+    }
+    let mut equal: BTreeMap<&ShardError, Vec<&ShardTask>> = BTreeMap::new();
+    for (task, error) in &all {
+        equal.entry(error).or_default().push(task);
+    }
+    let mut out = Vec::new();
+    for (task, error) in &all {
+        match equal.get(error).map(Vec::as_slice) {
+            Some(tasks) if tasks.len() > SEPARATE => {
+                out.push(common_line(map, error, tasks));
+                equal.remove(error);
+            }
+            Some(_) => out.push(line(map, task, error)),
+            // The common line has it.
+            None => {}
+        }
+    }
+    if waiting > 0 {
+        let shards = counted(waiting, "shard was", "shards were");
+        out.push(format!(
+            "{shards} not run, because commands on others failed"
+        ));
+    }
+    out
+}
+
+fn line(map: &Map, task: &ShardTask, (text, has_output): &ShardError) -> String {
+    let output = map.args.output.join(failed_name(&task.name));
+    let output = has_output.then(|| format!("; its output is in {}", output.display()));
+    format!("{}: {text}{}", task.subject(), output.unwrap_or_default())
+}
+
+/// Returns the line of an error that the commands on all these shards have.
+fn common_line(map: &Map, (text, has_output): &ShardError, tasks: &[&ShardTask]) -> String {
+    let is_named = tasks[0].is_named;
+    let name = |task: &&ShardTask| match is_named {
+        true => task.shown(),
+        false => task.subject(),
+    };
+    let first: Vec<String> = tasks.iter().take(SEPARATE).map(name).collect();
+    let output = map.args.output.join(failed_name("NAME".as_ref()));
+    let output = has_output.then(|| format!("; the output of each is in {}", output.display()));
+    format!(
+        "{} {} ({} and {} more): {text}{}",
+        tasks.len(),
+        if is_named { "shards" } else { "PEs" },
+        names(&first),
+        tasks.len() - first.len(),
+        output.unwrap_or_default()
+    )
 }

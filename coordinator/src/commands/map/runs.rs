@@ -11,12 +11,11 @@ use flitcast_proto::PeId;
 use tokio_util::sync::CancellationToken;
 
 use super::args::Map;
-use super::complaints::shard_errors;
 use super::moving::Mover;
 use super::queue::Queue;
 use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
-use super::{at_root, report, work};
+use super::{folders, report};
 use crate::render::exit::{FAILED, REFUSED, report_end};
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::cluster::Cluster;
@@ -36,7 +35,7 @@ pub async fn run(map: &Map, logs: &[String]) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let mut map = map.clone();
     if map.scatter.site.placement.is_elsewhere() && !map.args.spread {
-        let looked = at_root::look(&mut map, logs, &mut interrupts).await?;
+        let looked = folders::look(&mut map, logs, &mut interrupts).await?;
         if let Err(faults) = looked {
             faults.iter().for_each(stderr::error);
             return Ok(ExitCode::from(REFUSED));
@@ -45,19 +44,19 @@ pub async fn run(map: &Map, logs: &[String]) -> anyhow::Result<ExitCode> {
     let map = &map;
     let mut dead_pes = Vec::new();
     // Held until the folder is removed or kept.
-    let restricted = work::restrict(map).await;
+    let restricted = folders::restrict(map).await;
     let mapped = match &restricted {
         Ok(_lock) => execute(map, logs, &mut interrupts, &mut dead_pes).await,
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
-    let cleared = work::clear_gathered(map).await;
+    let cleared = folders::clear_gathered(map).await;
     let cleared = cleared.and(match map.args.keep_work {
         true => {
             let work = map.work.display();
             stderr::note(format_args!("the working folder is kept: {work}"));
             Ok(())
         }
-        false => work::clear(map, &dead_pes, logs, &mut interrupts).await,
+        false => folders::clear(map, &dead_pes, logs, &mut interrupts).await,
     });
     let (mut ended, story) = mapped?;
     if let RunResult::Interrupted(interrupted) = &mut ended {
@@ -198,14 +197,14 @@ async fn gather(
     }
     mapped.stories[1] = gathered.story;
     if !is_direct {
-        at_root::place(map, &mut mapped, dead_pes, logs, interrupts).await?;
+        folders::place(map, &mut mapped, dead_pes, logs, interrupts).await?;
     }
     Ok((RunResult::Done(mapped), RetryReport::default()))
 }
 
 /// Prints the errors of the shards and the notes on retries.
 fn print_errors(map: &Map, mapped: &Mapped) {
-    for line in shard_errors(map, mapped) {
+    for line in report::shard_errors(map, mapped) {
         stderr::error(line);
     }
     for note in mapped.stories.iter().filter_map(|it| it.note.as_ref()) {

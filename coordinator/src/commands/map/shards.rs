@@ -19,7 +19,6 @@ use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 /// Maximum length of the name of a shard: with `.failed` behind it, it is the name of a file.
 const LONGEST_NAME: usize = 255 - ".failed".len();
 
-/// The shards of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shards {
     /// Each PE has its own: the entry with its number or name, or its part of the files.
@@ -47,7 +46,6 @@ impl Shards {
         }
     }
 
-    /// Returns whether each PE has its own shard.
     pub fn are_of_pes(&self) -> bool {
         matches!(self, Shards::OfPes { .. })
     }

@@ -27,14 +27,6 @@ use flitcast_cluster::options::values::{
     AUTO, joined, planned_names, values_of, values_of_planned_scatter,
 };
 
-/// Arguments of `flitcast plan`.
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    /// Operation to plan.
-    #[command(subcommand)]
-    pub operation: PlanOperation,
-}
-
 /// The operation of a plan.
 #[derive(Debug, Subcommand)]
 pub enum PlanOperation {
@@ -55,7 +47,6 @@ pub enum PlanOperation {
 /// Arguments of `flitcast plan gossip`.
 #[derive(Debug, Args)]
 pub struct PlanGossipArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_0..L_n in flits, like 3,0,4: a list, or equal:MEAN, ramp:MEAN, onebig:MEAN,
@@ -68,10 +59,8 @@ pub struct PlanGossipArgs {
     /// How to gossip.
     #[arg(long, default_value = AUTO, help = gossip_help())]
     pub algorithm: String,
-    /// The prices of the steps of a gossip on a --network.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -79,10 +68,8 @@ pub struct PlanGossipArgs {
 /// Arguments of `flitcast plan exchange`.
 #[derive(Debug, Args)]
 pub struct PlanExchangeArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// The lengths of the messages.
     #[command(flatten)]
     pub flits: ExchangeFlitsArgs,
     /// Number of ports of a PE of a tree.
@@ -91,7 +78,6 @@ pub struct PlanExchangeArgs {
     /// How to exchange.
     #[arg(long, default_value = AUTO, help = exchange_help())]
     pub algorithm: String,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -99,7 +85,6 @@ pub struct PlanExchangeArgs {
 /// Arguments of `flitcast plan broadcast`.
 #[derive(Debug, Args)]
 pub struct PlanBroadcastArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// The length of the message in flits.
@@ -117,7 +102,6 @@ pub struct PlanBroadcastArgs {
     /// Plan over as many trees at once as share no arc of the --network, with many ports.
     #[arg(long)]
     pub cover: bool,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -135,7 +119,6 @@ pub struct PrintArgs {
     /// Omit the crossings: print only the figures of the whole.
     #[arg(long)]
     pub summary: bool,
-    /// The links of the plan.
     #[command(flatten)]
     pub links: LinkArgs,
 }
@@ -143,7 +126,6 @@ pub struct PrintArgs {
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]
 pub struct PlanScatterArgs {
-    /// Arguments that both operations share.
     #[command(flatten)]
     pub plan: PlanRoundArgs,
     /// The order in which P0 sends: fdf (farthest destination first), nearest-first,
@@ -170,7 +152,6 @@ pub struct PlanScatterArgs {
     /// follow each other.
     #[arg(long, requires = "cover")]
     pub shared: bool,
-    /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
 }
@@ -178,7 +159,6 @@ pub struct PlanScatterArgs {
 /// Arguments of `flitcast plan gather`.
 #[derive(Debug, Args)]
 pub struct PlanGatherArgs {
-    /// Arguments that both operations share.
     #[command(flatten)]
     pub plan: PlanRoundArgs,
     /// How to gather [default: shoulder-tap on a path, else certification].
@@ -195,7 +175,6 @@ pub struct PlanGatherArgs {
     /// Number of ports of a PE; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
     /// Time of a token, a certificate or an order with --setup and --algorithm certification [default:
@@ -222,7 +201,6 @@ pub enum DealArg {
 #[command(mut_arg("format", |format| format.value_parser(FORMATS)))]
 #[command(mut_arg("summary", |summary| summary.help(SUMMARY_HELP)))]
 pub struct PlanRoundArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_1..L_n in flits, like 0,0,4: a list, or equal:MEAN, ramp:MEAN, onebig:MEAN,
@@ -235,7 +213,6 @@ pub struct PlanRoundArgs {
     /// How messages are distributed over the trees of a cover [default: auto, the quickest of these].
     #[arg(long, value_enum, requires = "cover")]
     pub deal: Option<DealArg>,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -260,7 +237,6 @@ const FORMATS: Formats = Formats(&[
 const SUMMARY_HELP: &str =
     "Omit the messages and control items: print only the figures of the whole";
 
-/// Returns the help of `--algorithm` of a gossip.
 fn gossip_help() -> String {
     let of_trees = TreeGossip::listed().map(Algorithm::name);
     format!(
@@ -272,7 +248,6 @@ fn gossip_help() -> String {
     )
 }
 
-/// Returns the help of `--algorithm` of an exchange.
 fn exchange_help() -> String {
     let names = |on_trees| {
         let names = planned_names(Collective::Exchange, on_trees);

@@ -27,7 +27,6 @@ use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::options::workload::Lengths;
 use flitcast_cluster::text::faults::Faults;
 
-/// Prints the plan.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     let plan = planned(args)?;
     let simulated = match args.print.simulate {

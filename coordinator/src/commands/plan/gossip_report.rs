@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::report::{Numbers, PlanReport, each};
+use super::report::{Numbers, PlanReport};
 use super::svg::{Axis, Moment, SETUP, Scene};
 use flitcast_cluster::job::on_links::OnLinks;
 use flitcast_cluster::options::prices::PriceArgs;
@@ -49,7 +49,6 @@ impl GossipPlan {
         Fraction::new(time, self.prices.unit.into())
     }
 
-    /// Prints the plan in the requested format.
     pub fn write(
         &self,
         print: PrintArgs,
@@ -81,9 +80,8 @@ impl GossipPlan {
         report.field("network", &self.network);
         report.field("model", "wormhole");
         report.field("pes", gossip.arena.pes());
-        report.detail("messages", Some(each(|| self.messages())));
-        let steps = each(|| gossip.steps().map(|step| self.step(&step)));
-        report.detail("steps", Some(steps));
+        report.list("messages", || self.messages());
+        report.list("steps", || gossip.steps().map(|step| self.step(&step)));
         let cost = [
             ("startups", startups),
             ("distance", distance),

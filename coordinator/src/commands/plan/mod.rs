@@ -9,29 +9,26 @@ mod input;
 mod lists;
 mod ordered;
 mod packets;
-mod packets_certified;
 mod packets_report;
 mod report;
 mod simulate;
 mod static_plan;
 mod static_report;
 mod steps;
-mod steps_report;
 mod svg;
 
 use std::io::{self, Write};
 
-pub use args::PlanArgs;
-use args::{Order, PlanGatherArgs, PlanOperation, PlanScatterArgs};
+pub use args::PlanOperation;
+use args::{Order, PlanGatherArgs, PlanScatterArgs};
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::text::faults::Faults;
 
 /// The result of printing a plan, or all errors in the command line.
 type Printed = Result<io::Result<()>, Faults>;
 
-/// Prints the plan.
-pub fn run(args: &PlanArgs, out: &mut dyn Write) -> Printed {
-    let (plan, print) = match &args.operation {
+pub fn run(operation: &PlanOperation, out: &mut dyn Write) -> Printed {
+    let (plan, print) = match operation {
         PlanOperation::Scatter(args) => return scatter(args, out),
         PlanOperation::Gather(args) => return gather(args, out),
         PlanOperation::Gossip(args) if args.tree.network().is_some() => {

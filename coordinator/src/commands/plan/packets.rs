@@ -17,8 +17,7 @@ use super::args::{
     ControlArg, Order, PacketArgs, Packets, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
 use super::input::{PlanInput, unfit};
-use super::packets_certified::CertifiedPlan;
-use super::packets_report::PlanInPackets;
+use super::packets_report::{CertifiedPlan, PlanInPackets};
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::text::faults::Faults;
@@ -216,7 +215,6 @@ fn method(method: Method) -> &'static str {
     }
 }
 
-/// Returns an error of `--packets`.
 fn of_packets(why: impl Display) -> anyhow::Error {
     anyhow!("--packets: {why}")
 }

@@ -79,9 +79,17 @@ impl<'a> PlanReport<'a> {
         }
     }
 
-    /// Adds a field of JSON if it has a value, unless a summary is requested.
-    pub fn detail(&mut self, key: &'static str, value: Option<impl Serialize + 'a>) {
-        self.optional(key, value.filter(|_| !self.print.summary));
+    /// Adds a field of JSON, unless a summary is requested.
+    pub fn detail(&mut self, key: &'static str, value: impl Serialize + 'a) {
+        self.optional(key, (!self.print.summary).then_some(value));
+    }
+
+    /// Adds an array to the details, whose elements are created one after the other.
+    pub fn list<I>(&mut self, key: &'static str, elements: impl Fn() -> I + 'a)
+    where
+        I: IntoIterator<Item: Serialize>,
+    {
+        self.detail(key, Each(elements));
     }
 
     /// Adds a field of JSON that stands for details in a summary.
@@ -157,7 +165,6 @@ impl<'a> PlanReport<'a> {
         Ok(())
     }
 
-    /// Prints the report in the requested format.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.print.format {
             Format::Json => self.write_json(out),
@@ -199,14 +206,7 @@ pub fn proof(time: impl Into<u128>, bound: impl Into<u128>) -> String {
     }
 }
 
-/// Returns a JSON array whose elements are created one after the other.
-pub fn each<I>(elements: impl Fn() -> I) -> impl Serialize
-where
-    I: IntoIterator<Item: Serialize>,
-{
-    Each(elements)
-}
-
+/// A JSON array whose elements are created one after the other.
 struct Each<F>(F);
 
 impl<F, I> Serialize for Each<F>

@@ -10,7 +10,7 @@ use flitcast_proto::{PeId, Tree};
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::report::{Numbers, PlanReport, control_item, each, proof};
+use super::report::{Numbers, PlanReport, control_item, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
 use super::svg::{Axis, MAX_BANDS, Moment, Scene};
@@ -90,30 +90,31 @@ impl StaticPlan {
         report.field("algorithm", &self.algorithm);
         report.field("ports", self.ports);
         report.field("pes", self.pes);
-        let edges = self.edges.as_ref();
-        let edges = edges.map(|edges| each(|| edges.iter().map(|edge| edge.map(|pe| pe.0))));
-        report.detail("edges", edges);
-        report.detail("nodes", self.nodes.as_ref());
+        if let Some(edges) = &self.edges {
+            report.list("edges", || edges.iter().map(|edge| edge.map(|pe| pe.0)));
+        }
+        if let Some(nodes) = &self.nodes {
+            report.detail("nodes", nodes);
+        }
         report.optional("complete", self.edges.is_none().then_some(true));
         report.field("time_steps", self.time_steps);
         report.field("bound_steps", self.bound_steps);
         report.field("proof", proof(self.time_steps, self.bound_steps));
         report.field("kept_flits", self.kept_flits);
         report.on_links(on_links);
-        let trees = each(|| self.trees.iter().map(parents));
-        report.detail("trees", Some(trees).filter(|_| !self.trees.is_empty()));
-        report.detail("messages", Some(each(|| self.messages_json())));
-        let control = || self.control.iter();
+        if !self.trees.is_empty() {
+            report.list("trees", || self.trees.iter().map(parents));
+        }
+        report.list("messages", || self.messages_json());
         let has_control = !self.control.is_empty();
         if has_control {
-            report.total("control_items", control().len());
+            report.total("control_items", self.control.len());
         }
-        report.detail(
-            "crossings",
-            Some(each(|| self.crossings.hops().map(crossing))),
-        );
-        let items = each(move || control().map(|(tree, item)| control_item(Some(*tree), item)));
-        report.detail("control", Some(items).filter(|_| has_control));
+        report.list("crossings", || self.crossings.hops().map(crossing));
+        if has_control {
+            let item = |(tree, item): &(usize, _)| control_item(Some(*tree), item);
+            report.list("control", move || self.control.iter().map(item));
+        }
     }
 
     /// Returns the messages as JSON, those of a scatter or a gather with their steps.

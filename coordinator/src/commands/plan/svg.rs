@@ -94,7 +94,6 @@ impl Scene {
         Ok(())
     }
 
-    /// Draws the picture.
     pub fn svg(mut self) -> String {
         self.merge();
         let is_crowded = self.is_crowded();

@@ -64,10 +64,8 @@ it does not come up, and then nothing is left of it; 2 if the file is wrong.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct UpArgs {
-    /// Cluster file.
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Security of connections.
     #[command(flatten)]
     guard: GuardArgs,
 }
@@ -79,7 +77,6 @@ struct Wanted {
     guard: Guard,
 }
 
-/// Starts a cluster.
 pub fn up(args: UpArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     // If the file is missing, reading it reports that.
     let file = std::path::absolute(&args.cluster.file)?;
@@ -193,15 +190,13 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Clus
         Guard::Credentials(folder) => Guard::Credentials(folder.canonicalize()?),
         Guard::Insecure => Guard::Insecure,
     };
+    let spanning = wanted.args.cluster.spanning.unwrap_or(SpanningArg::Bfs);
     let record = ClusterRecord {
         name: topology.name.clone(),
         digest: cluster_record::digest(&file)?,
         file,
         root: wanted.args.cluster.root.clone(),
-        spanning: topology
-            .nodes
-            .as_ref()
-            .map(|_| wanted.args.cluster.spanning.unwrap_or(SpanningArg::Bfs)),
+        spanning: topology.nodes.as_ref().map(|_| spanning),
         pes,
         coordinator: free_address(topology.places().coordinator)?,
         guard,
@@ -221,34 +216,22 @@ fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
             Ok(_) => return Ok(at),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot listen on {address} for the PEs"));
+                Err(error).with_context(|| format!("cannot listen on {address} for the PEs"))?
             }
         }
     }
-    anyhow::bail!(
-        "cannot listen on {address}: no port from {} is free",
-        PORTS.start
-    )
+    let first = PORTS.start;
+    bail!("cannot listen on {address}: no port from {first} is free")
 }
 
 fn start(folder: &Path, log: &Path, logs: &[String]) -> anyhow::Result<Child> {
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let mut options = OpenOptions::new();
-    let log = options
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log)
-        .map_err(at(log))?;
+    let options = options.create(true).append(true).mode(0o600);
+    let log = options.open(log).map_err(at(log))?;
     let mut command = Command::new(program);
-    command
-        .args(logs)
-        .arg("keep")
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log);
+    command.args(logs).arg("keep").arg(folder).stderr(log);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     // The daemon's signals: Ctrl-C in this shell reaches this process only, which stops the daemon.
     command.arg0("flitcast");
     command.spawn().context("cannot start the keeper")
@@ -297,20 +280,22 @@ async fn wait_for_all_pes(
 async fn failing_pe(folder: &Path) -> PeId {
     loop {
         tokio::time::sleep(10 * LOOK).await;
-        let pes = Pes::read(folder).ok().flatten();
-        let pes = pes.map(|pes| pes.pes).unwrap_or_default();
+        let pes = pes_in(folder);
         if let Some(kept) = pes.iter().find(|kept| kept.ends >= TRIES) {
             return kept.pe;
         }
     }
 }
 
+fn pes_in(folder: &Path) -> Vec<pes::KeptPe> {
+    let pes = Pes::read(folder).ok().flatten();
+    pes.map(|pes| pes.pes).unwrap_or_default()
+}
+
 /// Returns the failures of the PEs that do not run.
 fn ends(folder: &Path) -> Vec<String> {
-    let pes = Pes::read(folder).ok().flatten();
-    let pes = pes.map(|pes| pes.pes).unwrap_or_default();
     let end = |kept: pes::KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
-    pes.into_iter().filter_map(end).collect()
+    pes_in(folder).into_iter().filter_map(end).collect()
 }
 
 /// Stops the daemon and waits for its end.

@@ -68,11 +68,7 @@ impl Page<'_> {
     /// Returns the data that the page's scripts read. Names of times contain their units; times are
     /// relative to the trigger of the root.
     fn data(&self) -> Value {
-        let Scene {
-            measured,
-            predicted,
-            ..
-        } = self.scene;
+        let measured = self.scene.measured;
         let message = |message: SceneMessage| {
             let to = message.destination.map(|to| to.0);
             json!([message.id.0, message.source.0, to, message.bytes])
@@ -99,7 +95,7 @@ impl Page<'_> {
             "messages": self.scene.messages().map(message).collect::<Value>(),
             "span_columns": ["port", "peer", "item", "begin_ns", "end_ns"],
             "measured": self.spans(&measured.spans, measured.started_ns),
-            "predicted": self.spans(predicted, 0),
+            "predicted": self.spans(self.scene.predicted, 0),
             "fit": self.fit.iter().map(EdgeFit::data).collect::<Vec<_>>(),
         })
     }
@@ -114,13 +110,8 @@ impl Page<'_> {
                 SpanItem::Message(id) => json!(self.scene.whole(id).0),
                 control => json!(control_name(control)),
             };
-            json!([
-                span.port as u32,
-                span.peer.0,
-                item,
-                since(span.begin_ns),
-                since(span.end_ns)
-            ])
+            let (port, begin, end) = (span.port as u32, since(span.begin_ns), since(span.end_ns));
+            json!([port, span.peer.0, item, begin, end])
         };
         let rows = |spans: &Vec<Span>| spans.iter().map(row).collect::<Value>();
         by_pe.iter().map(rows).collect()

@@ -144,7 +144,6 @@ pub fn control_name(item: SpanItem) -> &'static str {
     }
 }
 
-/// Returns the name of a port in pictures.
 pub fn port_name(port: Port) -> &'static str {
     match port {
         Port::Send => "send",

@@ -60,7 +60,6 @@ impl Canvas {
         canvas
     }
 
-    /// Appends a text unchanged.
     pub fn put(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = self.out.write_fmt(text);
@@ -71,12 +70,10 @@ impl Canvas {
         self.put(format_args!("<g {attributes}>\n"));
     }
 
-    /// Closes the last group.
     pub fn close(&mut self) {
         self.out.push_str("</g>\n");
     }
 
-    /// Draws a straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
         self.put(format_args!(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n",
@@ -106,7 +103,6 @@ impl Canvas {
         ));
     }
 
-    /// Returns the document.
     pub fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out

@@ -7,14 +7,14 @@ use flitcast_proto::seeded::SplitMix64;
 use roxmltree::{Document, Node};
 use serde_json::Value;
 
-use super::super::{PlanArgs, run};
+use super::super::{PlanOperation, run};
 use super::canvas::text_width;
 use super::{Scene, frame};
 
 #[derive(Parser)]
 struct Typed {
-    #[command(flatten)]
-    plan: PlanArgs,
+    #[command(subcommand)]
+    plan: PlanOperation,
 }
 
 fn printed(line: &str, format: &str) -> Result<String, String> {

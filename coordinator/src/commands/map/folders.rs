@@ -1,18 +1,23 @@
-//! Requests to P0 beside the runs, if the files of PEs are on other hosts: the shards of its input, and
-//! the places of results.
+//! Requests to PEs beside the runs, and the folders of this host for them: the shards of the input and the places of
+//! results, if P0 is on another host; the working folder, its protection from other users, and its removal.
 //!
-//! Each shard's result is in the output under its name, and the output of failed commands beside them. Where the
+//! The result of each shard is in the output under its name, and the output of failed commands beside them. Where the
 //! message of a PE is not the result of a shard, results are gathered into a hidden folder in the output, and moved
 //! from there: here, or by P0 if it is on another host.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use flitcast_node::payload::destination;
-use flitcast_node::task::{failed_name, place_results};
+use anyhow::{Context as _, anyhow};
+use flitcast_node::payload::{destination, remove};
+use flitcast_node::task::{
+    WorkLock, clear_away, clear_dead, failed_name, place_results, remove_if_empty,
+};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Payload, PlaceResults, ToPe};
 use tokio::time::Instant;
@@ -25,6 +30,7 @@ use flitcast_cluster::observe::console::Console;
 use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::phrases::last_words;
+use flitcast_cluster::text::stderr;
 
 /// Time for P0 to answer: to list an input, or to move results.
 const ANSWER: Duration = Duration::from_secs(600);
@@ -44,9 +50,8 @@ async fn query_root(
     let site = &map.scatter.site;
     let root = site.tree.root();
     // PEs that join are all present.
-    let alive = site.tree.pes().filter(|pe| !dead_pes.contains(pe));
-    let pes: Vec<PeId> = match site.placement.is_joined() {
-        true => alive.collect(),
+    let pes = match site.placement.is_joined() {
+        true => alive(map, dead_pes),
         false => vec![root],
     };
     let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
@@ -59,6 +64,11 @@ async fn query_root(
         RunResult::Failed(failure) => Err(failure.cause),
         RunResult::Interrupted(_) => Err("interrupted".to_owned()),
     })
+}
+
+fn alive(map: &Map, dead_pes: &[PeId]) -> Vec<PeId> {
+    let pes = map.scatter.site.tree.pes();
+    pes.filter(|pe| !dead_pes.contains(pe)).collect()
 }
 
 /// Waits for the answer of P0.
@@ -207,4 +217,130 @@ fn obsolete(task: &ShardTask) -> OsString {
         true => failed_name(&task.name),
         false => OsString::new(),
     }
+}
+
+/// Time for a PE to remove its part after the end of its command.
+const CLEARING: Duration = Duration::from_secs(60);
+
+/// Protects an empty folder on this host from other users and other runs, and removes neighbouring
+/// folders whose runs were killed.
+pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
+    if !map.work.exists() {
+        return Ok(None);
+    }
+    let work = map.work.clone();
+    let locked = tokio::task::spawn_blocking(move || {
+        std::fs::set_permissions(&work, Permissions::from_mode(0o700))?;
+        let lock = WorkLock::take(&work)?;
+        clear_dead(&work);
+        io::Result::Ok(lock)
+    });
+    let locked = locked.await?;
+    Ok(Some(locked.with_context(|| {
+        format!("cannot use {}", map.work.display())
+    })?))
+}
+
+/// Removes the hidden folder in the output from which results are moved.
+pub async fn clear_gathered(map: &Map) -> anyhow::Result<()> {
+    if map.scatter.site.placement.is_elsewhere() {
+        // P0 removes it.
+        return Ok(());
+    }
+    let gathered = map.gathered.clone();
+    let cleared = tokio::task::spawn_blocking(move || remove(&gathered)).await?;
+    cleared.with_context(|| format!("cannot remove {}", map.gathered.display()))
+}
+
+/// Removes the working folder on all hosts. If other hosts have to be called again for that, a
+/// second Ctrl-C leaves the folder there.
+pub async fn clear(
+    map: &Map,
+    dead_pes: &[PeId],
+    logs: &[String],
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<()> {
+    let work = map.work.clone();
+    if map.scatter.site.placement.is_spread() {
+        clear_everywhere(map, dead_pes, logs, interrupts).await?;
+        // The PEs on this host could not remove the mark of this run.
+        tokio::task::spawn_blocking(move || remove_if_empty(&work)).await?;
+        return Ok(());
+    }
+    let cleared = tokio::task::spawn_blocking(move || clear_away(&work)).await?;
+    cleared.context("cannot remove the working folder")
+}
+
+/// Lets every PE remove its part.
+async fn clear_everywhere(
+    map: &Map,
+    dead_pes: &[PeId],
+    logs: &[String],
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<()> {
+    let pes = alive(map, dead_pes);
+    let work = map.work.clone();
+    let (root, gathered) = (map.scatter.site.tree.root(), map.gathered.clone());
+    let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| {
+        Ok(clear_parts(cluster, work, (root, gathered)).await)
+    };
+    let mut left: Vec<String> = dead_pes.iter().map(|pe| format!("{pe} is gone")).collect();
+    match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
+        RunResult::Done(more) => left.extend(more),
+        RunResult::Failed(failure) => {
+            left.push(failure.cause);
+            left.extend(failure.others.into_iter().map(|(_, cause)| cause));
+        }
+        RunResult::Interrupted(_) => left.push("interrupted".to_owned()),
+    }
+    let shown = map.work.display();
+    for why in left {
+        stderr::warning(format_args!("{shown} may be left: {why}"));
+    }
+    Ok(())
+}
+
+/// Has all PEs remove their parts; returns what is left, with the reasons.
+/// `gathered` is a PE with its further folder.
+async fn clear_parts(
+    cluster: &mut Cluster,
+    work: PathBuf,
+    gathered: (PeId, PathBuf),
+) -> Vec<String> {
+    for pe in cluster.pes() {
+        let own = gathered.1.clone();
+        let gathered = if pe == gathered.0 {
+            own
+        } else {
+            PathBuf::new()
+        };
+        let work = work.clone();
+        let command = ToPe::Clear { work, gathered };
+        cluster.send_command(pe, command).await;
+    }
+    let mut waiting: Vec<PeId> = cluster.pes().collect();
+    let mut left_over = Vec::new();
+    let deadline = Instant::now() + CLEARING;
+    while !waiting.is_empty() {
+        match cluster.next_event(deadline).await {
+            Some((_, PeEvent::Reply(FromPe::Pong(_)))) => {}
+            Some((pe, event)) => {
+                let Some(place) = waiting.iter().position(|other| *other == pe) else {
+                    continue;
+                };
+                waiting.remove(place);
+                match event {
+                    PeEvent::Reply(FromPe::Cleared { left }) if left.is_empty() => {}
+                    PeEvent::Reply(FromPe::Cleared { left }) => {
+                        left_over.push(format!("{pe}: {left}"))
+                    }
+                    _ => left_over.push(format!("{pe} is gone")),
+                }
+            }
+            None => {
+                left_over.extend(waiting.drain(..).map(|pe| format!("{pe} says nothing")));
+            }
+        }
+    }
+    left_over
 }

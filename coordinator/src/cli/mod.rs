@@ -83,9 +83,8 @@ fn words() -> Vec<OsString> {
         return words;
     };
     let options = words[place + 1..].iter();
-    let options: Vec<String> = options
-        .map(|it| it.to_string_lossy().into_owned())
-        .collect();
+    let options = options.map(|it| it.to_string_lossy().into_owned());
+    let options: Vec<String> = options.collect();
     if timed::is_timed(&options) {
         let name = words[place].to_string_lossy();
         words[place] = format!("timed-{name}").into();
@@ -143,26 +142,17 @@ fn given_value(option: &str) -> Option<String> {
     // The rest is a command of the user.
     let words = std::env::args_os().take_while(|word| word != "--");
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-    let beside = words
-        .iter()
-        .find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
-    let after = || {
-        words
-            .windows(2)
-            .find(|pair| pair[0] == option)
-            .map(|pair| &*pair[1])
-    };
+    let mut all = words.iter();
+    let beside = all.find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+    let mut pairs = words.windows(2);
+    let after = || pairs.find(|pair| pair[0] == option).map(|pair| &*pair[1]);
     beside.or_else(after).map(str::to_owned)
 }
 
 /// Puts a file in the place of standard input.
 fn read_standard(round: &mut RoundArgs) -> anyhow::Result<()> {
-    replace_standard(
-        "--input",
-        &mut round.input,
-        &round.transfer.tree,
-        spool::input,
-    )
+    let (input, tree) = (&mut round.input, &round.transfer.tree);
+    replace_standard("--input", input, tree, spool::input)
 }
 
 /// Refuses standard output where the output has to be a folder.
@@ -277,9 +267,8 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
 fn start_logging(format: LogFormat, verbose: u8) -> Result<(), String> {
     stderr::set_json(format == LogFormat::Json);
     let by_flag = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
-    let by_user = std::env::var("RUST_LOG")
-        .ok()
-        .filter(|filter| !filter.is_empty());
+    let by_user = std::env::var("RUST_LOG").ok();
+    let by_user = by_user.filter(|filter| !filter.is_empty());
     let text = by_user.as_deref().unwrap_or(by_flag);
     let filter = text.parse::<Targets>().map_err(|error| {
         format!("RUST_LOG {text}: {error}; write for example flitcast_node=debug")

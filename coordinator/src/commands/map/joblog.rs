@@ -67,10 +67,8 @@ impl JobLog {
             },
             CommandFate::Waiting | CommandFate::Lost(_) | CommandFate::Killed(_) => (-1, 0),
         };
-        let words = words
-            .iter()
-            .map(|word| shell_word(escaped(word)))
-            .collect::<Vec<_>>();
+        let words = words.iter().map(|word| shell_word(escaped(word)));
+        let words: Vec<String> = words.collect();
         let line = format!(
             "{}\t{}\t{began:.3}\t{took:.3}\t{}\t{}\t{exit}\t{signal}\t{}\t{}\n",
             task.seq,

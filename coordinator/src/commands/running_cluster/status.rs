@@ -243,12 +243,6 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
     writeln!(out, "{}", fitted(table, 1, &["PEs", "up for"], columns()))
 }
 
-pub fn print_up(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
-    let pes = counted(kept.record.pes as u64, "PE", "PEs");
-    writeln!(out, "{} is up, {pes}", printable(&kept.record.name))?;
-    print_processes(kept, out)
-}
-
 /// Prints the daemon, the log and the use of the cluster.
 pub fn print_processes(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
     let file = printable(kept.record.file.display());

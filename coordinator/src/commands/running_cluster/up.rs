@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::future::pending;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -31,7 +31,7 @@ use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::system::process::{Process, Signal, started_at};
 use flitcast_cluster::system::random::drawn;
-use flitcast_cluster::text::phrases::at;
+use flitcast_cluster::text::phrases::{at, counted};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::{self, print};
@@ -159,7 +159,9 @@ fn bring_up(
         Ok(None) => {
             claim.leave_to_keeper();
             let out = &mut stdout::lock();
-            status::print_up(&kept, out)?;
+            let pes = counted(kept.record.pes as u64, "PE", "PEs");
+            writeln!(out, "{} is up, {pes}", printable(&kept.record.name))?;
+            status::print_processes(&kept, out)?;
             return Ok(ExitCode::SUCCESS);
         }
         Ok(Some(code)) => code,

@@ -52,7 +52,8 @@ impl Scene {
         if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
             self.names(canvas, &places, &mut taken);
         }
-        if layout.is_roomy() && !self.control.is_empty() {
+        // There is room for texts between two rows.
+        if layout.row_height >= 13.0 && !self.control.is_empty() {
             for ([begin, end], y) in self.bands.iter().flat_map(|band| places.bars(band)) {
                 taken.take(((begin + end) / 2.0, y), end - begin, places.bar);
             }
@@ -239,7 +240,7 @@ impl Scene {
             return;
         }
         let size = frame::mark_size(layout);
-        frame::define_marks(canvas, size);
+        canvas.put(format_args!("{}", frame::marks(size, "")));
         for (kind, ink, _) in frame::MARKS {
             let all = || self.control.iter().filter(|it| it.item.name() == kind);
             let mut lines = String::new();

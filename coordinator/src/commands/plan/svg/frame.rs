@@ -35,9 +35,8 @@ pub fn mark_size(layout: &Layout) -> f64 {
 
 /// Draws the sheet and everything behind the bands.
 pub fn canvas(scene: &Scene, entries: &[Entry], layout: &Layout) -> Canvas {
-    let lines = legend_places(entries, layout)
-        .last()
-        .map_or(1.0, |&(line, _)| line + 1.0);
+    let places = legend_places(entries, layout);
+    let lines = places.last().map_or(1.0, |&(line, _)| line + 1.0);
     let height = layout.bottom + AXIS + lines * LEGEND_LINE + MARGIN;
     let mut canvas = Canvas::new(layout.width, height, &scene.title);
     head(&mut canvas, layout, scene);
@@ -91,7 +90,12 @@ fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
 
 /// Draws the tree, turned so that every PE is at its row.
 fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
-    let place = |pe| (layout.tree_x(tree.depth(pe)), layout.y(pe));
+    let place = |pe| {
+        (
+            MARGIN + f64::from(tree.depth(pe)) * layout.level_width,
+            layout.y(pe),
+        )
+    };
     let thin = layout.row_height < 6.0;
     let width = if thin { 0.5 } else { 1.0 };
     canvas.open(format_args!(
@@ -99,11 +103,8 @@ fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
     ));
     for &pe in &layout.rows {
         let (x, y) = place(pe);
-        let last = tree
-            .children(pe)
-            .iter()
-            .max_by_key(|&&child| layout.row(child));
-        if let Some(&last) = last {
+        let children = tree.children(pe).iter();
+        if let Some(&last) = children.max_by_key(|&&child| layout.row(child)) {
             canvas.line((x, y), (x, place(last).1));
         }
         if let Some(parent) = tree.parent(pe) {
@@ -173,7 +174,7 @@ fn time_and_bound(scene: &Scene) -> Vec<Marker> {
 pub fn markers(canvas: &mut Canvas, layout: &Layout, scene: &Scene) {
     for (marker, below) in time_and_bound(scene).iter().zip([24.0, 9.0]) {
         let Marker { at, label, dashes } = marker;
-        let (x, y) = (layout.end_x(*at), HEAD - below);
+        let (x, y) = (layout.x(scene.axis.behind(*at)), HEAD - below);
         canvas.open(format_args!(
             "stroke=\"#111\" stroke-width=\"1.2\" stroke-dasharray=\"{dashes}\""
         ));
@@ -189,12 +190,8 @@ pub fn markers(canvas: &mut Canvas, layout: &Layout, scene: &Scene) {
     }
 }
 
-/// Defines the marks at their size, around the origin.
-pub fn define_marks(canvas: &mut Canvas, size: f64) {
-    canvas.put(format_args!("<defs>\n{}</defs>\n", marks(size, "")));
-}
-
-fn marks(size: f64, prefix: &str) -> String {
+/// Returns the definitions of the marks at their size, around the origin.
+pub fn marks(size: f64, prefix: &str) -> String {
     let [token, certificate, order, wakeup] = MARKS;
     let rim = Num((size * 0.25).clamp(0.1, 1.0));
     let (r, d, t) = (Num(size * 0.75), size * 1.05, size);
@@ -203,13 +200,13 @@ fn marks(size: f64, prefix: &str) -> String {
     let [minus_s, side] = [Num(-size * 0.8), Num(size * 1.6)];
     let ring = Num((size * 0.4).max(0.2));
     format!(
-        "<circle id=\"{prefix}{}\" r=\"{r}\" fill=\"#fff\" stroke=\"{}\" stroke-width=\"{ring}\"/>\n\
+        "<defs>\n<circle id=\"{prefix}{}\" r=\"{r}\" fill=\"#fff\" stroke=\"{}\" stroke-width=\"{ring}\"/>\n\
          <path id=\"{prefix}{}\" d=\"M0,{minus_d}L{d},0L0,{d}L{minus_d},0Z\" fill=\"{}\" \
          stroke=\"#fff\" stroke-width=\"{rim}\"/>\n\
          <path id=\"{prefix}{}\" d=\"M{base},{minus_t}L{t},0L{base},{t}Z\" fill=\"{}\" \
          stroke=\"#fff\" stroke-width=\"{rim}\"/>\n\
          <rect id=\"{prefix}{}\" x=\"{minus_s}\" y=\"{minus_s}\" width=\"{side}\" \
-         height=\"{side}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"{rim}\"/>\n",
+         height=\"{side}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"{rim}\"/>\n</defs>\n",
         token.0, token.1, certificate.0, certificate.1, order.0, order.1, wakeup.0, wakeup.1,
     )
 }
@@ -242,7 +239,7 @@ fn legend_places(entries: &[Entry], layout: &Layout) -> Vec<(f64, f64)> {
 pub fn legend(canvas: &mut Canvas, layout: &Layout, entries: &[Entry]) {
     let is_mark = |entry: &Entry| matches!(entry.icon, Icon::Mark(_));
     if entries.iter().any(is_mark) {
-        canvas.put(format_args!("<defs>\n{}</defs>\n", marks(4.5, "key-")));
+        canvas.put(format_args!("{}", marks(4.5, "key-")));
     }
     canvas.open(format_args!("font-size=\"{LEGEND_SIZE}\" fill=\"#333\""));
     for (Entry { icon, text }, (line, x)) in entries.iter().zip(legend_places(entries, layout)) {

@@ -123,10 +123,8 @@ impl Layout {
             2.. if is_crowded => group,
             every => every,
         };
-        let widths = rows
-            .iter()
-            .step_by(every)
-            .map(|pe| text_width(&name(*pe), name_size));
+        let named = rows.iter().step_by(every);
+        let widths = named.map(|pe| text_width(&name(*pe), name_size));
         let longest = widths.fold(text_width(scene.axis.name(), 11.0), f64::max);
         let left = MARGIN + levels * level_width + 10.0 + longest + 8.0;
         let right = left + steps * step_width;
@@ -164,16 +162,6 @@ impl Layout {
         self.row_of[pe.index()]
     }
 
-    /// Returns the position of a PE of this depth in the tree at the side.
-    pub fn tree_x(&self, depth: u32) -> f64 {
-        MARGIN + f64::from(depth) * self.level_width
-    }
-
-    /// Returns whether there is room for texts between two rows.
-    pub fn is_roomy(&self) -> bool {
-        self.row_height >= 13.0
-    }
-
     /// Returns the steps or times that get a number, every 1st, 2nd, 5th, 10th and so on, and the
     /// number.
     pub fn ticks(&self, size: f64) -> impl Iterator<Item = (f64, String)> + use<> {
@@ -208,11 +196,6 @@ impl Layout {
         }
     }
 
-    /// Returns the position of the end of a step, or of a time.
-    pub fn end_x(&self, last: f64) -> f64 {
-        self.x(self.axis.behind(last))
-    }
-
     /// Returns the PEs whose names are beside their rows, and the names.
     pub fn named(&self) -> impl Iterator<Item = (PeId, String)> {
         let named = self.rows.iter().step_by(self.every);
@@ -238,9 +221,8 @@ fn name(pe: PeId) -> String {
 /// Returns the least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.
 fn nice(least: f64) -> f64 {
     let decade = 10f64.powi(least.log10().floor() as i32);
-    let factor = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|factor| factor * decade >= least);
+    let mut factors = [1.0, 2.0, 5.0].into_iter();
+    let factor = factors.find(|factor| factor * decade >= least);
     factor.unwrap_or(10.0) * decade
 }
 

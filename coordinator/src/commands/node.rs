@@ -129,7 +129,7 @@ fn cancel_for_orphan(shutdown: &CancellationToken, parent: Option<i32>) -> std::
 /// Reads the credentials of this process, which its launcher writes to standard input.
 fn admitted() -> anyhow::Result<Admission> {
     let mut frame = Vec::new();
-    let input = std::io::stdin().lock();
+    let input = io::stdin().lock();
     anyhow::ensure!(
         !input.is_terminal(),
         "`flitcast node` is started by the other commands, or joins one with --join HOST:PORT"
@@ -225,10 +225,10 @@ fn join_config(args: &NodeArgs, at: String) -> Result<JoinConfig, Faults> {
     for path in &args.files {
         match LentFolder::open(path) {
             Ok(folder) => folders.push(folder),
-            Err(why) => faults.add(anyhow!(
-                "--files {}: {why}; name a folder that exists",
-                path.display()
-            )),
+            Err(why) => {
+                let path = path.display();
+                faults.add(anyhow!("--files {path}: {why}; name a folder that exists"));
+            }
         }
     }
     let place = faults.take(place(args.pe, &args.pes, at));
@@ -291,41 +291,34 @@ fn shown(args: &NodeArgs, pe: PeId) -> anyhow::Result<Credentials> {
 fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Faults> {
     let mut faults = Faults::default();
     if let Some(slurm) = Slurm::asked(&at) {
-        faults.0.extend(pe.map(|pe| {
-            anyhow!(
-                "--pe {pe}: not allowed with --join slurm, which reads the number from SLURM_PROCID; \
-                 remove it"
-            )
-        }));
+        let why =
+            "not allowed with --join slurm, which reads the number from SLURM_PROCID; remove it";
+        faults.0.extend(pe.map(|pe| anyhow!("--pe {pe}: {why}")));
         return match slurm.task(slurm::environment, pes) {
             Ok((pe, address)) if faults.0.is_empty() => Ok((pe, address.to_string())),
             task => {
                 let more = task.err().into_iter().flatten();
-                faults
-                    .0
-                    .extend(more.map(|fault| anyhow!("--join slurm: {fault}")));
+                let more = more.map(|fault| anyhow!("--join slurm: {fault}"));
+                faults.0.extend(more);
                 Err(faults)
             }
         };
     }
     let port = at.rsplit_once(':').map(|(host, port)| (host, port.parse()));
     let is_place = matches!(port, Some((host, Ok(1u16..))) if !host.is_empty());
-    match (pe, is_place) {
-        (Some(pe), true) => Ok((PeId(pe), at)),
-        (pe, _) => {
-            if pe.is_none() {
-                faults.add(anyhow!("--pe: missing; give the number of the PE, --pe I"));
-            }
-            if !is_place {
-                let at: String = at.chars().take(80).collect();
-                faults.add(anyhow!(
-                    "--join {at}: write HOST:PORT, as in the cluster file's coordinator, \
-                     or slurm inside a job of Slurm"
-                ));
-            }
-            Err(faults)
-        }
+    if let (Some(pe), true) = (pe, is_place) {
+        return Ok((PeId(pe), at));
     }
+    if pe.is_none() {
+        faults.add(anyhow!("--pe: missing; give the number of the PE, --pe I"));
+    }
+    if !is_place {
+        let at: String = at.chars().take(80).collect();
+        let forms =
+            "write HOST:PORT, as in the cluster file's coordinator, or slurm inside a job of Slurm";
+        faults.add(anyhow!("--join {at}: {forms}"));
+    }
+    Err(faults)
 }
 
 fn joined(
@@ -344,21 +337,18 @@ fn joined(
             metrics.serve_pe_metrics(config.pe, config.tally.clone());
         }
         let state = Activity::default();
-        let health_updates = {
-            let state = state.clone();
-            async {
-                match args.health {
-                    Some(path) => {
-                        let shown = path.display().to_string();
-                        let written = health::tell(path, state).await;
-                        written.with_context(|| format!("cannot write --health {shown}"))
-                    }
-                    None => std::future::pending().await,
+        let health_updates = async {
+            match args.health {
+                Some(path) => {
+                    let shown = path.display().to_string();
+                    let written = health::tell(path, state.clone()).await;
+                    written.with_context(|| format!("cannot write --health {shown}"))
                 }
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
-            joined = join(config, state, shutdown) => Ok(joined?),
+            joined = join(config, state.clone(), shutdown) => Ok(joined?),
             ended = health_updates => ended,
         }
     })

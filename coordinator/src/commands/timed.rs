@@ -117,7 +117,6 @@ pub fn is_timed(words: &[String]) -> bool {
     has_profile || has_size || has_units
 }
 
-/// Prints the plan, or returns all errors in the command line.
 pub fn plan(operation: TimedOperation, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     let request = checked_request(operation, false)?;
     let lanes = lanes_of(&request);

@@ -37,10 +37,8 @@ pub fn notable<T, N: Ord, M: Ord>(
         }
     }
     let others = all.len() - SHORT_ROWS;
-    (
-        chosen.into_iter().map(|at| &all[at]).collect(),
-        format!("  and {others} others, neither slowest nor largest: -v lists all\n"),
-    )
+    let others = format!("  and {others} others, neither slowest nor largest: -v lists all\n");
+    (chosen.into_iter().map(|at| &all[at]).collect(), others)
 }
 
 /// Returns the host of each PE, by index, if there are several and they are not the names of the PEs.

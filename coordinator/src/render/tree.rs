@@ -128,7 +128,6 @@ fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Figures of the shape of a tree.
 pub struct TreeFigures {
     /// Number of edges between P0 and the farthest PE.
     pub depth: u32,

@@ -1,21 +1,17 @@
 //! `flitcast bench`: times the algorithms on one tree and one set of lengths in real rounds and
 //! compares them with their predictions.
 
-mod args;
 mod checked;
 mod measure;
 mod raw;
 mod samples;
 mod table;
 
-use std::io;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use serde_json::{Value, json};
 
-pub use args::BenchOperation;
-pub use checked::Bench;
+pub use checked::{Bench, BenchOperation};
 use measure::{BenchEnd, passes, run};
 use samples::Figures;
 
@@ -26,7 +22,7 @@ use flitcast_cluster::retry::RetryReport;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
 use flitcast_cluster::text::figures::micros;
 use flitcast_cluster::text::screen::{self, Detail};
-use flitcast_cluster::text::{stderr, stdout};
+use flitcast_cluster::text::stderr;
 
 /// Times the algorithms and prints the result.
 ///
@@ -35,10 +31,7 @@ use flitcast_cluster::text::{stderr, stdout};
 /// Returns an error if partial output could not be removed or the result could not be printed.
 pub async fn time_and_report(mut bench: Bench, logs: &[String]) -> anyhow::Result<ExitCode> {
     match run(&mut bench, logs).await? {
-        BenchEnd::Done(figures) => {
-            print(&bench, figures).context("cannot print the result")?;
-            Ok(ExitCode::SUCCESS)
-        }
+        BenchEnd::Done(figures) => print(&bench, figures).map(|()| ExitCode::SUCCESS),
         BenchEnd::Failed(algorithm, failure) => {
             stderr::error(format_args!("{algorithm}: {failure}"));
             if bench.format == Format::Json {
@@ -58,7 +51,7 @@ pub async fn time_and_report(mut bench: Bench, logs: &[String]) -> anyhow::Resul
     }
 }
 
-fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
+fn print(bench: &Bench, figures: Vec<Figures>) -> anyhow::Result<()> {
     let printed = match bench.format {
         Format::Table if screen::detail() == Detail::Quiet => return Ok(()),
         Format::Json => json(bench, &figures),
@@ -72,7 +65,7 @@ fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
         }
         _ => table::table(bench, figures, screen::columns()),
     };
-    stdout::print(printed.as_bytes())
+    write_out(printed.as_bytes())
 }
 
 /// Returns a header, which contains the units, and a line for each algorithm.

@@ -2,7 +2,6 @@
 
 use flitcast_cluster::rounds::outcome::{MedianMinMax, error_pct};
 
-/// A timed round.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Number of the pass, from 1.
@@ -20,7 +19,6 @@ pub struct Sample {
     pub peak_buffered_flits: u64,
 }
 
-/// The results of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub algorithm: &'static str,

@@ -51,7 +51,6 @@ pub struct Calibrated {
     pub written: Option<PathBuf>,
 }
 
-/// One workload of a calibration.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ran {
     /// Name, such as `gather equal:1031`.

@@ -55,7 +55,6 @@ const FIT_SHARE: f64 = 0.15;
 /// in each of the three workloads that decide.
 const NOTICEABLE: f64 = 0.03;
 
-/// The workloads of a calibration.
 #[derive(Default)]
 struct Workloads {
     /// Names of those that were run.

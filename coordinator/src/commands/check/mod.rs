@@ -8,12 +8,11 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use flitcast_node::security::{Identity, Name, revoked as revoked_in};
 use flitcast_node::system::regular;
 
-use crate::render::exit::{FAILED, REFUSED, refused};
+use crate::render::exit::{FAILED, REFUSED, refused, write_out};
 use flitcast_cluster::files::user_file::{FileError, PositionedError};
 use flitcast_cluster::job::request::check_size;
 use flitcast_cluster::launch::reach::{Tried, reach};
@@ -25,7 +24,7 @@ use flitcast_cluster::site::cluster_file;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::running_cluster;
 use flitcast_cluster::site::topology::Topology;
-use flitcast_cluster::text::{stderr, stdout};
+use flitcast_cluster::text::stderr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,7 +97,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
                 _ => report::cluster(&cluster, tried.as_deref(), &mut out)?,
             }
             // The result comes first, as a whole.
-            print(&out)?;
+            write_out(&out)?;
             out.clear();
             for one in tried.iter().flatten() {
                 if let Err(fault) = &one.found {
@@ -116,12 +115,8 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
             code = ExitCode::from(REFUSED);
         }
     }
-    print(&out)?;
+    write_out(&out)?;
     Ok(code)
-}
-
-fn print(out: &[u8]) -> anyhow::Result<()> {
-    stdout::print(out).context("cannot print the result")
 }
 
 /// Tries the hosts: of a cluster that is up, as its next command would find them.

@@ -213,7 +213,6 @@ impl Comparison<'_> {
 /// The text in place of a missing figure.
 const NONE: &str = "-";
 
-/// One algorithm.
 #[derive(Default, Serialize)]
 struct Row {
     name: String,
@@ -229,7 +228,6 @@ struct Row {
     best: bool,
 }
 
-/// The cost of a plan.
 #[derive(Serialize)]
 struct Planned {
     startups: u64,
@@ -303,17 +301,15 @@ fn rows(arena: &GossipNetwork, ratio: f64) -> Vec<Row> {
         GossipNetwork::Complete(_) => {
             let all = CompleteGossip::ALL.map(|(name, one)| (name, GossipAlgorithm::Among(one)));
             let fitting = all.iter().filter(|(_, one)| one.on(arena).is_ok());
-            fitting
-                .map(|(name, one)| Row::named(name, Some(one)))
-                .collect()
+            let rows = fitting.map(|(name, one)| Row::named(name, Some(one)));
+            rows.collect()
         }
     }
 }
 
 fn ring_rows(n: usize, r: f64) -> Vec<Row> {
-    let printed = TABLE_1
-        .iter()
-        .find(|row| row.side == n && row.ratio as f64 == r);
+    let is_of_paper = |row: &&RingRow| row.side == n && row.ratio as f64 == r;
+    let printed = TABLE_1.iter().find(is_of_paper);
     let paper = |place: usize| printed.map(|row: &RingRow| row.printed[place]);
     let three = LineParameters::approach_2(3);
     let circgos = |name: &str, parameters: LineParameters| Row {
@@ -372,23 +368,17 @@ fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
         ..Row::named(name, Some(&algorithm))
     };
     let in_all = |number| vec![number; dimensions].join("-");
+    let name = format!("approach {}", in_all("1"));
     let mut rows = vec![Row {
         whole_steps: Some(in_whole_steps(&all)),
-        ..approach(
-            0,
-            &format!("approach {}", in_all("1")),
-            GossipAlgorithm::Approach1,
-        )
+        ..approach(0, &name, GossipAlgorithm::Approach1)
     }];
     if dimensions == 2 {
         let phases = GossipAlgorithm::Phases(vec![three, around]);
         rows.push(approach(1, "approach 2-1", phases));
     }
-    rows.push(approach(
-        2,
-        &format!("approach {}", in_all("2")),
-        GossipAlgorithm::Approach2(3),
-    ));
+    let name = format!("approach {}", in_all("2"));
+    rows.push(approach(2, &name, GossipAlgorithm::Approach2(3)));
     let mut torgos = |name: &str, place: Option<usize>, [points, division, steps]: [usize; 3]| {
         let diagonal = even_rounds(n, points, division, steps);
         let algorithm = diagonal.clone().map(GossipAlgorithm::Torgos);

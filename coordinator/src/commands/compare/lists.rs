@@ -51,7 +51,6 @@ struct Comparison {
     notes: Vec<String>,
 }
 
-/// One algorithm.
 #[derive(Serialize)]
 struct Row {
     /// The given tree, or the network on which the algorithm builds its own.

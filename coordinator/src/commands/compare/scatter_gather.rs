@@ -203,7 +203,6 @@ struct Comparison {
     why: Option<String>,
 }
 
-/// One algorithm on one tree.
 #[derive(Serialize)]
 struct Row {
     tree: String,

@@ -325,11 +325,9 @@ impl<'a> Queue<'a> {
         let lost = match event {
             PeEvent::Reply(FromPe::Line { text, shard }) => {
                 let is_named = self.tasks.first().is_some_and(|task| task.is_named);
+                let name = shard.to_string_lossy();
                 return match is_named || shard != numbered(pe) {
-                    true => {
-                        let shard = shard.to_string_lossy();
-                        self.console.line_of_shard(&shard, pe, &text);
-                    }
+                    true => self.console.line_of_shard(&name, pe, &text),
                     false => self.console.line_of(pe, &text),
                 };
             }
@@ -435,8 +433,8 @@ impl<'a> Queue<'a> {
         let task = &self.tasks[index];
         let words = self.map.words_for(task);
         if let Err(error) = log.add(task, began, &words) {
-            self.console
-                .note(&format!("--joblog: a line is missing: {error}"));
+            let note = format!("--joblog: a line is missing: {error}");
+            self.console.note(&note);
         }
     }
 

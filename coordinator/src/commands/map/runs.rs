@@ -202,7 +202,6 @@ async fn gather(
     Ok((RunResult::Done(mapped), RetryReport::default()))
 }
 
-/// Prints the errors of the shards and the notes on retries.
 fn print_errors(map: &Map, mapped: &Mapped) {
     for line in report::shard_errors(map, mapped) {
         stderr::error(line);

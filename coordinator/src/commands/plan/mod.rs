@@ -4,7 +4,6 @@
 mod args;
 mod cover;
 mod gossip_on_network;
-mod gossip_report;
 mod input;
 mod lists;
 mod ordered;

@@ -22,7 +22,6 @@ use flitcast_cluster::text::units::Nanos;
 /// Payload of a flit on links with rates: the default of a run.
 const FLIT_BYTES: u64 = 64 << 10;
 
-/// Prints the plan, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     nodes: u64,

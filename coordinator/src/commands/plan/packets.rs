@@ -22,7 +22,6 @@ use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::text::faults::Faults;
 
-/// Prints the plan of a scatter, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     cost: LinkCost,
@@ -59,7 +58,6 @@ pub fn scatter(
     Ok(report.write(args.plan.print, out)?)
 }
 
-/// Prints the plan of a gather, or returns all errors in the command line.
 pub fn gather(
     args: &PlanGatherArgs,
     cost: LinkCost,

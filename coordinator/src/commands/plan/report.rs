@@ -19,7 +19,6 @@ use flitcast_cluster::text::pe_names::{self, with_names};
 use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::columns;
 
-/// Writes a value as JSON.
 type WriteValue<'a> = Box<dyn Fn(&mut dyn Write) -> serde_json::Result<()> + 'a>;
 
 /// A plan as it is printed, in any format. Values of JSON are written piece by piece: a million
@@ -66,7 +65,6 @@ impl<'a> PlanReport<'a> {
         }
     }
 
-    /// Adds a field of JSON.
     pub fn field(&mut self, key: &'static str, value: impl Serialize + 'a) {
         let write = move |out: &mut dyn Write| serde_json::to_writer(out, &value);
         self.fields.push((key, Box::new(write)));
@@ -113,7 +111,6 @@ impl<'a> PlanReport<'a> {
         self.line("messages", messages);
     }
 
-    /// Adds the time on the requested links.
     pub fn on_links(&mut self, on_links: Option<OnLinks>) {
         if let Some(on_links) = on_links {
             self.remarks.push_str(&on_links.text());

@@ -47,7 +47,6 @@ pub struct StaticPlan {
     pub played: Played,
 }
 
-/// A message of a plan.
 #[derive(Debug)]
 pub struct PlannedMessage {
     pub id: u64,
@@ -57,7 +56,6 @@ pub struct PlannedMessage {
 }
 
 impl PlannedMessage {
-    /// Creates a message to all other PEs.
     pub fn to_others(id: u64, source: PeId, pes: usize, flits: u64) -> PlannedMessage {
         let all = (0..pes as u32).map(PeId);
         PlannedMessage {
@@ -68,7 +66,6 @@ impl PlannedMessage {
         }
     }
 
-    /// Creates a message to one other PE.
     pub fn to_one(id: u64, [source, destination]: [PeId; 2], flits: u64) -> PlannedMessage {
         PlannedMessage {
             id,
@@ -79,7 +76,6 @@ impl PlannedMessage {
     }
 }
 
-/// The crossings of a plan.
 #[derive(Debug)]
 pub enum Crossings {
     Listed(Vec<ScheduledHop>),

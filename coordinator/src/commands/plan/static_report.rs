@@ -193,9 +193,8 @@ impl StaticPlan {
     fn traffic(&self) -> (Table, String) {
         let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
         // Flits out and in, the first step and the last one.
-        let mut ports: Vec<_> = (0..self.pes as u32)
-            .map(|pe| (PeId(pe), 0, 0, u64::MAX, 0))
-            .collect();
+        let pes = (0..self.pes as u32).map(PeId);
+        let mut ports: Vec<_> = pes.map(|pe| (pe, 0, 0, u64::MAX, 0)).collect();
         for hop in self.crossings.hops() {
             ports[hop.from.index()].1 += hop.flits;
             ports[hop.to.index()].2 += hop.flits;
@@ -266,9 +265,8 @@ impl StaticPlan {
         });
         let tree_of: BTreeMap<(PeId, PeId), usize> = trees.collect();
         let messages = self.messages.iter().zip(0..);
-        let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages
-            .map(|(message, place)| (message.id, (message, place)))
-            .collect();
+        let messages = messages.map(|(message, place)| (message.id, (message, place)));
+        let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages.collect();
         for hop in self.crossings.hops() {
             let Some(&(message, place)) = messages.get(&hop.message.0) else {
                 continue;
@@ -296,14 +294,9 @@ impl StaticPlan {
     /// Returns the legend of a band, and the names of the colours: of flits, trees, sources or
     /// messages.
     fn colours(&self, flits: u64) -> (&'static str, Vec<String>) {
-        let numbered = |what: &str, last: u64| {
-            let all = 1..=last;
-            all.map(|number| format!("{what} {number}")).collect()
-        };
-        let sources = || {
-            let all = (0..self.pes as u32).map(PeId);
-            all.map(called).collect()
-        };
+        let numbered =
+            |what: &str, last: u64| (1..=last).map(|it| format!("{what} {it}")).collect();
+        let sources = || (0..self.pes as u32).map(|pe| called(PeId(pe))).collect();
         match self.operation {
             // Each has a band, unless there is no other PE.
             "broadcast" if self.trees.is_empty() => (

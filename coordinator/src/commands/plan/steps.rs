@@ -30,7 +30,6 @@ use flitcast_cluster::text::phrases::{counted, names as names_of};
 use flitcast_cluster::text::screen::{self, Detail, columns};
 use flitcast_cluster::text::title::title;
 
-/// A plan with its names.
 pub struct Planned {
     pub plan: Plan,
     /// The order in which P0 sends the messages of a scatter; in a gather, the given order in which it
@@ -79,9 +78,9 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
         Ports::Multi => multi_port(args.algorithm.as_deref(), args.token)?,
     };
     let single_port = Algorithm::CERTIFICATION_PIPELINED;
+    let by_name = |name: &str| operation_by(single_port.collective().name(), name);
     if let Some(algorithm) = &args.algorithm
-        && operation_by(single_port.collective().name(), algorithm)
-            .is_some_and(|one| !one.has_plan())
+        && by_name(algorithm).is_some_and(|one| !one.has_plan())
     {
         let why = "has no schedule to plan: see `flitcast compare`";
         return Err(anyhow!("--algorithm {algorithm} {why}").into());
@@ -112,9 +111,8 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Faults> {
 fn multi_port(algorithm: Option<&str>, token: Option<TokenArg>) -> anyhow::Result<Algorithm> {
     let parallel = Algorithm::CERTIFICATION_PARALLEL;
     let other = algorithm.filter(|algorithm| {
-        let found =
-            operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());
-        found.is_some_and(|found| found.name() != parallel.name())
+        let found = operation_by(parallel.collective().name(), algorithm);
+        found.is_some_and(|one| one.has_plan() && one.name() != parallel.name())
     });
     let unfit = match (other, token) {
         (Some(other), _) => format!("--algorithm {other}"),
@@ -190,16 +188,10 @@ impl Planned {
         let sync = self.sync.map(|sync| format!(", {sync}"));
         let is_given =
             operation.collective().direction() == Direction::Up && !self.order.is_empty();
-        format!(
-            "{}{}{}",
-            title(
-                operation.collective().name(),
-                &self.tree_name,
-                self.algorithm
-            ),
-            sync.unwrap_or_default(),
-            if is_given { ", in a given order" } else { "" }
-        )
+        let name = operation.collective().name();
+        let title = title(name, &self.tree_name, self.algorithm);
+        let order = if is_given { ", in a given order" } else { "" };
+        title + &sync.unwrap_or_default() + order
     }
 
     fn figures(&self, report: &mut PlanReport<'_>, total: u64) {
@@ -210,14 +202,13 @@ impl Planned {
             let ids = plan.tree.ids().take(names.len());
             report.line("names", names_of(&ids.map(called).collect::<Vec<_>>()));
         }
-        let by_the_paper =
-            match plan.operation.collective().direction() == Direction::Down && steps > 0 {
-                true => format!(
-                    " ({} by the paper's count, which begins at step 0)",
-                    steps + 1
-                ),
-                false => String::new(),
-            };
+        let is_scatter = plan.operation.collective().direction() == Direction::Down;
+        let by_the_paper = match steps + 1 {
+            count if is_scatter && steps > 0 => {
+                format!(" ({count} by the paper's count, which begins at step 0)")
+            }
+            _ => String::new(),
+        };
         let in_steps = |steps: u64| counted(steps, "step", "steps");
         report.line("time", in_steps(steps) + &by_the_paper);
         let over = match plan.lower_bound_steps {
@@ -239,8 +230,7 @@ impl Planned {
             report.line("control", format!("{items} items, the last in step {step}"));
         }
         if let Some(single) = self.single_port_steps {
-            let gain = single.saturating_sub(steps);
-            let gain = in_steps(gain);
+            let gain = in_steps(single.saturating_sub(steps));
             let than = format!("{gain} less than {single} with single ports, pipelined");
             report.line("many ports", than);
         }

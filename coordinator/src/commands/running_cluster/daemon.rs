@@ -187,7 +187,6 @@ impl PeTable {
     }
 }
 
-/// The supervisor of one PE.
 struct PeSupervisor {
     pe: PeId,
     program: PathBuf,

@@ -26,7 +26,6 @@ const SCRIPTS: [&str; 9] = [
     include_str!("page.js"),
 ];
 
-/// The content of a page.
 pub struct Page<'a> {
     /// The title of the run.
     pub title: String,
@@ -51,7 +50,12 @@ impl Page<'_> {
             let (name, after) = mark.split_once("}}").unwrap_or((mark, ""));
             match name {
                 "css" => out.write_all(CSS.as_bytes())?,
-                "data" => out.write_all(unmarked(&self.data()).as_bytes())?,
+                // JSON without `<` cannot contain markup. It occurs in strings only, where its escape sequence
+                // has the same meaning.
+                "data" => {
+                    let data = self.data().to_string().replace('<', "\\u003c");
+                    out.write_all(data.as_bytes())?;
+                }
                 "js" => {
                     for script in SCRIPTS {
                         out.write_all(script.as_bytes())?;
@@ -116,10 +120,4 @@ impl Page<'_> {
         let rows = |spans: &Vec<Span>| spans.iter().map(row).collect::<Value>();
         by_pe.iter().map(rows).collect()
     }
-}
-
-/// Returns JSON without `<`, so that it cannot contain markup. `<` occurs in strings only, where
-/// its escape sequence has the same meaning.
-fn unmarked(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }

@@ -12,7 +12,6 @@ use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
-/// A round, measured and predicted.
 pub struct Scene<'a> {
     pub collective: Collective,
     pub tree: &'a Tree,
@@ -73,12 +72,10 @@ impl<'a> Scene<'a> {
 
     /// Returns the position of the round, such as "round 3 of 5, the one nearest to the median".
     pub fn which(&self) -> String {
+        let round = self.measured.round;
         match self.rounds {
             1 => "round 1 of 1".to_owned(),
-            rounds => format!(
-                "round {} of {rounds}, the one nearest to the median",
-                self.measured.round
-            ),
+            rounds => format!("round {round} of {rounds}, the one nearest to the median"),
         }
     }
 
@@ -111,14 +108,13 @@ impl<'a> Scene<'a> {
         let SpanItem::Message(id) = item else {
             return control_name(item).into();
         };
-        match self.message(id) {
-            Some(SceneMessage {
-                source,
-                destination: Some(to),
-                ..
-            }) if self.collective.is_of_pairs() => format!("M_{},{}", source.0, to.0).into(),
-            Some(message) => message.id.to_string().into(),
-            None => id.to_string().into(),
+        let message = self.message(id);
+        let ends = message.as_ref().map(|it| (it.source, it.destination));
+        match ends {
+            Some((source, Some(to))) if self.collective.is_of_pairs() => {
+                format!("M_{},{}", source.0, to.0).into()
+            }
+            _ => message.map_or(id, |it| it.id).to_string().into(),
         }
     }
 }

@@ -38,7 +38,6 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The growing document.
 pub struct Canvas {
     out: String,
 }
@@ -65,7 +64,6 @@ impl Canvas {
         let _ = self.out.write_fmt(text);
     }
 
-    /// Opens a group with these attributes.
     pub fn open(&mut self, attributes: fmt::Arguments<'_>) {
         self.put(format_args!("<g {attributes}>\n"));
     }
@@ -116,7 +114,6 @@ pub fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(width).sum::<f64>() * size
 }
 
-/// Returns an upper estimate of the width of a bold text.
 pub fn bold_width(text: &str, size: f64) -> f64 {
     1.12 * text_width(text, size)
 }

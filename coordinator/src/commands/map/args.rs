@@ -109,26 +109,30 @@ pub struct MapArgs {
 
 /// Options for faults of commands and PEs.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Faults")]
 pub struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
-    #[arg(long, visible_alias = "retries", value_name = "N")]
+    #[arg(
+        long,
+        visible_alias = "retries",
+        value_name = "N",
+        help_heading = "Faults"
+    )]
     retry: Option<String>,
     /// Stop after failures: never, soon,fail=N (no command begins after N have failed for good) or
     /// now,fail=N (which also kills the running ones).
-    #[arg(long, value_name = "WHEN", value_parser = parse_halt, default_value = "never")]
+    #[arg(long, value_name = "WHEN", value_parser = parse_halt, default_value = "never", help_heading = "Faults")]
     pub halt: Halt,
     /// Run a shard at an idle PE as well if none waits, and its command takes twice as long as others
     /// and at least this long; the first result counts. `never` runs none twice.
-    #[arg(long, value_name = "TIME", value_parser = speculate, default_value = "10s")]
+    #[arg(long, value_name = "TIME", value_parser = speculate, default_value = "10s", help_heading = "Faults")]
     pub speculate: Duration,
     /// Time limits, as in `flitcast scatter --timeouts`.
-    #[arg(long, value_name = "TIMES")]
+    #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
     /// Kill a command that runs longer than this, with all processes that it started, and count it
     /// as failed (at least 1ms) [default: no limit].
-    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit, help_heading = "Faults")]
     time_limit: Option<Duration>,
 }
 

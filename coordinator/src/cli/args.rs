@@ -3,22 +3,21 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Error, FromArgMatches, Id, Parser, Subcommand, ValueEnum};
 
-use super::deferred::Deferred;
-use crate::commands::bench::BenchArgs;
+use crate::commands::bench::BenchOperation;
 use crate::commands::ca::CaArgs;
 use crate::commands::calibrate::CalibrateArgs;
 use crate::commands::check::CheckArgs;
-use crate::commands::compare::CompareArgs;
+use crate::commands::compare::CompareOperation;
 #[cfg(feature = "packaging")]
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::map::MapArgs;
 use crate::commands::node::{HealthArgs, NodeArgs};
-use crate::commands::plan::PlanArgs;
+use crate::commands::plan::PlanOperation;
 use crate::commands::running_cluster::{DownArgs, KeepArgs, StatusArgs, UpArgs};
 use crate::commands::supervise::{LeashArgs, StageArgs};
-use crate::commands::timed::{TIMED_HELP, TimedArgs};
+use crate::commands::timed::{TIMED_HELP, TimedOperation};
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
 use crate::render::exit::EXIT_STATUS;
@@ -93,7 +92,6 @@ pub struct Cli {
         help_heading = "Output"
     )]
     pub log_format: LogFormat,
-    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -108,7 +106,6 @@ pub enum LogFormat {
 }
 
 impl Cli {
-    /// Returns how much a run prints.
     pub fn detail(&self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -151,18 +148,18 @@ pub enum Command {
     Ca(Deferred<CaArgs>),
     /// Work out a round step by step, without running it.
     #[command(after_help = TIMED_HELP)]
-    Plan(Deferred<PlanArgs>),
+    Plan(Deferred<Operation<PlanOperation>>),
     /// Compare the algorithms and the baselines on a tree.
     #[command(after_help = TIMED_HELP)]
-    Compare(Deferred<CompareArgs>),
+    Compare(Deferred<Operation<CompareOperation>>),
     /// Predict a round in bytes and seconds: `flitcast plan` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast plan")]
-    TimedPlan(Deferred<TimedArgs>),
+    TimedPlan(Deferred<Operation<TimedOperation>>),
     /// Predict all algorithms: `flitcast compare` with the options of the real command.
     #[command(hide = true, bin_name = "flitcast compare")]
-    TimedCompare(Deferred<TimedArgs>),
+    TimedCompare(Deferred<Operation<TimedOperation>>),
     /// Time the algorithms and the baselines beside their predictions.
-    Bench(Deferred<BenchArgs>),
+    Bench(Deferred<Operation<BenchOperation>>),
     /// Measure a cluster, and write a profile for --profile.
     Calibrate(Deferred<CalibrateArgs>),
     /// Print a tree, or a spanning tree of a network.
@@ -208,6 +205,13 @@ pub enum Command {
     Stage(Deferred<StageArgs>),
 }
 
+/// The operation of a command, with its arguments.
+#[derive(Debug, Args)]
+pub struct Operation<O: Subcommand> {
+    #[command(subcommand)]
+    pub operation: O,
+}
+
 /// The name of a command that runs rounds, and its metrics address.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
@@ -224,7 +228,7 @@ impl Command {
             Command::Broadcast(Deferred(args)) => ("broadcast", of(&mut args.round.transfer)),
             Command::Gossip(Deferred(args)) => ("gossip", of(&mut args.round.transfer)),
             Command::Exchange(Deferred(args)) => ("exchange", of(&mut args.round.transfer)),
-            Command::Bench(Deferred(args)) => ("bench", of(args.operation.transfer())),
+            Command::Bench(Deferred(args)) => ("bench", of(&mut args.operation.parts().1.transfer)),
             Command::Map(Deferred(args)) => ("map", (args.metrics, Some(&mut args.tree))),
             Command::Resume(Deferred(args)) => ("resume", (args.metrics, None)),
             Command::Calibrate(Deferred(args)) => {
@@ -238,4 +242,50 @@ impl Command {
 
 fn of(transfer: &mut TransferArgs) -> (Option<SocketAddr>, Option<&mut TreeArgs>) {
     (transfer.metrics, Some(&mut transfer.tree))
+}
+
+/// The arguments of a command, defined when it is used: defining those of all commands took half of the processor time
+/// of a process that only parses its command line, and each PE is a process.
+#[derive(Debug)]
+pub struct Deferred<A>(pub A);
+
+impl<A: Args> Args for Deferred<A> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(defined::<A>)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<A: FromArgMatches> FromArgMatches for Deferred<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        A::from_arg_matches(matches).map(Deferred)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// Defines the arguments. The help text of the list of commands has priority over that of the arguments,
+/// and the arguments are listed before those that all commands share.
+fn defined<A: Args>(command: clap::Command) -> clap::Command {
+    let about = command.get_about().cloned();
+    let after_help = command.get_after_help().cloned();
+    let shared = command.get_arguments().map(|it| it.get_id().clone());
+    let shared: Vec<Id> = shared.collect();
+    let mut command = A::augment_args(command);
+    for id in shared {
+        // That moves it to the end.
+        command = command.mut_arg(id, |shared| shared);
+    }
+    if let Some(about) = about {
+        command = command.about(about).long_about(None);
+    }
+    match after_help {
+        Some(after_help) => command.after_help(after_help),
+        None => command,
+    }
 }

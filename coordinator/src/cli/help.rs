@@ -130,12 +130,9 @@ pub fn wrapped(help: &str, columns: Option<usize>) -> String {
 /// nearest one.
 pub fn with_nearest(mut error: Error, command: &Command) -> Error {
     let is_typed = |name: &String| {
+        let mut typed = TASKS.iter().flat_map(|(_, all)| all.split(' '));
         let found = command.find_subcommand(name);
-        found.is_none_or(|it| {
-            TASKS
-                .iter()
-                .any(|(_, all)| all.split(' ').any(|one| one == it.get_name()))
-        })
+        found.is_none_or(|it| typed.any(|one| one == it.get_name()))
     };
     if let Some(ContextValue::Strings(mut all)) = error.remove(ContextKind::ValidSubcommand) {
         all.retain(|name| is_typed(name));
@@ -147,10 +144,8 @@ pub fn with_nearest(mut error: Error, command: &Command) -> Error {
     };
     // The nearest one is the last.
     if let Some(nearest) = similar.into_iter().rfind(is_typed) {
-        error.insert(
-            ContextKind::SuggestedSubcommand,
-            ContextValue::Strings(vec![nearest]),
-        );
+        let nearest = ContextValue::Strings(vec![nearest]);
+        error.insert(ContextKind::SuggestedSubcommand, nearest);
     }
     error
 }

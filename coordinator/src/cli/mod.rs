@@ -1,7 +1,6 @@
 //! The entry point: parses the command line and runs the command's module below `commands`.
 
 mod args;
-mod deferred;
 mod help;
 
 use std::ffi::OsString;
@@ -23,8 +22,7 @@ use crate::commands::{
     watch,
 };
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
-use args::{Cli, Command, LogFormat, Observed};
-use deferred::Deferred;
+use args::{Cli, Command, Deferred, LogFormat, Observed};
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::launch::reach::show;
 use flitcast_cluster::launch::runtime::conducting;
@@ -85,9 +83,8 @@ fn words() -> Vec<OsString> {
         return words;
     };
     let options = words[place + 1..].iter();
-    let options: Vec<String> = options
-        .map(|it| it.to_string_lossy().into_owned())
-        .collect();
+    let options = options.map(|it| it.to_string_lossy().into_owned());
+    let options: Vec<String> = options.collect();
     if timed::is_timed(&options) {
         let name = words[place].to_string_lossy();
         words[place] = format!("timed-{name}").into();
@@ -145,26 +142,17 @@ fn given_value(option: &str) -> Option<String> {
     // The rest is a command of the user.
     let words = std::env::args_os().take_while(|word| word != "--");
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-    let beside = words
-        .iter()
-        .find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
-    let after = || {
-        words
-            .windows(2)
-            .find(|pair| pair[0] == option)
-            .map(|pair| &*pair[1])
-    };
+    let mut all = words.iter();
+    let beside = all.find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+    let mut pairs = words.windows(2);
+    let after = || pairs.find(|pair| pair[0] == option).map(|pair| &*pair[1]);
     beside.or_else(after).map(str::to_owned)
 }
 
 /// Puts a file in the place of standard input.
 fn read_standard(round: &mut RoundArgs) -> anyhow::Result<()> {
-    replace_standard(
-        "--input",
-        &mut round.input,
-        &round.transfer.tree,
-        spool::input,
-    )
+    let (input, tree) = (&mut round.input, &round.transfer.tree);
+    replace_standard("--input", input, tree, spool::input)
 }
 
 /// Refuses standard output where the output has to be a folder.
@@ -195,7 +183,7 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         } => show(listen, coordinator).map(|()| ExitCode::SUCCESS),
         Command::Health(Deferred(args)) => node::health(&args),
         Command::Bench(Deferred(args)) => {
-            let bench = Bench::new(args).map_err(refused)?;
+            let bench = Bench::new(args.operation).map_err(refused)?;
             observed(seen, bench::time_and_report(bench, &logs))
         }
         Command::Calibrate(Deferred(args)) if args.host => {
@@ -205,10 +193,12 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             let calibration = args.into_calibration().map_err(refused)?;
             observed(seen, calibrate::calibrate_and_report(&calibration, &logs))
         }
-        Command::Plan(Deferred(args)) => print_with(|out| plan::run(&args, out)),
-        Command::Compare(Deferred(args)) => print_with(|out| compare::run(&args, out)),
-        Command::TimedPlan(Deferred(args)) => print_with(|out| timed::plan(args, out)),
-        Command::TimedCompare(Deferred(args)) => print_with(|out| timed::compare(args, out)),
+        Command::Plan(Deferred(args)) => print_with(|out| plan::run(&args.operation, out)),
+        Command::Compare(Deferred(args)) => print_with(|out| compare::run(&args.operation, out)),
+        Command::TimedPlan(Deferred(args)) => print_with(|out| timed::plan(args.operation, out)),
+        Command::TimedCompare(Deferred(args)) => {
+            print_with(|out| timed::compare(args.operation, out))
+        }
         Command::Ca(Deferred(args)) => print_with(|out| ca::run(args, out)),
         Command::Check(Deferred(args)) => check::run(args),
         Command::Up(Deferred(args)) => running_cluster::up(args, &logs),
@@ -277,9 +267,8 @@ fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
 fn start_logging(format: LogFormat, verbose: u8) -> Result<(), String> {
     stderr::set_json(format == LogFormat::Json);
     let by_flag = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
-    let by_user = std::env::var("RUST_LOG")
-        .ok()
-        .filter(|filter| !filter.is_empty());
+    let by_user = std::env::var("RUST_LOG").ok();
+    let by_user = by_user.filter(|filter| !filter.is_empty());
     let text = by_user.as_deref().unwrap_or(by_flag);
     let filter = text.parse::<Targets>().map_err(|error| {
         format!("RUST_LOG {text}: {error}; write for example flitcast_node=debug")

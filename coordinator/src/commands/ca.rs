@@ -96,7 +96,6 @@ struct RevokeArgs {
     names: Vec<String>,
 }
 
-/// Runs the command and prints what was done.
 pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
     match args.what {
         CaCommand::Init(args) => init(&args, out),
@@ -110,13 +109,10 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> 
     check_days("--authority-days", args.authority_days, &mut faults);
     check_days("--days", args.days, &mut faults);
     let names = args.pes.map_or(Vec::new(), |pes| all(pes, &mut faults));
-    let is_taken =
-        std::fs::read_dir(&args.folder).is_ok_and(|mut entries| entries.next().is_some());
-    if is_taken {
-        faults.0.push(anyhow!(
-            "{}: the folder is not empty; create an authority in an empty folder",
-            args.folder.display()
-        ));
+    let folder = args.folder.display();
+    if std::fs::read_dir(&args.folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        let why = "the folder is not empty; create an authority in an empty folder";
+        faults.add(anyhow!("{folder}: {why}"));
     }
     faults.check()?;
     let authority = found(&args.folder, args.authority_days)?;
@@ -159,13 +155,11 @@ fn revoke_all(folder: &Path, names: &[Name]) -> anyhow::Result<usize> {
     let mut list = revoked(folder)?;
     let issued = read(folder)?;
     for &name in names {
-        let had = issued.iter().filter(|entry| entry.name == name);
-        let serials: Vec<Vec<u8>> = had
-            .filter(|entry| entry.until > now)
-            .map(|entry| entry.serial.clone())
-            // Needed for an authority that is older than its ledger.
-            .chain(serial(folder, name)?)
-            .collect();
+        let had = issued.iter();
+        let had = had.filter(|entry| entry.name == name && entry.until > now);
+        let had = had.map(|entry| entry.serial.clone());
+        // The second is needed for an authority that is older than its ledger.
+        let serials: Vec<Vec<u8>> = had.chain(serial(folder, name)?).collect();
         ensure!(
             !serials.is_empty(),
             "{name} has no certificate that was issued here and is still valid"
@@ -185,9 +179,7 @@ fn revoke_all(folder: &Path, names: &[Name]) -> anyhow::Result<usize> {
 
 fn check_days(option: &str, days: u32, faults: &mut Faults) {
     if !(1..=MOST_DAYS).contains(&days) {
-        faults
-            .0
-            .push(anyhow!("{option} {days}: from 1 to {MOST_DAYS}"));
+        faults.add(anyhow!("{option} {days}: from 1 to {MOST_DAYS}"));
     }
 }
 

@@ -1,19 +1,19 @@
 //! `flitcast node`: one PE in its own process, started by a coordinator or joining one; and `flitcast
 //! health`. The node crate implements the PE.
 
-mod args;
-
 use std::io::{self, IsTerminal as _, Read as _};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
 use flitcast_node::handshake_limiter::listen;
 use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
-use flitcast_node::limits;
+use flitcast_node::limits::{self, Timeouts};
 use flitcast_node::permissions::{FileAccess, Permissions};
 use flitcast_node::runtime::run_alone;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::render::exit::refused;
 use flitcast_cluster::launch::ssh;
 use flitcast_cluster::observe::metrics::Metrics;
+use flitcast_cluster::options::timeouts;
 use flitcast_cluster::site::slurm::{self, Slurm};
 use flitcast_cluster::site::topology::of_option;
 use flitcast_cluster::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
@@ -38,15 +39,12 @@ use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stdout::print;
 use flitcast_cluster::text::units::parse_time;
 
-pub use args::{HealthArgs, NodeArgs};
-
 /// Default of `--wait`: enough for a user to type the other command.
 const WAIT: Duration = Duration::from_secs(60);
 
 const UNGUARDED: &str = "who joins must show who it is: --credentials DIR (`flitcast ca init` makes \
     one), or else --insecure";
 
-/// Runs `flitcast node`.
 pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     let config = args.join.clone().map(|at| join_config(&args, at));
     let config = config.transpose().map_err(refused)?;
@@ -57,21 +55,18 @@ pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Runs `flitcast health`.
 pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
     let healthy = printable(health::check(&args.file)?);
     print(format!("{healthy}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `flitcast self-hash`.
 pub fn self_hash() -> anyhow::Result<ExitCode> {
     let hash = ssh::own_hash().context("cannot read this program")?;
     print(format!("{hash}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `flitcast self-serve`.
 pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     let unwanted = CancellationToken::new();
     leashed(unwanted.clone(), Arc::default());
@@ -134,7 +129,7 @@ fn cancel_for_orphan(shutdown: &CancellationToken, parent: Option<i32>) -> std::
 /// Reads the credentials of this process, which its launcher writes to standard input.
 fn admitted() -> anyhow::Result<Admission> {
     let mut frame = Vec::new();
-    let input = std::io::stdin().lock();
+    let input = io::stdin().lock();
     anyhow::ensure!(
         !input.is_terminal(),
         "`flitcast node` is started by the other commands, or joins one with --join HOST:PORT"
@@ -172,7 +167,6 @@ fn leashed(shutdown: CancellationToken, called: Arc<Notify>) {
     });
 }
 
-/// Runs a PE that a coordinator has started.
 fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode> {
     // If the coordinator dies, even by SIGKILL, the channel ends. The signal continues a stopped PE,
     // so that it notices that, and ends a PE whose channel does not end.
@@ -231,10 +225,10 @@ fn join_config(args: &NodeArgs, at: String) -> Result<JoinConfig, Faults> {
     for path in &args.files {
         match LentFolder::open(path) {
             Ok(folder) => folders.push(folder),
-            Err(why) => faults.add(anyhow!(
-                "--files {}: {why}; name a folder that exists",
-                path.display()
-            )),
+            Err(why) => {
+                let path = path.display();
+                faults.add(anyhow!("--files {path}: {why}; name a folder that exists"));
+            }
         }
     }
     let place = faults.take(place(args.pe, &args.pes, at));
@@ -297,44 +291,36 @@ fn shown(args: &NodeArgs, pe: PeId) -> anyhow::Result<Credentials> {
 fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Faults> {
     let mut faults = Faults::default();
     if let Some(slurm) = Slurm::asked(&at) {
-        faults.0.extend(pe.map(|pe| {
-            anyhow!(
-                "--pe {pe}: not allowed with --join slurm, which reads the number from SLURM_PROCID; \
-                 remove it"
-            )
-        }));
+        let why =
+            "not allowed with --join slurm, which reads the number from SLURM_PROCID; remove it";
+        faults.0.extend(pe.map(|pe| anyhow!("--pe {pe}: {why}")));
         return match slurm.task(slurm::environment, pes) {
             Ok((pe, address)) if faults.0.is_empty() => Ok((pe, address.to_string())),
             task => {
                 let more = task.err().into_iter().flatten();
-                faults
-                    .0
-                    .extend(more.map(|fault| anyhow!("--join slurm: {fault}")));
+                let more = more.map(|fault| anyhow!("--join slurm: {fault}"));
+                faults.0.extend(more);
                 Err(faults)
             }
         };
     }
     let port = at.rsplit_once(':').map(|(host, port)| (host, port.parse()));
     let is_place = matches!(port, Some((host, Ok(1u16..))) if !host.is_empty());
-    match (pe, is_place) {
-        (Some(pe), true) => Ok((PeId(pe), at)),
-        (pe, _) => {
-            if pe.is_none() {
-                faults.add(anyhow!("--pe: missing; give the number of the PE, --pe I"));
-            }
-            if !is_place {
-                let at: String = at.chars().take(80).collect();
-                faults.add(anyhow!(
-                    "--join {at}: write HOST:PORT, as in the cluster file's coordinator, \
-                     or slurm inside a job of Slurm"
-                ));
-            }
-            Err(faults)
-        }
+    if let (Some(pe), true) = (pe, is_place) {
+        return Ok((PeId(pe), at));
     }
+    if pe.is_none() {
+        faults.add(anyhow!("--pe: missing; give the number of the PE, --pe I"));
+    }
+    if !is_place {
+        let at: String = at.chars().take(80).collect();
+        let forms =
+            "write HOST:PORT, as in the cluster file's coordinator, or slurm inside a job of Slurm";
+        faults.add(anyhow!("--join {at}: {forms}"));
+    }
+    Err(faults)
 }
 
-/// Runs a PE that joins a coordinator.
 fn joined(
     config: JoinConfig,
     args: NodeArgs,
@@ -351,24 +337,121 @@ fn joined(
             metrics.serve_pe_metrics(config.pe, config.tally.clone());
         }
         let state = Activity::default();
-        let health_updates = {
-            let state = state.clone();
-            async {
-                match args.health {
-                    Some(path) => {
-                        let shown = path.display().to_string();
-                        let written = health::tell(path, state).await;
-                        written.with_context(|| format!("cannot write --health {shown}"))
-                    }
-                    None => std::future::pending().await,
+        let health_updates = async {
+            match args.health {
+                Some(path) => {
+                    let shown = path.display().to_string();
+                    let written = health::tell(path, state.clone()).await;
+                    written.with_context(|| format!("cannot write --health {shown}"))
                 }
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
-            joined = join(config, state, shutdown) => Ok(joined?),
+            joined = join(config, state.clone(), shutdown) => Ok(joined?),
             ended = health_updates => ended,
         }
     })
     .context("cannot start the runtime")??;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Arguments of `flitcast node`.
+#[derive(Debug, Args)]
+pub struct NodeArgs {
+    /// The PE to run; in a Slurm job SLURM_PROCID defines it.
+    #[arg(long, value_name = "I", required_unless_present = "join")]
+    pub pe: Option<u32>,
+    /// Join the command at this address, now or later: the `coordinator` of a cluster file
+    /// with [launch] kind = "join". Or `slurm`, under srun: a command with --cluster slurm in the
+    /// script of the job (slurm:PORT, if both use it).
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        help_heading = "Joining",
+        conflicts_with_all = ["coordinator", "timeouts"]
+    )]
+    pub join: Option<String>,
+    /// Time to try until the coordinator listens [default: 60s].
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Joining",
+        requires = "join",
+        conflicts_with = "stay"
+    )]
+    pub wait: Option<String>,
+    /// Join the next command when one has ended. The process runs until it is stopped.
+    #[arg(long, help_heading = "Joining", requires = "join")]
+    pub stay: bool,
+    /// Run the commands of `flitcast map`: a holder of the coordinator's certificate then has this
+    /// user's rights on this host.
+    #[arg(long, help_heading = "Joining", requires = "join")]
+    pub commands: bool,
+    /// Read and write files below this folder, as this user: a holder of
+    /// the coordinator's certificate can then read, write and replace its files. May be given several
+    /// times [default: none, synthetic messages only].
+    #[arg(long, value_name = "DIR", help_heading = "Joining", requires = "join")]
+    pub files: Vec<PathBuf>,
+    /// Show no certificate, and require none; the command needs its --insecure as well. The PE then
+    /// sends and receives synthetic messages only: it reads and writes no files and runs no commands.
+    #[arg(
+        long,
+        help_heading = "Joining",
+        requires = "join",
+        conflicts_with = "credentials"
+    )]
+    pub insecure: bool,
+    /// With --join slurm: the PE of each task, in turn [default: the task's number].
+    #[arg(
+        long,
+        value_name = "I,J,..",
+        hide = true,
+        requires = "join",
+        value_delimiter = ','
+    )]
+    pub pes: Vec<u32>,
+    /// Run under a daemon: the credentials are on standard input, and the process ends when standard
+    /// input ends.
+    #[arg(long, hide = true, requires = "stay", conflicts_with = "insecure")]
+    pub kept: bool,
+    /// File for `flitcast health`, to which the PE writes its state every second.
+    #[arg(long, value_name = "FILE", help_heading = "Joining", requires = "join")]
+    pub health: Option<PathBuf>,
+    /// The address at which the PE's children reach it [default: the address that the cluster file
+    /// gives, and any port].
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Serve Prometheus metrics at http://ADDR/metrics while the command runs, for example at
+    /// 127.0.0.1:9464; unencrypted, without authentication.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
+    pub metrics: Option<SocketAddr>,
+    /// The folder with ca.pem and its certificate and key, p3.pem and p3.key for P3 (see
+    /// `flitcast ca`).
+    #[arg(long, value_name = "DIR")]
+    pub credentials: Option<PathBuf>,
+    /// Address of the coordinator that has started this process.
+    #[arg(
+        long,
+        value_name = "ADDR",
+        hide = true,
+        required_unless_present = "join"
+    )]
+    pub coordinator: Option<SocketAddr>,
+    /// Time limits, as in `flitcast scatter --timeouts`; a PE that joins receives them from the
+    /// coordinator.
+    #[arg(long, value_name = "TIMES", hide = true, value_parser = parse_timeouts)]
+    pub timeouts: Option<Timeouts>,
+}
+
+/// Arguments of `flitcast health`.
+#[derive(Debug, Args)]
+pub struct HealthArgs {
+    /// The file that a `flitcast node --join .. --health FILE` writes.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+fn parse_timeouts(text: &str) -> Result<Timeouts, String> {
+    timeouts::parse(text).map_err(|faults| faults.join("; "))
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
@@ -37,17 +37,9 @@ With --profile, or lengths with a unit like 1MiB, all options are those of the
 real command (`flitcast gather --help`), and the answer is in seconds and steps:
   flitcast plan gather -n 15 --size 1KiB --link rate=100mbit,latency=10ms";
 
-/// Arguments of a plan or a comparison in bytes and seconds.
-#[derive(Debug, Args)]
-pub struct TimedArgs {
-    /// The operation.
-    #[command(subcommand)]
-    operation: TimedOperation,
-}
-
 /// The operation, with the arguments of the real command.
 #[derive(Debug, Subcommand)]
-enum TimedOperation {
+pub enum TimedOperation {
     /// A scatter.
     Scatter(ScatterArgs),
     /// A gather.
@@ -125,9 +117,8 @@ pub fn is_timed(words: &[String]) -> bool {
     has_profile || has_size || has_units
 }
 
-/// Prints the plan, or returns all errors in the command line.
-pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let request = checked_request(args, false)?;
+pub fn plan(operation: TimedOperation, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let request = checked_request(operation, false)?;
     let lanes = lanes_of(&request);
     let planned = Planned {
         tree: request.site.tree.clone(),
@@ -157,16 +148,14 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faul
 }
 
 /// Prints the comparison of all algorithms on all trees, or returns all errors in the command line.
-pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
-    let request = checked_request(args, true)?;
-    let all = request
-        .choice
-        .as_ref()
-        .map_or(&[][..], |choice| &choice.all);
+pub fn compare(operation: TimedOperation, out: &mut dyn Write) -> Result<io::Result<()>, Faults> {
+    let request = checked_request(operation, true)?;
+    let all = request.choice.as_ref().map_or(&[][..], |it| &it.all);
+    let name = request.way.operation.collective().name();
     let printed = match request.format {
         Format::Json => {
             let result = json!({
-                "operation": request.way.operation.collective().name(),
+                "operation": name,
                 "links": request.site.links_name(),
                 "messages": request.message_count(),
                 "bytes": request.total_bytes(),
@@ -174,18 +163,13 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, F
             });
             format!("{result:#}\n")
         }
-        _ => format!(
-            "{}\n\n{}",
-            heading(&request, request.way.operation.collective().name()),
-            rows(all)
-        ),
+        _ => format!("{}\n\n{}", heading(&request, name), rows(all)),
     };
     Ok(out.write_all(printed.as_bytes()))
 }
 
 /// Returns the checked request of a command that starts nothing.
-fn checked_request(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
-    let mut operation = args.operation;
+fn checked_request(mut operation: TimedOperation, compares: bool) -> Result<Request, Faults> {
     let round = operation.round();
     round.dry_run = true;
     round.compares = compares;
@@ -200,7 +184,6 @@ fn checked_request(args: TimedArgs, compares: bool) -> Result<Request, Faults> {
     }
 }
 
-/// A plan in bytes and seconds.
 struct TimedPlan {
     request: Request,
     planned_round: PlannedRound,
@@ -287,14 +270,8 @@ impl TimedPlan {
 }
 
 fn rows(all: &[Forecast]) -> String {
-    let mut rows = table([
-        "algorithm",
-        "tree",
-        "flits of",
-        "predicted",
-        "steps",
-        "to the best",
-    ]);
+    let header = ["algorithm", "tree", "flits of", "predicted"].into_iter();
+    let mut rows = table(header.chain(["steps", "to the best"]));
     let least = all.first().map_or(0, |best| best.predicted_ns).max(1);
     for one in all {
         rows.add_row([
@@ -306,12 +283,8 @@ fn rows(all: &[Forecast]) -> String {
             format!("{:.2}", one.predicted_ns as f64 / least as f64),
         ]);
     }
-    fitted(
-        rows,
-        2,
-        &["flits of", "to the best", "steps", "tree"],
-        columns(),
-    )
+    let least = ["flits of", "to the best", "steps", "tree"];
+    fitted(rows, 2, &least, columns())
 }
 
 #[cfg(test)]

@@ -71,27 +71,20 @@ pub fn printable(request: Request) -> Result<Request, Faults> {
     }
     let (site, pattern) = (&request.site, Pattern::of(&files.input));
     let chooses_entries = !site.placement.is_elsewhere();
-    if pattern
-        .as_ref()
-        .is_some_and(|it| it.is_dealt(chooses_entries))
-    {
-        return Err(anyhow!(
-            "--output -: what matches a pattern arrives as a folder; give a folder for the output"
-        )
-        .into());
+    let refused =
+        |what: &str| Err(anyhow!("--output -: {what}; give a folder for the output").into());
+    let is_dealt = |it: &Pattern| it.is_dealt(chooses_entries);
+    if pattern.as_ref().is_some_and(is_dealt) {
+        return refused("what matches a pattern arrives as a folder");
     }
     let names = site.placement.names();
     let others = Others::of(&site.tree).named(&names);
     let folder = pattern.map_or_else(|| files.input.clone(), |pattern| pattern.folder);
     let is_folder = |pe: &PeId| others.entry(&folder, *pe).is_ok_and(|entry| entry.is_dir());
-    // Other hosts have other files.
-    let is_here = !site.placement.is_elsewhere();
     let found = others.iter().map(|pe| PeId(pe as u32)).find(is_folder);
-    match found.filter(|_| is_here) {
-        Some(pe) => Err(anyhow!(
-            "--output -: the message of {pe} is a folder; give a folder for the output"
-        )
-        .into()),
+    // Other hosts have other files.
+    match found.filter(|_| !site.placement.is_elsewhere()) {
+        Some(pe) => refused(&format!("the message of {pe} is a folder")),
         None => Ok(request),
     }
 }
@@ -158,21 +151,15 @@ fn print_messages(output: &Path, request: &Request) -> anyhow::Result<()> {
 pub async fn run_and_report(job: ResumableJob, logs: &[String]) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let concluded = retry::run(job, logs, &mut interrupts).await?;
-    let retry::Concluded {
-        ended,
-        request,
-        story,
-        ..
-    } = concluded;
-    let request = &request;
+    let (request, story) = (&concluded.request, concluded.story);
     let output = match &request.messages.payload {
         Payload::Files(files) => Some(&*files.output).filter(|path| spool::is_output(path)),
         Payload::Synthetic { .. } => None,
     };
-    if let (Some(output), RunResult::Done(_)) = (output, &ended) {
+    if let (Some(output), RunResult::Done(_)) = (output, &concluded.ended) {
         print_messages(output, request)?;
     }
-    report_end(ended, request.format, &story, |outcome| {
+    report_end(concluded.ended, request.format, &story, |outcome| {
         warn_of_no_match(request, outcome, &story);
         let is_repeated = !story.skipped.is_empty();
         let drawn = pictures::draw(&request.pictures, request, outcome, is_repeated);
@@ -180,11 +167,12 @@ pub async fn run_and_report(job: ResumableJob, logs: &[String]) -> anyhow::Resul
             Format::Json => json(request, outcome, &story),
             _ => {
                 let (detail, columns) = (screen::detail(), screen::columns());
-                let more = (detail == Detail::Full)
-                    .then(|| certificates::table(request, outcome, columns));
-                report::table(request, outcome, is_repeated, detail, columns)
-                    + &more.unwrap_or_default()
-                    + &with_names(&story.lines())
+                let more = match detail {
+                    Detail::Full => certificates::table(request, outcome, columns),
+                    _ => String::new(),
+                };
+                let table = report::table(request, outcome, is_repeated, detail, columns);
+                table + &more + &with_names(&story.lines())
             }
         };
         let code = match drawn {
@@ -202,14 +190,12 @@ pub async fn run_and_report(job: ResumableJob, logs: &[String]) -> anyhow::Resul
                 ExitCode::from(FAILED)
             }
         };
-        match output {
-            Some(_) => {
-                if screen::detail() != Detail::Quiet {
-                    stderr::note(printed.trim_end());
-                }
-                (String::new(), code)
-            }
-            None => (printed, code),
+        if output.is_none() {
+            return (printed, code);
         }
+        if screen::detail() != Detail::Quiet {
+            stderr::note(printed.trim_end());
+        }
+        (String::new(), code)
     })
 }

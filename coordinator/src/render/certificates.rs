@@ -14,7 +14,7 @@ const LEAST: [&str; 6] = ["bytes", "first flit", "ordered", "certified", "took",
 pub fn table(request: &Request, outcome: &Outcome, width: Option<usize>) -> String {
     let tree = &request.site.tree;
     let certificates = Certificates::of(tree, &outcome.rounds);
-    let mut table = figures::table(vec![
+    let mut table = figures::table([
         "PE",
         "",
         "c",
@@ -48,11 +48,8 @@ pub fn table(request: &Request, outcome: &Outcome, width: Option<usize>) -> Stri
     };
     let heading =
         format!("{shown}: a stream begins at c at the earliest, takes n, and is ordered for s");
-    format!(
-        "\n{}\n{}",
-        beside("certificates", 13, &heading, width),
-        fitted(table, 2, &LEAST, width)
-    )
+    let heading = beside("certificates", 13, &heading, width);
+    format!("\n{heading}\n{}", fitted(table, 2, &LEAST, width))
 }
 
 fn row(pe: String, which: &str, figures: &StreamFigures) -> Vec<String> {

@@ -121,9 +121,7 @@ pub fn report_error(error: anyhow::Error) -> ExitCode {
 
 /// Prints all faults of a command line and returns the exit status `REFUSED`.
 pub fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
-    for fault in faults {
-        stderr::error(fault);
-    }
+    faults.iter().for_each(stderr::error);
     ExitCode::from(REFUSED)
 }
 

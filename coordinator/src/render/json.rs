@@ -16,14 +16,12 @@ use flitcast_cluster::rounds::outcome::{Failure, Outcome, PeOutcome};
 use flitcast_cluster::text::deliveries;
 use flitcast_cluster::text::figures::micros;
 
-/// Returns the result as JSON text.
 pub fn json(request: &Request, outcome: &Outcome, story: &RetryReport) -> String {
     let mut result = json_value(request, outcome);
     story.add_to(&mut result);
     format!("{result:#}\n")
 }
 
-/// Returns the result as a JSON value.
 pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let (tree, decisions) = (&request.site.tree, &outcome.rounds.decisions);
     let certificates = Certificates::of(tree, &outcome.rounds);
@@ -177,10 +175,8 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &RetryRep
     let at = failure.at.as_ref();
     let below = at.iter().flat_map(|at| &at.below);
     let lacking = aftermath.lacking.iter().map(|lacking| {
-        let name = failure
-            .operation
-            .collective()
-            .delivery_name(&failure.tree, lacking.delivery);
+        let collective = failure.operation.collective();
+        let name = collective.delivery_name(&failure.tree, lacking.delivery);
         let mut object = json!({
             "pe": name.row.0,
             "bytes": lacking.bytes,

@@ -3,9 +3,7 @@
 pub mod certificates;
 pub mod colours;
 pub mod exit;
-pub mod hosts;
 pub mod json;
-mod lateness;
 pub mod page;
 pub mod pictures;
 pub mod report;

@@ -1,15 +1,14 @@
 //! The result on stdout as a human-readable table.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Duration;
 
 use flitcast_plan::Algorithm;
-use flitcast_proto::Durability;
 use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{Durability, PeId};
 
-use crate::render::hosts::hosts;
-use crate::render::lateness::lateness;
-use crate::render::rows::notable;
+use crate::render::rows::{hosts, notable};
 use flitcast_cluster::job::host_costs::CostSource;
 use flitcast_cluster::job::request::Request;
 use flitcast_cluster::rounds::outcome::{
@@ -121,10 +120,8 @@ fn columns<'a>(request: &'a Request, pes: &[PeOutcome]) -> Vec<Column<'a>> {
             columns.push(("max", Box::new(spread(|took| took.max))));
         }
         let peak = |pe: &PeOutcome| pe.peak_resident_bytes.map(|peak| Bytes(peak).to_string());
-        columns.push((
-            "peak memory",
-            Box::new(move |pe| peak(pe).unwrap_or_default()),
-        ));
+        let peak = move |pe: &PeOutcome| peak(pe).unwrap_or_default();
+        columns.push(("peak memory", Box::new(peak)));
     }
     columns
 }
@@ -230,22 +227,14 @@ fn times(request: &Request, outcome: &Outcome, is_full: bool) -> Vec<Line> {
         let text = format!("all PEs at one time, the last one {late} late");
         out.push(line("begin", text));
     }
-    let dropped = [
-        (
-            "late",
-            outcome.late_frames,
-            "frame of an earlier round was dropped",
-            "frames of earlier rounds were dropped",
-        ),
-        (
-            "repeated",
-            outcome.repeated_frames,
-            "repeated frame was dropped",
-            "repeated frames were dropped",
-        ),
-    ];
-    for (label, frames, one, many) in dropped.into_iter().filter(|(_, frames, ..)| *frames > 0) {
-        out.push(line(label, counted(frames, one, many)));
+    if let late @ 1.. = outcome.late_frames {
+        let one = "frame of an earlier round was dropped";
+        let many = "frames of earlier rounds were dropped";
+        out.push(line("late", counted(late, one, many)));
+    }
+    if let repeated @ 1.. = outcome.repeated_frames {
+        let (one, many) = ("repeated frame was dropped", "repeated frames were dropped");
+        out.push(line("repeated", counted(repeated, one, many)));
     }
     if let Some(measured) = outcome.measured.filter(|_| is_full) {
         let rate = Rate {
@@ -289,22 +278,18 @@ fn whole_round(request: &Request, outcome: &Outcome) -> String {
 
 /// Returns the lines about the phases of a round with files.
 fn phases_of_files(phases: &Phases) -> impl Iterator<Item = Line> {
-    [
+    let disk = "of that, the longest wait of a PE for its files";
+    let commit = "more, until all files were durable and visible";
+    let all = [
         ("transfer", phases.transfer, "until the last byte arrived"),
-        (
-            "disk",
-            phases.disk,
-            "of that, the longest wait of a PE for its files",
-        ),
-        (
-            "commit",
-            phases.commit,
-            "more, until all files were durable and visible",
-        ),
-    ]
-    .into_iter()
-    .filter(|(_, phase, _)| phase.predicted_ns > 0 || phase.measured.is_some_and(|it| it.max > 0))
-    .map(|(label, phase, what)| line(label, format!("{} {what}", compared(&phase))))
+        ("disk", phases.disk, disk),
+        ("commit", phases.commit, commit),
+    ];
+    let has_time = |phase: &PredictedVsMeasured| {
+        phase.predicted_ns > 0 || phase.measured.is_some_and(|it| it.max > 0)
+    };
+    let all = all.into_iter().filter(move |(_, phase, _)| has_time(phase));
+    all.map(|(label, phase, what)| line(label, format!("{} {what}", compared(&phase))))
 }
 
 fn compared(both: &PredictedVsMeasured) -> String {
@@ -335,18 +320,16 @@ fn waiting(outcome: &Outcome) -> Vec<Line> {
 /// Returns the lines about the time before the round, and the inputs of the prediction.
 fn preparation(request: &Request, outcome: &Outcome) -> Vec<Line> {
     let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
-    let mut out = vec![line(
-        "start-up",
-        format!(
-            "{} started in {}, edges {}",
-            counted(request.site.tree.count() as u64, "process", "processes"),
-            Nanos(outcome.launching.as_nanos() as u64),
-            match probing {
-                Some(time) => format!("measured in {}", Nanos(time)),
-                None => "as in the profile".to_owned(),
-            },
-        ),
-    )];
+    let start_up = format!(
+        "{} started in {}, edges {}",
+        counted(request.site.tree.count() as u64, "process", "processes"),
+        Nanos(outcome.launching.as_nanos() as u64),
+        match probing {
+            Some(time) => format!("measured in {}", Nanos(time)),
+            None => "as in the profile".to_owned(),
+        },
+    );
+    let mut out = vec![line("start-up", start_up)];
     let alike = || outcome.rounds.measured.alike.iter().flatten();
     if let Some(first) = alike().next() {
         let edges = request.site.tree.count() - 1;
@@ -355,10 +338,8 @@ fn preparation(request: &Request, outcome: &Outcome) -> Vec<Line> {
             true => "of the others only the latencies, and their rates are assumed to be equal",
             false => "the others are on this machine, too, and assumed to be equal",
         };
-        out.push(line(
-            "",
-            format!("{whole} of {edges} edges measured; {why}"),
-        ));
+        let measured = format!("{whole} of {edges} edges measured; {why}");
+        out.push(line("", measured));
     }
     let costs = &outcome.rounds.costs;
     let machines = match (costs.keys.len(), request.site.placement.is_spread()) {
@@ -403,11 +384,75 @@ fn costs_line(source: CostSource, of_what: &str) -> String {
 
 /// Returns the summary line that names the picture files.
 pub fn pictures_line(files: &[&Path]) -> String {
-    match files {
-        [] => String::new(),
-        files => {
-            let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
-            format!("  pictures     {}\n", files.join(" and "))
+    if files.is_empty() {
+        return String::new();
+    }
+    let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
+    format!("  pictures     {}\n", files.join(" and "))
+}
+
+/// Returns the end of the line with a round's times, and what was retransmitted if that line does not
+/// contain it. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is the
+/// number of packets that TCP retransmitted at each PE.
+fn lateness(
+    times: Option<f64>,
+    resent: impl Iterator<Item = (PeId, u64)> + Clone,
+) -> (Option<String>, Option<String>) {
+    let resent = retransmissions(resent);
+    let Some(times) = times else {
+        return (None, resent);
+    };
+    let why = resent.as_deref().unwrap_or("slow");
+    let end = format!("; {why}, x {times:.1} against the prediction");
+    (Some(end), None)
+}
+
+/// Describes the retransmitted packets: their number and the PE with most of them; `None` if there
+/// were none.
+fn retransmissions(resent: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<String> {
+    let all: u64 = resent.clone().map(|(_, packets)| packets).sum();
+    let (pe, most) = resent.max_by_key(|(pe, packets)| (*packets, Reverse(*pe)))?;
+    if all == 0 {
+        return None;
+    }
+    let packets = counted(all, "packet", "packets");
+    Some(match most == all {
+        true => format!("TCP retransmitted {packets}, at {pe}"),
+        false => format!("TCP retransmitted {packets}, most ({most}) at {pe}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lateness_of(times: Option<f64>, resent: &[u64]) -> (Option<String>, Option<String>) {
+        lateness(times, (0..).map(PeId).zip(resent.iter().copied()))
+    }
+
+    #[test]
+    fn retransmissions_name_the_pe_with_most() {
+        for (resent, line) in [
+            (&[0, 0, 1][..], "TCP retransmitted 1 packet, at P2"),
+            (&[0, 41], "TCP retransmitted 41 packets, at P1"),
+            (
+                &[2, 0, 1, 38],
+                "TCP retransmitted 41 packets, most (38) at P3",
+            ),
+            (&[0, 2, 2], "TCP retransmitted 4 packets, most (2) at P1"),
+        ] {
+            assert_eq!(lateness_of(None, resent), (None, Some(line.to_owned())));
         }
+        assert_eq!(lateness_of(None, &[0, 0, 0]), (None, None));
+        assert_eq!(lateness_of(None, &[]), (None, None));
+    }
+
+    #[test]
+    fn a_late_round_is_slow_only_if_nothing_was_lost() {
+        let slow = "; slow, x 4.1 against the prediction";
+        let end = |text: &str| (Some(text.to_owned()), None);
+        assert_eq!(lateness_of(Some(4.09), &[0, 0]), end(slow));
+        let lost = "; TCP retransmitted 3 packets, most (2) at P1, x 4.1 against the prediction";
+        assert_eq!(lateness_of(Some(4.09), &[1, 2]), end(lost));
     }
 }

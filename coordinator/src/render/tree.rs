@@ -128,7 +128,6 @@ fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Figures of the shape of a tree.
 pub struct TreeFigures {
     /// Number of edges between P0 and the farthest PE.
     pub depth: u32,
@@ -139,7 +138,6 @@ pub struct TreeFigures {
 }
 
 impl TreeFigures {
-    /// Computes the figures of a tree.
     pub fn of(tree: &Tree) -> TreeFigures {
         let mut pes_by_children = vec![0];
         for pe in tree.pes() {

@@ -20,7 +20,6 @@ use flitcast_cluster::system::interrupts::Interrupts;
 /// short round, so with more passes the time would mostly go there.
 const PASSES: u64 = 3;
 
-/// The end of a bench.
 #[derive(Debug)]
 pub enum BenchEnd {
     /// All rounds succeeded; one entry for each algorithm.
@@ -72,7 +71,6 @@ pub async fn run(bench: &mut Bench, logs: &[String]) -> anyhow::Result<BenchEnd>
     Ok(BenchEnd::Done(figures.collect()))
 }
 
-/// Returns the number of passes for a number of rounds.
 pub fn passes(rounds: u64) -> u64 {
     rounds.min(PASSES)
 }

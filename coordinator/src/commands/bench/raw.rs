@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::csv_line::{line, micros};
 use super::samples::Sample;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
 use flitcast_cluster::system::machine;
@@ -20,12 +19,10 @@ const COMMIT: &str = env!("FLITCAST_COMMIT");
 const HEADER: &str =
     "algorithm,pass,round,predicted_us,measured_us,collisions,slip_median_us,slip_max_us\n";
 
-/// Returns the fault of a file of samples that cannot be written.
 fn fault(path: &Path, why: String) -> anyhow::Error {
     anyhow!("--raw {}: {why}", path.display())
 }
 
-/// An open file of samples.
 #[derive(Debug)]
 pub struct Raw {
     path: PathBuf,
@@ -107,4 +104,19 @@ fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cores = counted(cores as u64, "core", "cores");
     format!("{}, {cores}", machine::described())
+}
+
+/// Returns a line of CSV; a value with a comma, a quote or a line break is quoted (RFC 4180).
+pub fn line<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted = |value: &'a str| match value.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", value.replace('"', "\"\"")),
+        false => value.to_owned(),
+    };
+    let values: Vec<String> = values.into_iter().map(quoted).collect();
+    values.join(",") + "\n"
+}
+
+/// Formats nanoseconds as microseconds, with all digits.
+pub fn micros(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
 }

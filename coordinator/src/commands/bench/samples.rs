@@ -2,7 +2,6 @@
 
 use flitcast_cluster::rounds::outcome::{MedianMinMax, error_pct};
 
-/// A timed round.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Number of the pass, from 1.
@@ -20,7 +19,6 @@ pub struct Sample {
     pub peak_buffered_flits: u64,
 }
 
-/// The results of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub algorithm: &'static str,
@@ -49,10 +47,8 @@ impl Figures {
         samples: &[Sample],
     ) -> Option<Figures> {
         let measured = MedianMinMax::of(samples.iter().map(|sample| sample.measured_ns))?;
-        let mut by_pass: Vec<(u64, u64)> = samples
-            .iter()
-            .map(|sample| (sample.pass, sample.predicted_ns))
-            .collect();
+        let by_pass = samples.iter().map(|it| (it.pass, it.predicted_ns));
+        let mut by_pass: Vec<(u64, u64)> = by_pass.collect();
         by_pass.dedup();
         let predicted = MedianMinMax::of(by_pass.into_iter().map(|(_, predicted)| predicted))?;
         let most = |of: fn(&Sample) -> u64| samples.iter().map(of).max().unwrap_or(0);
@@ -75,9 +71,7 @@ impl Figures {
 
     /// Returns the range from the minimum to the 95th percentile, in percent of the median.
     pub fn spread_pct(&self) -> f64 {
-        let MedianMinMax {
-            min, median, p95, ..
-        } = self.measured;
-        (p95 - min) as f64 / median as f64 * 100.0
+        let it = self.measured;
+        (it.p95 - it.min) as f64 / it.median as f64 * 100.0
     }
 }

@@ -104,42 +104,29 @@ fn footnotes(bench: &Bench, figures: &[Figures]) -> Vec<(&'static str, String)> 
     if let [best, next, ..] = figures {
         let (best_ns, next_ns) = (best.measured.median, next.measured.median);
         let less = (next_ns - best_ns) as f64 / next_ns as f64 * 100.0;
-        notes.push((
-            "*",
-            format!(
-                "the least median, {less:.0} % below that of {}",
-                next.algorithm
-            ),
-        ));
+        let least = format!(
+            "the least median, {less:.0} % below that of {}",
+            next.algorithm
+        );
+        notes.push(("*", least));
     }
-    notes.push((
-        "spread",
-        "from min to p95, in % of the median; p95 by nearest rank".to_owned(),
-    ));
+    let spread = "from min to p95, in % of the median; p95 by nearest rank";
+    notes.push(("spread", spread.to_owned()));
     notes.push(("error", "predicted - median, in % of the median".to_owned()));
-    notes.push((
-        "collisions",
-        "flits that waited for a busy port, in the worst round".to_owned(),
-    ));
+    let collisions = "flits that waited for a busy port, in the worst round";
+    notes.push(("collisions", collisions.to_owned()));
     if figures.iter().any(|f| f.slip.is_some()) {
         let slip = "from when an own message was due until it started: median, max";
         notes.push(("slip", slip.to_owned()));
     }
     notes.extend(trees(bench, figures).into_iter().map(|note| ("tree", note)));
     notes.extend(skipped(bench).into_iter().map(|note| ("skipped", note)));
-    notes.extend(
-        bench
-            .guard
-            .description()
-            .map(|security| ("security", security)),
-    );
+    notes.extend(bench.guard.description().map(|it| ("security", it)));
     if let Some(raw) = &bench.raw {
         notes.push(("samples", format!("in {}", raw.path().display())));
     }
-    notes.push((
-        "verified",
-        "every byte and digest of every round matched".to_owned(),
-    ));
+    let verified = "every byte and digest of every round matched";
+    notes.push(("verified", verified.to_owned()));
     notes
 }
 
@@ -147,23 +134,20 @@ fn footnotes(bench: &Bench, figures: &[Figures]) -> Vec<(&'static str, String)> 
 fn trees(bench: &Bench, figures: &[Figures]) -> Vec<String> {
     let named = figures.iter().map(|f| (f.tree.as_str(), f.algorithm));
     let all = grouped(named);
-    match all.as_slice() {
-        [(tree, _)] if *tree == bench.tree => Vec::new(),
-        _ => all
-            .into_iter()
-            .map(|(tree, names)| format!("{tree}: {}", names.join(", ")))
-            .collect(),
+    if matches!(&all[..], [(tree, _)] if *tree == bench.tree) {
+        return Vec::new();
     }
+    let line = |(tree, names): &(&str, Vec<_>)| format!("{tree}: {}", names.join(", "));
+    all.iter().map(line).collect()
 }
 
 fn skipped(bench: &Bench) -> Vec<String> {
     let reasons: Vec<String> = bench.skipped.iter().map(|s| s.why.to_string()).collect();
     let named = reasons.iter().map(String::as_str);
     let named = named.zip(bench.skipped.iter().map(|s| s.algorithm));
-    grouped(named)
-        .into_iter()
-        .map(|(why, names)| format!("{}: {why}", names.join(", ")))
-        .collect()
+    let groups = grouped(named).into_iter();
+    let groups = groups.map(|(why, names)| format!("{}: {why}", names.join(", ")));
+    groups.collect()
 }
 
 /// Groups the names by their keys, in the order of each key's first name.

@@ -2,10 +2,10 @@
 
 use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::PeId;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::calibration::{Calibrated, Ran};
-use flitcast_cluster::files::profile::{HOST_COSTS, Relay};
+use flitcast_cluster::files::profile::HOST_COSTS;
 use flitcast_cluster::text::figures::{self, beside};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
@@ -15,31 +15,23 @@ const INDENT: usize = 13;
 /// Heading of the 95 % confidence interval of the column before.
 const WITHIN: &str = "within";
 
-/// Returns the tables and the summary below them.
 pub fn table(found: &Calibrated) -> String {
     let profile = &found.profile;
-    let mut out = format!(
-        "calibrate {}: {} PEs in flits of {}\n\n",
+    format!(
+        "calibrate {}: {} PEs in flits of {}\n\n{}\n{}\n{}",
         profile.tree_name,
         profile.edges.len(),
-        Bytes(profile.flit_bytes.into())
-    );
-    out.push_str(&edges(found));
-    out.push('\n');
-    out.push_str(&workloads(&found.workloads));
-    out.push('\n');
-    out.push_str(&summary(found));
-    out
+        Bytes(profile.flit_bytes.into()),
+        edges(found),
+        workloads(&found.workloads),
+        summary(found),
+    )
 }
 
 /// Formats the values with their 95 % confidence intervals.
 fn edges(found: &Calibrated) -> String {
     let profile = &found.profile;
-    let links = || {
-        profile.edges[1..]
-            .iter()
-            .flat_map(|edge| [edge.down, edge.up])
-    };
+    let links = || profile.edges[1..].iter().flat_map(|it| [it.down, it.up]);
     let bursts = links().any(|link| link.burst_bytes.value > 0.0);
     let setups = links().any(|link| link.setup_ns.value > 0.0);
     let mut header = vec!["edge", "latency", WITHIN, "rate", WITHIN];
@@ -49,16 +41,12 @@ fn edges(found: &Calibrated) -> String {
     if bursts {
         header.extend(["burst", WITHIN]);
     }
-    let rows = profile
-        .edges
-        .iter()
-        .enumerate()
-        .skip(1)
-        .flat_map(|(child, edge)| {
-            let parent = PeId(profile.parents[child - 1]);
-            let child = PeId(child as u32);
-            [(parent, child, edge.down), (child, parent, edge.up)]
-        });
+    let rows = profile.edges.iter().enumerate().skip(1);
+    let rows = rows.flat_map(|(child, edge)| {
+        let parent = PeId(profile.parents[child - 1]);
+        let child = PeId(child as u32);
+        [(parent, child, edge.down), (child, parent, edge.up)]
+    });
     let within = |[value, low, high]: [String; 3]| [value, format!("{low} to {high}")];
     let nanos = |ns: f64| Nanos(ns as u64).to_string();
     let rows = rows.map(|(from, to, link)| {
@@ -76,11 +64,8 @@ fn edges(found: &Calibrated) -> String {
         }
         row
     });
-    lines(
-        &header,
-        rows.collect(),
-        &[WITHIN, WITHIN, WITHIN, WITHIN, "burst", "a flit"],
-    )
+    let least = [WITHIN, WITHIN, WITHIN, WITHIN, "burst", "a flit"];
+    lines(&header, rows.collect(), &least)
 }
 
 fn workloads(ran: &[Ran]) -> String {
@@ -99,7 +84,7 @@ fn workloads(ran: &[Ran]) -> String {
 
 /// Formats rows without as many of the columns `least` as have no room.
 fn lines(header: &[&str], rows: Vec<Vec<String>>, least: &[&str]) -> String {
-    let mut table = figures::table(header.to_vec());
+    let mut table = figures::table(header);
     rows.into_iter().for_each(|row| table.add_row(row));
     figures::fitted(table, 1, least, columns())
 }
@@ -117,32 +102,22 @@ fn summary(found: &Calibrated) -> String {
     let mut add =
         |label: &str, text: String| out.push_str(&beside(label, INDENT, &text, columns()));
     let wake = nanos(host.wake_ns);
-    add(
-        "host",
-        format!("{cores}; runs {wake} after there is something for it"),
+    let host_line = format!("{cores}; runs {wake} after there is something for it");
+    add("host", host_line);
+    let [control, flit, message] = [host.control_ns, host.flit_ns, host.message_ns].map(nanos);
+    let costs = format!("{control} a control frame, {flit} a flit, {message} a message");
+    add("costs", costs);
+    let a_byte = format!(
+        "{} ns to send, {} ns to receive, {} ns at its source or destination",
+        host.send_ns_per_byte, host.receive_ns_per_byte, host.end_ns_per_byte
     );
-    let costs = [host.control_ns, host.flit_ns, host.message_ns].map(nanos);
-    let [control, flit, message] = costs;
-    add(
-        "costs",
-        format!("{control} a control frame, {flit} a flit, {message} a message"),
-    );
-    add(
-        "a byte",
-        format!(
-            "{} ns to send, {} ns to receive, {} ns at its source or destination",
-            host.send_ns_per_byte, host.receive_ns_per_byte, host.end_ns_per_byte
-        ),
-    );
-    if let Some(Relay {
-        added_latency_ns,
-        overlap,
-    }) = profile.relay
-    {
-        let (added, overlap) = (nanos(added_latency_ns), overlap * 100.0);
+    add("a byte", a_byte);
+    if let Some(relay) = profile.relay {
+        let (added, percent) = (nanos(relay.added_latency_ns), relay.overlap * 100.0);
+        let both = "of receiving and sending at once";
         add(
             "relay",
-            format!("adds {added}, and does {overlap:.0} % of receiving and sending at once"),
+            format!("adds {added}, and does {percent:.0} % {both}"),
         );
     }
     let clocks = profile.clocks.iter();
@@ -153,16 +128,12 @@ fn summary(found: &Calibrated) -> String {
     add("clocks", clocks);
     let fit = &profile.fit;
     let (median, worst) = (fit.median_residual_pct, fit.worst_residual_pct);
-    add(
-        "fit",
-        format!("off by {median:.0} % in the median, {worst:.0} % at worst"),
-    );
+    let fit = format!("off by {median:.0} % in the median, {worst:.0} % at worst");
+    add("fit", fit);
     if !found.left_out.is_empty() {
-        let left_out = found.left_out.join(", ");
-        add(
-            "left out",
-            format!("{left_out}: too long for these links; --seconds gives more time"),
-        );
+        let (left_out, why) = (found.left_out.join(", "), "too long for these links");
+        let text = format!("{left_out}: {why}; --seconds gives more time");
+        add("left out", text);
     }
     let took = Nanos(found.took.as_nanos() as u64);
     let announced = found.announced.as_secs_f64().max(1.0);
@@ -190,7 +161,6 @@ fn rate(ns_per_byte: f64) -> String {
     rate.to_string()
 }
 
-/// Returns the result as JSON text.
 pub fn json(found: &Calibrated) -> String {
     let profile = &found.profile;
     let host = &profile.host;
@@ -206,13 +176,8 @@ pub fn json(found: &Calibrated) -> String {
             "burst_bytes": estimate(link.burst_bytes, 1.0),
         })
     };
-    let edges = profile
-        .edges
-        .iter()
-        .zip(&profile.clocks)
-        .enumerate()
-        .skip(1);
-    let edges = edges.map(|(child, (edge, clock))| {
+    let edges = profile.edges.iter().zip(&profile.clocks).enumerate();
+    let edges = edges.skip(1).map(|(child, (edge, clock))| {
         json!({
             "parent": profile.parents[child - 1],
             "child": child,
@@ -222,37 +187,25 @@ pub fn json(found: &Calibrated) -> String {
             "clock_uncertainty_us": clock.uncertainty_ns as f64 / 1000.0,
         })
     });
-    let workloads = found.workloads.iter().map(|ran| {
-        json!({
-            "name": ran.name,
-            "rounds": ran.rounds,
-            "measured_us": ran.measured_ns as f64 / 1000.0,
-            "predicted_us": ran.predicted_ns as f64 / 1000.0,
-            "error_pct": ran.error_pct,
-        })
-    });
-    let relay = profile.relay.map_or(Value::Null, |relay| {
+    let relay = profile.relay.map(|relay| {
         json!({
             "added_latency_us": relay.added_latency_ns / 1000.0,
             "overlap": relay.overlap,
         })
     });
-    let costs = HOST_COSTS.into_iter().zip(host.costs());
-    let costs = costs.map(|(name, cost)| (name, json!(cost)));
-    let host_costs: Map<String, Value> =
-        std::iter::once(("shared_cores", json!(host.shared_cores)))
-            .chain(costs)
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
+    let mut costs = json!({ "shared_cores": host.shared_cores });
+    for (name, cost) in HOST_COSTS.into_iter().zip(host.costs()) {
+        costs[name] = json!(cost);
+    }
     let result = json!({
         "tree": profile.tree_name,
         "parents": profile.parents,
         "measured": profile.measured,
         "flit_bytes": profile.flit_bytes,
         "edges": edges.collect::<Vec<_>>(),
-        "host": host_costs,
+        "host": costs,
         "relay": relay,
-        "workloads": workloads.collect::<Vec<_>>(),
+        "workloads": found.workloads,
         "left_out": found.left_out,
         "median_residual_pct": profile.fit.median_residual_pct,
         "worst_residual_pct": profile.fit.worst_residual_pct,

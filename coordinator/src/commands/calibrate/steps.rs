@@ -8,9 +8,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 
 use super::calibration::{Calibrated, Calibration};
-use super::fit::round_ns;
-use super::learn::Run;
-use super::workloads::{PACED, WORKLOADS};
+use super::fit::{Run, round_ns};
 use flitcast_cluster::files::profile::Profile;
 use flitcast_cluster::job::decisions::Decisions;
 use flitcast_cluster::job::planned_round::Planner;
@@ -22,6 +20,20 @@ use flitcast_cluster::system::interrupts::Interrupts;
 use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::whole_file::write_whole;
 
+/// Lengths of the messages, in the format of `--lengths`, shortest first. Their sizes are unusual, so that
+/// no evaluation uses lengths that were calibrated on.
+const WORKLOADS: [&str; 6] = [
+    "equal:1031",
+    "equal:16411",
+    "ramp:50021",
+    "equal:98317",
+    "uniform:37..300017:41",
+    "equal:716813",
+];
+
+/// The workloads that are gathered with every pacing: short messages, long ones, and different
+/// ones.
+const PACED: [&str; 3] = ["equal:16411", "equal:98317", "uniform:37..300017:41"];
 /// Fraction of the time for measuring edges; the rest is for rounds.
 const EDGES_SHARE: f64 = 0.4;
 /// Minimum time for one edge: less gives too few bursts.
@@ -43,7 +55,6 @@ const FIT_SHARE: f64 = 0.15;
 /// in each of the three workloads that decide.
 const NOTICEABLE: f64 = 0.03;
 
-/// The workloads of a calibration.
 #[derive(Default)]
 struct Workloads {
     /// Names of those that were run.
@@ -65,7 +76,6 @@ impl Calibration {
         )
     }
 
-    /// Runs the calibration.
     pub async fn run(
         &self,
         logs: &[String],
@@ -159,10 +169,10 @@ impl Calibration {
                 RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
             };
             launching = outcome.launching;
-            let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
-            slower = (measured_ns as f64 / outcome.predicted_ns.max(1) as f64).max(1.0);
+            let (predicted_ns, run) = (outcome.predicted_ns, (request, outcome));
+            slower = (round_ns(&run) as f64 / predicted_ns.max(1) as f64).max(1.0);
             done.names.push(name);
-            done.ran.push((request, outcome));
+            done.ran.push(run);
         }
         Ok(RunResult::Done(done))
     }
@@ -226,12 +236,32 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
     let bytes = bytes.by_delivery(tree, lengths);
     let planner = Planner::new(tree, &decisions, &bytes, &model);
     let planned = planner.plan_and_predict(profile.flit_bytes);
-    let round_ns = planned
-        .map_or(0, |planned| planned.prediction.round_ns())
-        .max(100_000);
-    let rounds = time.as_nanos() as u64 / round_ns;
-    match rounds {
+    let round_ns = planned.map_or(0, |planned| planned.prediction.round_ns());
+    match time.as_nanos() as u64 / round_ns.max(100_000) {
         0..LEAST_ROUNDS => 0,
-        _ => rounds.min(MOST_ROUNDS),
+        rounds => rounds.min(MOST_ROUNDS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flitcast_cluster::options::workload::Lengths;
+
+    #[test]
+    fn workloads_are_valid_and_sorted_by_length() {
+        let totals = WORKLOADS.map(|text| {
+            let lengths: Lengths = text.parse().unwrap();
+            let bytes = lengths.deal(7).unwrap();
+            // Users do not choose such sizes.
+            assert!(
+                bytes
+                    .iter()
+                    .all(|bytes| bytes % 1000 != 0 && bytes % 1024 != 0),
+                "{text}"
+            );
+            bytes.iter().sum::<u64>()
+        });
+        assert!(totals.is_sorted(), "{totals:?}");
     }
 }

@@ -13,7 +13,7 @@ use flitcast_plan::cost::COSTS;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::calibration::Calibration;
-use super::learn::{Run, learned};
+use super::fit::{Run, learned};
 use flitcast_cluster::job::host_costs::{host_here, keep_measured};
 use flitcast_cluster::job::model::Measurement;
 use flitcast_cluster::job::request::{Request, local_topology};
@@ -46,7 +46,6 @@ const ROUNDS_BESIDE_OTHERS: u64 = 3;
 const FIT: Duration = Duration::from_millis(50);
 const FLIT_BYTES: u32 = 64 << 10;
 
-/// A measured host.
 #[derive(Debug)]
 pub struct MeasuredHost {
     learned: CostEstimate<COSTS>,
@@ -111,12 +110,13 @@ pub async fn measure_host(
         // The costs are those of an idle machine: a prediction adds the other programs of its time.
         let mut others = BusyThreads::default();
         others.count();
-        let request = request(operation, pacing, bytes, Some(profile.clone()));
-        let rounds = match others.number() {
-            0 => rounds,
-            _ => rounds * ROUNDS_BESIDE_OTHERS,
+        let request = Request {
+            rounds: match others.number() {
+                0 => rounds,
+                _ => rounds * ROUNDS_BESIDE_OTHERS,
+            },
+            ..request(operation, pacing, bytes, Some(profile.clone()))
         };
-        let request = Request { rounds, ..request };
         let outcome = match run::rounds(&request, logs, interrupts, &|_| None, |_| true).await? {
             RunResult::Done(mut outcome) => {
                 outcome.rounds.busy_threads = others.number();
@@ -139,7 +139,6 @@ pub async fn measure_host(
 }
 
 impl MeasuredHost {
-    /// Returns the text to print.
     pub fn report(&self, format: Format) -> String {
         let host = host_here(&self.learned.costs);
         if format == Format::Json {

@@ -2,19 +2,18 @@
 //! positions, or else the cluster as a round would find it, and on request tries its hosts.
 //! `cluster_file` defines the format.
 
-mod json;
-mod text;
+mod report;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use flitcast_node::security::{Identity, Name, revoked as revoked_in};
 use flitcast_node::system::regular;
 
-use crate::render::exit::{FAILED, REFUSED, refused};
-use flitcast_cluster::files::user_file::{FileError, SourcePosition};
+use crate::render::exit::{FAILED, REFUSED, refused, write_out};
+use flitcast_cluster::files::user_file::{FileError, PositionedError};
 use flitcast_cluster::job::request::check_size;
 use flitcast_cluster::launch::reach::{Tried, reach};
 use flitcast_cluster::launch::runtime::conducting;
@@ -24,7 +23,7 @@ use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::site::{cluster_file, running_cluster};
-use flitcast_cluster::text::{stderr, stdout};
+use flitcast_cluster::text::stderr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,19 +63,8 @@ pub struct CheckArgs {
     format: Format,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Wrong {
-    /// Position in the file; `None` if the fault concerns no part of it.
-    spot: Option<SourcePosition>,
-    message: String,
-}
-
-/// A process, and whether its certificate is in the folder.
-struct Shown {
-    name: Name,
-    /// Whether its certificate or its key is in the folder; an invalid one is reported as a fault.
-    is_here: bool,
-}
+/// A process, and whether its certificate or its key is in the folder; an invalid one is reported as a fault.
+type Shown = (Name, bool);
 
 /// A valid cluster file and its content.
 struct CheckedClusterFile {
@@ -104,38 +92,30 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         Ok(cluster) => {
             let tried = args.reach.then(|| tried(&cluster)).transpose()?;
             match format {
-                Format::Json => json::cluster(&cluster, tried.as_deref(), &mut out)?,
-                _ => text::cluster(&cluster, tried.as_deref(), &mut out)?,
+                Format::Json => report::cluster_json(&cluster, tried.as_deref(), &mut out)?,
+                _ => report::cluster(&cluster, tried.as_deref(), &mut out)?,
             }
             // The result comes first, as a whole.
-            print(&out)?;
+            write_out(&out)?;
             out.clear();
-            for (one, fault) in tried
-                .iter()
-                .flatten()
-                .filter_map(|it| Some((it, it.found.as_ref().err()?)))
-            {
-                let pes = text::pes(&cluster, &one.pes);
-                stderr::error(format_args!("{pes}: {fault}"));
-                code = ExitCode::from(FAILED);
+            for one in tried.iter().flatten() {
+                if let Err(fault) = &one.found {
+                    let pes = report::pes(&cluster, &one.pes);
+                    stderr::error(format_args!("{pes}: {fault}"));
+                    code = ExitCode::from(FAILED);
+                }
             }
         }
         Err(faults) => {
-            let mut printed = Vec::new();
-            text::faults(&path, &faults, &mut printed)?;
-            stderr::note(String::from_utf8_lossy(printed.trim_ascii_end()));
+            stderr::note(report::faults(&path, &faults).trim_end());
             if format == Format::Json {
-                json::faults(&path, &faults, &mut out)?;
+                report::faults_json(&path, &faults, &mut out)?;
             }
             code = ExitCode::from(REFUSED);
         }
     }
-    print(&out)?;
+    write_out(&out)?;
     Ok(code)
-}
-
-fn print(out: &[u8]) -> anyhow::Result<()> {
-    stdout::print(out).context("cannot print the result")
 }
 
 /// Tries the hosts: of a cluster that is up, as its next command would find them.
@@ -148,32 +128,24 @@ fn tried(cluster: &CheckedClusterFile) -> anyhow::Result<Vec<Tried>> {
     conducting()?.block_on(reach(&placement, &cluster.topology.tree, &program))
 }
 
-fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
+fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<PositionedError>> {
     let path = args.file.clone();
-    let whole = |fault: &dyn std::fmt::Display| Wrong {
-        spot: None,
-        message: fault.to_string(),
+    let error = |spot, fault: &dyn Display| PositionedError {
+        spot,
+        fault: fault.to_string(),
     };
+    let whole = |fault: &dyn Display| error(None, fault);
     let file = cluster_file::load(&path).map_err(|error| match error {
-        FileError::Faults { faults, .. } => {
-            let faults = faults.into_iter().map(|fault| Wrong {
-                spot: fault.spot,
-                message: fault.fault,
-            });
-            faults.collect()
-        }
+        FileError::Faults { faults, .. } => faults,
         unreadable => vec![whole(&unreadable)],
     })?;
     let tree = TreeArgs::from(args);
     let settings = file.settings.clone();
     let mut faults = Vec::new();
-    let topology = match tree.of_cluster(&path, file, &[SpanningArg::Bfs]) {
-        Ok(mut trees) => Some(trees.remove(0)),
-        Err(all) => {
-            faults.extend(all.into_iter().map(|fault| whole(&fault)));
-            None
-        }
-    };
+    let trees = tree.of_cluster(&path, file, &[SpanningArg::Bfs]);
+    let topology = trees.map(|mut trees| trees.remove(0));
+    let topology = topology.map_err(|all| faults.extend(all.into_iter().map(|it| whole(&it))));
+    let topology = topology.ok();
     if let Some(Err(fault)) = topology.as_ref().map(check_size) {
         faults.push(whole(&fault));
     }
@@ -183,10 +155,7 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
             Err(error) => error.to_string(),
         };
         let (key, path) = (named.key, named.path.display());
-        faults.push(Wrong {
-            spot: Some(named.spot),
-            message: format!("{key}: {path}: {why}"),
-        });
+        faults.push(error(Some(named.spot), &format!("{key}: {path}: {why}")));
     }
     let (mut shown, mut revoked) = (Vec::new(), 0);
     if let (Some(credentials), Some(topology)) = (&settings.credentials, &topology) {
@@ -194,10 +163,8 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
         shown = found;
         // Faults of the list are reported with the coordinator's certificate.
         revoked = revoked_in(&credentials.folder).map_or(0, |list| list.len());
-        faults.extend(wrong.into_iter().map(|fault| Wrong {
-            spot: Some(credentials.spot),
-            message: format!("credentials: {fault}"),
-        }));
+        let wrong = wrong.iter().map(|fault| format!("credentials: {fault}"));
+        faults.extend(wrong.map(|fault| error(Some(credentials.spot), &fault)));
     }
     match topology {
         Some(topology) if faults.is_empty() => Ok(CheckedClusterFile {
@@ -219,9 +186,8 @@ fn certificates_in(folder: &Path, topology: &Topology) -> (Vec<Shown>, Vec<Strin
     let pes = topology.tree.pes().map(Name::Pe);
     for name in std::iter::once(Name::Coordinator).chain(pes) {
         let files = [name.certificate_file(), name.key_file()];
-        let is_here = files
-            .iter()
-            .any(|file| folder.join(file).symlink_metadata().is_ok());
+        let exists = |file: &String| folder.join(file).symlink_metadata().is_ok();
+        let is_here = files.iter().any(exists);
         if (is_here || name == Name::Coordinator)
             && let Err(fault) = Identity::load(folder, name)
         {
@@ -231,7 +197,7 @@ fn certificates_in(folder: &Path, topology: &Topology) -> (Vec<Shown>, Vec<Strin
                 wrong.push(message);
             }
         }
-        shown.push(Shown { name, is_here });
+        shown.push((name, is_here));
     }
     (shown, wrong)
 }

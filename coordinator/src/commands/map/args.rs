@@ -14,12 +14,12 @@ use flitcast_node::payload::{self, Others};
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX, clear_dead};
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::MAX_JOBS;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{Payload, Run};
 
-use super::halt::{self, Halt};
 use super::joblog::{self, JobLog};
-use super::order::{self, Order};
+use super::order::{Halt, has_braces, parse_halt, with_name};
 use super::shards::Shards;
+use super::task::ShardTask;
 use flitcast_cluster::job::request::{Request, Site, output_fault, relative};
 use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
@@ -45,7 +45,6 @@ Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MapArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// Folder of the shards: files or folders of any name, for any PE; or p3 is P3's, if all are named so.
@@ -63,11 +62,11 @@ pub struct MapArgs {
     force: bool,
     /// Number of commands that each PE runs at once: on shards of any name.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
-    jobs: usize,
+    pub jobs: usize,
     /// Log each command that has ended: a line with the columns of GNU parallel, and the name of the shard
     /// as last column.
     #[arg(long, value_name = "FILE")]
-    joblog: Option<PathBuf>,
+    pub joblog: Option<PathBuf>,
     /// Run only what is missing: shards that the --joblog does not report as done, or that have no result
     /// in the output. Any PE may run each.
     #[arg(long, requires = "joblog", conflicts_with = "spread")]
@@ -90,10 +89,8 @@ pub struct MapArgs {
     /// Use the measurements of this profile of `flitcast calibrate`, made on this tree.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// The handling of faults.
     #[command(flatten)]
-    faults: FaultArgs,
-    /// How connections are protected.
+    pub faults: FaultArgs,
     #[command(flatten)]
     guard: GuardArgs,
     /// Serve metrics, as `flitcast scatter --metrics` does.
@@ -111,7 +108,7 @@ pub struct MapArgs {
 
 /// Options for faults of commands and PEs.
 #[derive(Clone, Debug, Args)]
-struct FaultArgs {
+pub struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16): in a new process if its PE died; and
     /// continue the scatter and the gather without a PE that fails in them.
     #[arg(
@@ -123,12 +120,12 @@ struct FaultArgs {
     retry: Option<String>,
     /// Stop after failures: never, soon,fail=N (no command begins after N have failed for good) or
     /// now,fail=N (which also kills the running ones).
-    #[arg(long, value_name = "WHEN", value_parser = halt::parse, default_value = "never", help_heading = "Faults")]
-    halt: Halt,
+    #[arg(long, value_name = "WHEN", value_parser = parse_halt, default_value = "never", help_heading = "Faults")]
+    pub halt: Halt,
     /// Run a shard at an idle PE as well if none waits, and its command takes twice as long as others
     /// and at least this long; the first result counts. `never` runs none twice.
     #[arg(long, value_name = "TIME", value_parser = speculate, default_value = "10s", help_heading = "Faults")]
-    speculate: Duration,
+    pub speculate: Duration,
     /// Time limits, as in `flitcast scatter --timeouts`.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
@@ -138,7 +135,6 @@ struct FaultArgs {
     time_limit: Option<Duration>,
 }
 
-/// A valid command line.
 #[derive(Clone, Debug)]
 pub struct Map {
     pub args: MapArgs,
@@ -150,16 +146,13 @@ pub struct Map {
 }
 
 impl Map {
-    /// Checks the command line of `flitcast map`.
     pub fn from_args(mut args: MapArgs) -> Result<Map, Faults> {
         let mut faults = Faults::default();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
-        let is_spread = placement.as_ref().is_some_and(|places| places.is_spread());
-        let elsewhere = placement
-            .as_ref()
-            .is_some_and(|places| places.is_elsewhere());
+        let is_spread = placement.as_ref().is_some_and(Placement::is_spread);
+        let elsewhere = placement.as_ref().is_some_and(Placement::is_elsewhere);
         let names = placement.as_ref().map(Placement::names).unwrap_or_default();
         let shards = shards(&mut args, &names, elsewhere).unwrap_or_else(|all| {
             faults.0.extend(all);
@@ -177,23 +170,15 @@ impl Map {
             _ => {}
         }
         let gathered = random_id().map(|id| args.output.join(format!("{WORK_PREFIX}{id:016x}")));
-        match elsewhere {
-            true => {
-                faults.0.extend(relative("--output", Some(&args.output)));
-            }
+        let fault = match elsewhere {
+            true => relative("--output", Some(&args.output)),
             false => {
-                if let Ok(gathered) = &gathered {
-                    clear_dead(gathered);
-                }
-                let fault = output_fault(
-                    &args.output,
-                    (false, Others::all(0)),
-                    Some(&args.input),
-                    args.replaces(),
-                );
-                faults.0.extend(fault);
+                let _ = gathered.as_ref().map(|gathered| clear_dead(gathered));
+                let (output, input) = (&args.output, Some(&*args.input));
+                output_fault(output, (false, Others::all(0)), input, args.replaces())
             }
-        }
+        };
+        faults.0.extend(fault);
         if !elsewhere
             && !faults.0.is_empty()
             && let Err(fault) = payload::list(&args.input)
@@ -204,18 +189,16 @@ impl Map {
         let work = working_folder(&args, is_spread)
             .map_err(|error| anyhow!("cannot name a working folder: {error}"));
         let work = faults.take(work);
-        let scatter = work.as_ref().and_then(|work| {
-            let round = args.round(args.input.clone(), work.join("in"), false);
-            let scatter = ScatterArgs {
-                round,
+        // Creates the folder if there is no error.
+        let scatter = work.as_ref().filter(|_| faults.0.is_empty());
+        let scatter = scatter.and_then(|work| {
+            faults.take(Request::scatter(ScatterArgs {
+                round: args.round(args.input.clone(), work.join("in"), false),
                 algorithm: Some(Algorithm::FARTHEST_FIRST.name().to_owned()),
                 spread: args.spread || matches!(shards, Shards::Named { .. }),
                 shards: shards.names(),
                 ..ScatterArgs::default()
-            };
-            // Creates the folder if there is no error.
-            let scatter = faults.0.is_empty().then_some(scatter)?;
-            faults.take(Request::scatter(scatter))
+            }))
         });
         if let Some(Site {
             guard, placement, ..
@@ -247,10 +230,9 @@ impl Map {
     /// Returns the gather of the results, which exist now: to the output, or to the hidden folder in it.
     pub fn gather(&self, is_direct: bool) -> Result<Request, Faults> {
         let args = &self.args;
-        let output = if is_direct {
-            &args.output
-        } else {
-            &self.gathered
+        let output = match is_direct {
+            true => &args.output,
+            false => &self.gathered,
         };
         let round = args.round(self.work.join("out"), output.clone(), args.force);
         let mut gather = Request::gather(GatherArgs {
@@ -265,22 +247,37 @@ impl Map {
         })
     }
 
-    /// Returns the command, and the rules by which PEs run it.
-    pub fn order(&self) -> Order {
-        let (site, faults) = (&self.scatter.site, &self.args.faults);
-        Order {
-            words: self.args.command.clone(),
-            // The files that are spread are not one entry with a name.
-            has_braces: !self.args.spread && self.args.command.iter().any(order::has_braces),
-            work: self.work.clone(),
-            pes: site.tree.len() as u32,
-            time_limit_ns: faults.time_limit.map_or(0, |limit| limit.as_nanos() as u64),
-            jobs: self.args.jobs,
-            retries: self.scatter.retries,
-            halt: faults.halt,
-            speculate: faults.speculate,
-            is_shared: !self.shards.are_of_pes() && !site.placement.is_spread(),
+    /// Returns whether `{}` in a word is replaced by the name of the shard.
+    fn has_braces(&self) -> bool {
+        // The files that are spread are not one entry with a name.
+        !self.args.spread && self.args.command.iter().any(has_braces)
+    }
+
+    pub fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
+        let words = self.args.command.iter();
+        match self.has_braces() {
+            true => words.map(|word| with_name(word, &task.name)).collect(),
+            false => words.cloned().collect(),
         }
+    }
+
+    /// Returns the message to the PE that runs the command on a shard.
+    pub fn run_on(&self, task: &ShardTask) -> Run {
+        let limit = self.args.faults.time_limit;
+        Run {
+            words: self.words_for(task),
+            work: self.work.clone(),
+            pes: self.scatter.site.tree.len() as u32,
+            time_limit_ns: limit.map_or(0, |limit| limit.as_nanos() as u64),
+            shard: task.name.clone(),
+            home: task.is_named.then_some(task.home),
+            linked: task.is_named || self.has_braces(),
+        }
+    }
+
+    /// Returns whether all PEs share the working folder, so that each can run the command on any shard.
+    pub fn is_shared(&self) -> bool {
+        !self.shards.are_of_pes() && !self.scatter.site.placement.is_spread()
     }
 
     /// Opens the log of commands, if one is to be written.
@@ -323,10 +320,8 @@ fn shards(
 }
 
 fn jobs(text: &str) -> Result<usize, String> {
-    let jobs = text
-        .parse()
-        .ok()
-        .filter(|jobs| (1..=MAX_JOBS).contains(jobs));
+    let jobs = text.parse().ok();
+    let jobs = jobs.filter(|jobs| (1..=MAX_JOBS).contains(jobs));
     jobs.ok_or_else(|| format!("it is not an integer from 1 to {MAX_JOBS}"))
 }
 
@@ -353,7 +348,6 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Returns the path of a new folder.
 fn working_folder(args: &MapArgs, is_spread: bool) -> io::Result<PathBuf> {
     let above = match &args.work {
         Some(work) => work.clone(),
@@ -385,39 +379,22 @@ impl MapArgs {
         Ok(Some(done.collect()))
     }
 
-    /// Returns whether the commands that end are logged.
-    pub fn has_joblog(&self) -> bool {
-        self.joblog.is_some()
-    }
-
     /// Returns whether results in the output are replaced.
     pub fn replaces(&self) -> bool {
         self.force || self.resume
     }
 
     fn round(&self, input: PathBuf, output: PathBuf, force: bool) -> RoundArgs {
-        let MapArgs {
-            tree,
-            flit_size,
-            link,
-            profile,
-            guard,
-            metrics,
-            faults: FaultArgs {
-                retry, timeouts, ..
-            },
-            format,
-            ..
-        } = self.clone();
+        let args = self.clone();
         RoundArgs {
             transfer: TransferArgs {
-                tree,
-                flit_size,
-                link,
-                profile,
-                timeouts,
-                metrics,
-                guard,
+                tree: args.tree,
+                flit_size: args.flit_size,
+                link: args.link,
+                profile: args.profile,
+                timeouts: args.faults.timeouts,
+                metrics: args.metrics,
+                guard: args.guard,
                 ..TransferArgs::default()
             },
             input: Some(input),
@@ -426,9 +403,9 @@ impl MapArgs {
                 force,
                 ..ReplacingArgs::default()
             },
-            retry,
+            retry: args.faults.retry,
             rounds: 1,
-            format,
+            format: args.format,
             ..RoundArgs::default()
         }
     }

@@ -17,7 +17,6 @@ use flitcast_cluster::text::phrases::shell_word;
 const COLUMNS: &str =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tShard\n";
 
-/// An open log.
 #[derive(Debug)]
 pub struct JobLog(File);
 
@@ -68,10 +67,8 @@ impl JobLog {
             },
             CommandFate::Waiting | CommandFate::Lost(_) | CommandFate::Killed(_) => (-1, 0),
         };
-        let words = words
-            .iter()
-            .map(|word| shell_word(escaped(word)))
-            .collect::<Vec<_>>();
+        let words = words.iter().map(|word| shell_word(escaped(word)));
+        let words: Vec<String> = words.collect();
         let line = format!(
             "{}\t{}\t{began:.3}\t{took:.3}\t{}\t{}\t{exit}\t{signal}\t{}\t{}\n",
             task.seq,

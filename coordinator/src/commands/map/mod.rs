@@ -4,23 +4,16 @@
 //! `retry` contains the scatter and the gather; the node crate contains the execution of a command.
 
 mod args;
-mod at_root;
-mod command;
-mod complaints;
-mod halt;
+mod folders;
 mod joblog;
 mod moving;
-mod natural;
 mod order;
 mod queue;
 mod remaining;
 mod report;
-mod results;
-mod run;
+mod runs;
 mod shards;
 mod task;
-mod three_runs;
-mod work;
 
 pub use args::{Map, MapArgs};
-pub use command::run;
+pub use runs::run;

@@ -65,11 +65,8 @@ impl Mover {
 
     /// Returns whether a move to a PE can begin now. P0 has all shards, and runs none.
     pub fn is_free_for(&self, to: PeId) -> bool {
-        let root = self
-            .scatter
-            .as_ref()
-            .map(|scatter| scatter.site.tree.root());
-        let is_below = root.is_some_and(|root| root != to);
+        let scatter = self.scatter.as_ref();
+        let is_below = scatter.is_some_and(|it| it.site.tree.root() != to);
         is_below && self.under_way.is_none() && !self.failed.contains(&to)
     }
 
@@ -78,7 +75,6 @@ impl Mover {
         self.under_way.as_ref().map(|it| it.to)
     }
 
-    /// Begins to move the shard of a task.
     pub fn begin(&mut self, task: usize, shard: &OsStr, to: PeId) {
         let Some(request) = self.scatter.as_ref().and_then(|it| request(it, shard, to)) else {
             self.failed.insert(to);

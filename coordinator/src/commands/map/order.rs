@@ -1,62 +1,10 @@
-//! The command of a map, and the rules by which PEs run it.
+//! `{}` in the command of a map, and `--halt WHEN`: the failures after which no further command begins.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
-use std::time::Duration;
-
-use flitcast_proto::wire::control::Run;
-
-use super::halt::Halt;
-use super::task::ShardTask;
 
 /// The word in a command that is replaced by the name of the shard.
 const BRACES: &[u8] = b"{}";
-
-/// The command, and the rules by which PEs run it.
-pub struct Order {
-    pub words: Vec<OsString>,
-    /// Whether `{}` in a word is replaced by the name of the shard.
-    pub has_braces: bool,
-    pub work: PathBuf,
-    /// Number of PEs, the root included.
-    pub pes: u32,
-    /// Time after which the command is killed, in nanoseconds; 0 for no limit.
-    pub time_limit_ns: u64,
-    /// Number of commands that each PE runs at once.
-    pub jobs: usize,
-    /// Number of times that a failed command is run again.
-    pub retries: u32,
-    pub halt: Halt,
-    /// Time that a command runs at least before an idle PE runs its shard as well.
-    pub speculate: Duration,
-    /// Whether all PEs share the working folder, so that each can run the command on any shard.
-    pub is_shared: bool,
-}
-
-impl Order {
-    /// Returns the words of the command on a shard.
-    pub fn words_for(&self, task: &ShardTask) -> Vec<OsString> {
-        let words = self.words.iter();
-        match self.has_braces {
-            true => words.map(|word| with_name(word, &task.name)).collect(),
-            false => words.cloned().collect(),
-        }
-    }
-
-    /// Returns the message to the PE that runs the command on a shard.
-    pub fn run(&self, task: &ShardTask) -> Run {
-        Run {
-            words: self.words_for(task),
-            work: self.work.clone(),
-            pes: self.pes,
-            time_limit_ns: self.time_limit_ns,
-            shard: task.name.clone(),
-            home: task.is_named.then_some(task.home),
-            linked: task.is_named || self.has_braces,
-        }
-    }
-}
 
 /// Returns whether a word has a place for the name of a shard.
 pub fn has_braces(word: &OsString) -> bool {
@@ -77,6 +25,37 @@ pub fn with_name(word: &OsStr, name: &OsStr) -> OsString {
     }
     out.extend_from_slice(rest);
     OsString::from_vec(out)
+}
+
+/// When a map stops to run commands because commands have failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// Never: all others are run.
+    Never,
+    /// After this number of failures; the running commands end by themselves.
+    Soon(u32),
+    /// After this number of failures; the running commands are killed.
+    Now(u32),
+}
+
+/// Parses the value of `--halt`.
+///
+/// # Errors
+///
+/// Returns an error if the text has none of the forms.
+pub fn parse_halt(text: &str) -> Result<Halt, String> {
+    let wrong = || format!("`{text}` is not never, soon,fail=N or now,fail=N");
+    if text == "never" {
+        return Ok(Halt::Never);
+    }
+    let (when, failures) = text.split_once(",fail=").ok_or_else(wrong)?;
+    let digits = failures.bytes().all(|byte| byte.is_ascii_digit());
+    let failures = failures.parse().ok().filter(|&n| digits && n > 0);
+    match (when, failures) {
+        ("soon", Some(failures)) => Ok(Halt::Soon(failures)),
+        ("now", Some(failures)) => Ok(Halt::Now(failures)),
+        _ => Err(wrong()),
+    }
 }
 
 #[cfg(test)]

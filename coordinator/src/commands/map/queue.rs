@@ -14,10 +14,10 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::halt::Halt;
+use super::args::Map;
 use super::joblog::JobLog;
 use super::moving::Mover;
-use super::order::Order;
+use super::order::Halt;
 use super::remaining::Durations;
 use super::task::{CommandFate, ShardTask, numbered};
 use flitcast_cluster::launch::cluster::{Cluster, PeEvent};
@@ -38,7 +38,6 @@ struct Waiting {
     bytes: u64,
 }
 
-/// A command that runs.
 struct Running {
     /// Index of the task.
     task: usize,
@@ -50,7 +49,7 @@ struct Running {
 pub struct Queue<'a> {
     cluster: &'a mut Cluster,
     console: &'a Console,
-    order: &'a Order,
+    map: &'a Map,
     tasks: &'a mut [ShardTask],
     /// The shards on which no command has begun, by the PE that received them.
     waiting: BTreeMap<PeId, Waiting>,
@@ -75,7 +74,7 @@ impl<'a> Queue<'a> {
     pub fn new(
         cluster: &'a mut Cluster,
         console: &'a Console,
-        order: &'a Order,
+        map: &'a Map,
         tasks: &'a mut [ShardTask],
         log: Option<&'a mut JobLog>,
         mover: &'a mut Mover,
@@ -87,7 +86,7 @@ impl<'a> Queue<'a> {
             mover,
             cluster,
             console,
-            order,
+            map,
             tasks,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -96,7 +95,7 @@ impl<'a> Queue<'a> {
             is_halted: false,
         };
         for index in 0..queue.tasks.len() {
-            if queue.tasks[index].is_due(order.retries) {
+            if queue.tasks[index].is_due(map.scatter.retries) {
                 queue.of_home(index).push_back(index);
             } else if !queue.tasks[index].is_done() {
                 queue.failed += 1;
@@ -136,7 +135,7 @@ impl<'a> Queue<'a> {
                 },
                 (index, to, moved) = self.mover.ended() => self.moved(index, to, moved),
             }
-            if self.is_halted && matches!(self.order.halt, Halt::Now(_)) {
+            if self.is_halted && matches!(self.map.args.faults.halt, Halt::Now(_)) {
                 self.kill_running("the command was killed, because others failed (--halt)");
                 return true;
             }
@@ -171,7 +170,7 @@ impl<'a> Queue<'a> {
         if self.is_halted {
             return;
         }
-        for slot in 0..self.order.jobs {
+        for slot in 0..self.map.args.jobs {
             if self.waiting.is_empty() {
                 return;
             }
@@ -191,7 +190,7 @@ impl<'a> Queue<'a> {
     /// left.
     fn next(&mut self, pe: PeId) -> Option<usize> {
         let with_most_bytes = || {
-            let others = self.waiting.iter().filter(|_| self.order.is_shared);
+            let others = self.waiting.iter().filter(|_| self.map.is_shared());
             others.max_by_key(|(_, of)| of.bytes).map(|(pe, _)| *pe)
         };
         let home = match self.waiting.contains_key(&pe) {
@@ -202,7 +201,6 @@ impl<'a> Queue<'a> {
         (!self.is_run_at(pe, index) && self.take_out(index)).then_some(index)
     }
 
-    /// Returns whether a task waits.
     fn is_waiting(&self, index: usize) -> bool {
         let of_home = self.waiting.get(&self.tasks[index].home);
         of_home.is_some_and(|of_home| of_home.tasks.contains(&index))
@@ -243,7 +241,7 @@ impl<'a> Queue<'a> {
     fn begin_move(&mut self) {
         let running = |pe: &PeId| self.running.get(pe).map_or(0, BTreeMap::len);
         let is_free = |pe: &PeId| {
-            let is_idle = self.cluster.is_alive(*pe) && running(pe) < self.order.jobs;
+            let is_idle = self.cluster.is_alive(*pe) && running(pe) < self.map.args.jobs;
             is_idle && !self.waiting.contains_key(pe) && self.mover.is_free_for(*pe)
         };
         let to = self.cluster.pes().filter(is_free).min_by_key(running);
@@ -262,7 +260,7 @@ impl<'a> Queue<'a> {
     /// Returns the shard whose only command so far has run longest at another PE than `to`, if that is
     /// at least twice the median of the commands that have ended.
     fn straggler(&self, to: PeId) -> Option<usize> {
-        let least = (self.durations.median()? * 2).max(self.order.speculate);
+        let least = (self.durations.median()? * 2).max(self.map.args.faults.speculate);
         let elsewhere = self.running.iter().filter(|(pe, _)| **pe != to);
         let runs = elsewhere.flat_map(|(_, of_pe)| of_pe.values());
         let is_first = |run: &&Running| {
@@ -279,7 +277,6 @@ impl<'a> Queue<'a> {
         !self.waiting.is_empty() && to.is_some_and(|to| self.cluster.is_alive(to))
     }
 
-    /// Handles the end of a move.
     fn moved(&mut self, index: usize, to: PeId, moved: Result<(), String>) {
         if let Err(why) = moved {
             let shard = self.tasks[index].shown();
@@ -315,7 +312,7 @@ impl<'a> Queue<'a> {
         let task = &mut self.tasks[index];
         task.runs += 1;
         task.pe = pe;
-        let run = self.order.run(task);
+        let run = self.map.run_on(task);
         let began = (SystemTime::now(), Instant::now());
         let of_pe = self.running.entry(pe).or_default();
         of_pe.insert(task.name.clone(), Running { task: index, began });
@@ -324,16 +321,13 @@ impl<'a> Queue<'a> {
         self.cluster.send_command(pe, ToPe::Run(run)).await;
     }
 
-    /// Handles an event of a PE.
     fn handle_event(&mut self, pe: PeId, event: PeEvent) {
         let lost = match event {
             PeEvent::Reply(FromPe::Line { text, shard }) => {
                 let is_named = self.tasks.first().is_some_and(|task| task.is_named);
+                let name = shard.to_string_lossy();
                 return match is_named || shard != numbered(pe) {
-                    true => {
-                        let shard = shard.to_string_lossy();
-                        self.console.line_of_shard(&shard, pe, &text);
-                    }
+                    true => self.console.line_of_shard(&name, pe, &text),
                     false => self.console.line_of(pe, &text),
                 };
             }
@@ -377,7 +371,6 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Handles the end of a command.
     fn end(&mut self, pe: PeId, run: &Running, fate: CommandFate) {
         let index = run.task;
         emit(Event::Map(MapEvent::Ended(pe, &self.tasks[index].shown())));
@@ -397,7 +390,7 @@ impl<'a> Queue<'a> {
         }
         self.note(index, run.began.0);
         let task = &self.tasks[index];
-        let (subject, retries) = (task.subject(), self.order.retries);
+        let (subject, retries) = (task.subject(), self.map.scatter.retries);
         if let Some(why) = task.failure() {
             if self.is_waiting(index) || !self.run_at(index).is_empty() {
                 let note = format!("{subject}: {why}; another PE runs it as well");
@@ -410,7 +403,7 @@ impl<'a> Queue<'a> {
                 self.of_home(index).push_front(index);
             } else {
                 self.failed += 1;
-                self.is_halted |= matches!(self.order.halt, Halt::Soon(limit) | Halt::Now(limit)
+                self.is_halted |= matches!(self.map.args.faults.halt, Halt::Soon(limit) | Halt::Now(limit)
                     if self.failed >= limit as usize);
             }
         }
@@ -438,10 +431,10 @@ impl<'a> Queue<'a> {
             return;
         };
         let task = &self.tasks[index];
-        let words = self.order.words_for(task);
+        let words = self.map.words_for(task);
         if let Err(error) = log.add(task, began, &words) {
-            self.console
-                .note(&format!("--joblog: a line is missing: {error}"));
+            let note = format!("--joblog: a line is missing: {error}");
+            self.console.note(&note);
         }
     }
 
@@ -450,7 +443,7 @@ impl<'a> Queue<'a> {
         let running = self.running.values().flat_map(BTreeMap::values);
         let running = running.map(|run| run.began.1.elapsed());
         let alive = self.cluster.pes().filter(|pe| self.cluster.is_alive(*pe));
-        let slots = alive.count() * self.order.jobs;
+        let slots = alive.count() * self.map.args.jobs;
         let left = self.durations.remaining(waiting, running, slots);
         self.console.done(self.done, self.tasks.len(), left);
         let (done, failed) = (self.done, self.failed);

@@ -11,7 +11,6 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Adds the duration of a command.
     pub fn add(&mut self, took: Duration) {
         let place = self.all.partition_point(|shorter| *shorter < took);
         self.all.insert(place, took);
@@ -36,11 +35,10 @@ impl Durations {
         let mean = self.total.checked_div(count)?;
         let left: Vec<Duration> = running.map(|ran| mean.saturating_sub(ran)).collect();
         let waiting_for = u32::try_from(waiting).unwrap_or(u32::MAX);
+        let work = mean.saturating_mul(waiting_for);
         let work = left
             .iter()
-            .fold(mean.saturating_mul(waiting_for), |work, left| {
-                work.saturating_add(*left)
-            });
+            .fold(work, |work, left| work.saturating_add(*left));
         let slots = slots.clamp(1, (waiting + left.len()).max(1));
         let remaining = work / u32::try_from(slots).unwrap_or(u32::MAX);
         (!remaining.is_zero()).then_some(remaining)

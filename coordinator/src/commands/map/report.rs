@@ -1,7 +1,10 @@
-//! The result of `flitcast map` as a human-readable table, or as JSON.
+//! The result of `flitcast map` as a human-readable table, or as JSON; and the errors of its shards, equal ones
+//! together.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use flitcast_node::task::failed_name;
 use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
@@ -10,8 +13,8 @@ use super::shards::Shards;
 use super::task::{CommandFate, Mapped, ShardTask};
 use flitcast_cluster::rounds::outcome::Outcome;
 use flitcast_cluster::rounds::run::Interrupted;
-use flitcast_cluster::text::figures::{self, fitted, micros, shortened};
-use flitcast_cluster::text::phrases::{command_line, counted};
+use flitcast_cluster::text::figures::{self, Table, fitted, micros, shortened};
+use flitcast_cluster::text::phrases::{command_line, counted, last_words, names};
 use flitcast_cluster::text::screen::columns;
 use flitcast_cluster::text::title::network_of;
 use flitcast_cluster::text::units::{Bytes, Nanos};
@@ -31,7 +34,7 @@ pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -
         let results = counted((done - earlier) as u64, "result was", "results were");
         return format!("interrupted twice: {processes}; {results} not gathered");
     }
-    let others = match (map.args.has_joblog(), map.args.spread) {
+    let others = match (map.args.joblog.is_some(), map.args.spread) {
         _ if done == 0 || done == all => String::new(),
         (true, false) => "; the same command with --resume runs the others".to_owned(),
         (_, true) => "; with --spread, another map runs all shards again".to_owned(),
@@ -47,7 +50,6 @@ pub fn interrupted_note(map: &Map, mapped: &Mapped, interrupted: &Interrupted) -
     format!("interrupted: {processes}; {done} of {all} {is} done{place}{others}")
 }
 
-/// Returns the table and the summary below it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
     let table = match map.shards {
         Shards::OfPes { .. } => pes_table(map, mapped),
@@ -56,24 +58,24 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
     heading(map, mapped) + &table + &summary(map, mapped)
 }
 
-/// Returns a row for each PE.
 fn pes_table(map: &Map, mapped: &Mapped) -> String {
-    let several = mapped.tasks.iter().any(|task| task.runs > 1);
-    let mut header = vec!["PE", "shard", "exit", "time", "results"];
-    if several {
-        header.insert(2, "runs");
-    }
-    let mut table = figures::table(header);
-    for pe in map.scatter.site.tree.below_root() {
+    let header = ["PE", "shard", "runs", "exit", "time", "results"];
+    let rows = map.scatter.site.tree.below_root().map(|pe| {
         let task = mapped.tasks.iter().find(|task| task.home == pe);
-        let mut row = vec![map.scatter.site.placement.called(pe)];
-        row.extend(cells(task));
-        if several {
-            row.insert(2, task.map_or("-".to_owned(), |task| task.runs.to_string()));
-        }
-        table.add_row(row);
-    }
-    fitted(table, 1, &["runs", "shard", "results"], columns())
+        let runs = task.map_or("-".to_owned(), |task| task.runs.to_string());
+        let [shard, exit, time, results] = cells(task);
+        [
+            map.scatter.site.placement.called(pe),
+            shard,
+            runs,
+            exit,
+            time,
+            results,
+        ]
+    });
+    let least = ["runs", "shard", "results"];
+    let several = mapped.tasks.iter().any(|task| task.runs > 1);
+    fitted(table_of(header, rows, several), 1, &least, columns())
 }
 
 /// Returns a row for each shard, or for the slowest ones if there are many.
@@ -85,25 +87,25 @@ fn shards_table(map: &Map, mapped: &Mapped) -> String {
         tasks.sort_by_key(|task| Reverse(took(task)));
         tasks.truncate(ROWS);
     }
-    let several = tasks.iter().any(|task| task.runs > 1);
-    let mut header = vec!["shard", "PE", "bytes", "exit", "time", "results"];
-    if several {
-        header.insert(2, "runs");
-    }
-    let mut table = figures::table(header);
-    for task in &tasks {
-        let pe = if task.runs > 0 {
-            map.scatter.site.placement.called(task.pe)
-        } else {
-            "-".to_owned()
+    let header = ["shard", "PE", "runs", "bytes", "exit", "time", "results"];
+    let rows = tasks.iter().map(|task| {
+        let pe = match task.runs {
+            0 => "-".to_owned(),
+            _ => map.scatter.site.placement.called(task.pe),
         };
-        let mut row = vec![task.shown(), pe];
-        row.extend(cells(Some(task)));
-        if several {
-            row.insert(2, task.runs.to_string());
-        }
-        table.add_row(row);
-    }
+        let [bytes, exit, time, results] = cells(Some(task));
+        [
+            task.shown(),
+            pe,
+            task.runs.to_string(),
+            bytes,
+            exit,
+            time,
+            results,
+        ]
+    });
+    let several = tasks.iter().any(|task| task.runs > 1);
+    let mut table = table_of(header, rows, several);
     table.shorten_names(LEAST_OF_NAME, columns());
     let table = fitted(table, 2, &["runs", "bytes", "results", "PE"], columns());
     let left = mapped.tasks.len() - tasks.len();
@@ -114,30 +116,43 @@ fn shards_table(map: &Map, mapped: &Mapped) -> String {
     }
 }
 
+/// Returns a table, without the runs if no command was run several times.
+fn table_of<const N: usize>(
+    header: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+    several: bool,
+) -> Table {
+    let shown = |column: usize| several || header[column] != "runs";
+    let columns = || (0..N).filter(|column| shown(*column));
+    let mut table = figures::table(columns().map(|column| header[column]));
+    for row in rows {
+        table.add_row(columns().map(|column| &row[column]));
+    }
+    table
+}
+
 /// Returns the cells of shard, exit status, time and results.
 fn cells(task: Option<&ShardTask>) -> [String; 4] {
-    let none = || "-".to_owned();
-    let Some(task) = task else {
-        return [none(), none(), none(), none()];
-    };
-    let shard = Bytes(task.shard_bytes).to_string();
+    let mut cells = ["-"; 4].map(str::to_owned);
+    let Some(task) = task else { return cells };
+    cells[0] = Bytes(task.shard_bytes).to_string();
     match &task.fate {
-        CommandFate::Waiting => [shard, none(), none(), none()],
-        CommandFate::Lost(_) => [shard, "lost".to_owned(), none(), none()],
-        CommandFate::Killed(_) => [shard, "killed".to_owned(), none(), none()],
+        CommandFate::Waiting => {}
+        CommandFate::Lost(_) => cells[1] = "lost".to_owned(),
+        CommandFate::Killed(_) => cells[1] = "killed".to_owned(),
         CommandFate::Ran(ran) => {
-            let exit = match &ran.end {
+            cells[1] = match &ran.end {
                 End::Exited(code) => code.to_string(),
                 End::Signalled(signal) => format!("signal {signal}"),
                 End::Failed(_) => "failed".to_owned(),
             };
-            let results = match task.is_done() {
-                true => Bytes(ran.wrote_bytes).to_string(),
-                false => none(),
-            };
-            [shard, exit, Nanos(ran.took_ns).to_string(), results]
+            cells[2] = Nanos(ran.took_ns).to_string();
+            if task.is_done() {
+                cells[3] = Bytes(ran.wrote_bytes).to_string();
+            }
         }
     }
+    cells
 }
 
 /// Returns the command on one line, cut to a moderate length.
@@ -183,9 +198,8 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
         true => {
             let (before, behind) = (", longest: ", format!(" at {}", called(task.pe)));
             let taken = [&running, before, &behind].map(|part| part.chars().count());
-            let room = columns().map_or(usize::MAX, |columns| {
-                columns.saturating_sub(taken.iter().sum())
-            });
+            let taken: usize = taken.iter().sum();
+            let room = columns().map_or(usize::MAX, |all| all.saturating_sub(taken));
             let name = shortened(&task.shown(), room.max(LEAST_OF_NAME));
             format!("{before}{name}{behind}")
         }
@@ -234,7 +248,6 @@ fn moved(outcome: Option<&Outcome>) -> String {
     }
 }
 
-/// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
     let pes = map.scatter.site.tree.below_root().map(|pe| {
         let task = mapped.tasks.iter().find(|task| task.home == pe);
@@ -304,4 +317,83 @@ fn moved_json(outcome: Option<&Outcome>) -> Value {
         "measured_us": outcome.measured.map(|measured| micros(measured.median)),
         "launch_us": micros(outcome.launching.as_nanos() as u64),
     })
+}
+
+/// Number of shards with equal errors up to which each has its own line.
+const SEPARATE: usize = 3;
+
+/// An error of a shard: its text, and whether the output of the command is kept.
+type ShardError = (String, bool);
+
+/// Returns the errors of all shards whose command failed or whose result is incomplete: a line for each,
+/// or for many equal ones.
+pub fn shard_errors(map: &Map, mapped: &Mapped) -> Vec<String> {
+    let mut all: Vec<(&ShardTask, ShardError)> = Vec::new();
+    let mut waiting = 0;
+    for task in &mapped.tasks {
+        if mapped.is_as_interrupted(task) {
+            continue;
+        }
+        if task.is_named && matches!(task.fate, CommandFate::Waiting) {
+            waiting += 1;
+        } else if let Some(why) = task.failure() {
+            let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
+            let printed = last_words("; it last printed: ", lines);
+            let is_kept = task.has_output() && task.left_behind.is_none();
+            all.push((task, (format!("{why}{printed}"), is_kept)));
+        }
+        let not_taken = task.not_taken().iter();
+        let not_taken = not_taken.map(|why| format!("not in its result: {why}"));
+        let more = not_taken.chain(task.left_behind.clone());
+        all.extend(more.map(|text| (task, (text, false))));
+    }
+    let mut equal: BTreeMap<&ShardError, Vec<&ShardTask>> = BTreeMap::new();
+    for (task, error) in &all {
+        equal.entry(error).or_default().push(task);
+    }
+    let mut out = Vec::new();
+    for (task, error) in &all {
+        match equal.get(error).map(Vec::as_slice) {
+            Some(tasks) if tasks.len() > SEPARATE => {
+                out.push(common_line(map, error, tasks));
+                equal.remove(error);
+            }
+            Some(_) => out.push(line(map, task, error)),
+            // The common line has it.
+            None => {}
+        }
+    }
+    if waiting > 0 {
+        let shards = counted(waiting, "shard was", "shards were");
+        out.push(format!(
+            "{shards} not run, because commands on others failed"
+        ));
+    }
+    out
+}
+
+fn line(map: &Map, task: &ShardTask, (text, has_output): &ShardError) -> String {
+    let output = map.args.output.join(failed_name(&task.name));
+    let output = has_output.then(|| format!("; its output is in {}", output.display()));
+    format!("{}: {text}{}", task.subject(), output.unwrap_or_default())
+}
+
+/// Returns the line of an error that the commands on all these shards have.
+fn common_line(map: &Map, (text, has_output): &ShardError, tasks: &[&ShardTask]) -> String {
+    let is_named = tasks[0].is_named;
+    let name = |task: &&ShardTask| match is_named {
+        true => task.shown(),
+        false => task.subject(),
+    };
+    let first: Vec<String> = tasks.iter().take(SEPARATE).map(name).collect();
+    let output = map.args.output.join(failed_name("NAME".as_ref()));
+    let output = has_output.then(|| format!("; the output of each is in {}", output.display()));
+    format!(
+        "{} {} ({} and {} more): {text}{}",
+        tasks.len(),
+        if is_named { "shards" } else { "PEs" },
+        names(&first),
+        tasks.len() - first.len(),
+        output.unwrap_or_default()
+    )
 }

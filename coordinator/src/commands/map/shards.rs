@@ -1,24 +1,24 @@
 //! The shards of an input: one for each PE, or entries of any name, which any PE may get.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use flitcast_node::payload::{self, Others, PayloadError};
+use flitcast_node::payload::{self, Others};
 use flitcast_node::task::failed_name;
+use flitcast_proto::ops::Layout;
 use flitcast_proto::{PeId, Tree};
 
-use super::natural;
 use super::task::{CommandFate, ShardTask};
 use flitcast_cluster::job::request::count_by_input;
 use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
-use flitcast_proto::ops::Layout;
 
 /// Maximum length of the name of a shard: with `.failed` behind it, it is the name of a file.
 const LONGEST_NAME: usize = 255 - ".failed".len();
 
-/// The shards of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shards {
     /// Each PE has its own: the entry with its number or name, or its part of the files.
@@ -46,7 +46,6 @@ impl Shards {
         }
     }
 
-    /// Returns whether each PE has its own shard.
     pub fn are_of_pes(&self) -> bool {
         matches!(self, Shards::OfPes { .. })
     }
@@ -94,13 +93,10 @@ impl Shards {
             tree.workers = Some(names.len().clamp(1, processors) as u32);
         }
         check(&names)?;
-        let measured = payload::measure_shards(input, &names);
-        let faults = |all: Vec<PayloadError>| {
-            let all = all.into_iter();
-            all.map(|fault| anyhow!("--input: {fault}"))
-                .collect::<Vec<_>>()
-        };
-        let left = measured.map_err(faults)?;
+        let left = payload::measure_shards(input, &names).map_err(|all| {
+            let all = all.into_iter().map(|fault| anyhow!("--input: {fault}"));
+            all.collect::<Vec<_>>()
+        })?;
         let done = all - left.len();
         Ok(Shards::Named { left, done })
     }
@@ -111,17 +107,16 @@ impl Shards {
         tree: &TreeArgs,
         done: Option<&BTreeSet<OsString>>,
     ) -> Result<Shards, Vec<anyhow::Error>> {
-        let mut names: Vec<OsString> = left.iter().map(|(name, _)| name.clone()).collect();
-        let all = names.len();
-        match done {
-            Some(done) => left.retain(|(name, _)| !done.contains(name)),
-            None => {
-                if let Some(entries) = of_pes(&names, tree) {
-                    return Ok(Shards::OfPes { entries });
-                }
-            }
+        let all = left.len();
+        if let Some(done) = done {
+            left.retain(|(name, _)| !done.contains(name));
         }
-        names.retain(|name| left.binary_search_by(|(other, _)| other.cmp(name)).is_ok());
+        let names: Vec<OsString> = left.iter().map(|(name, _)| name.clone()).collect();
+        if done.is_none()
+            && let Some(entries) = of_pes(&names, tree)
+        {
+            return Ok(Shards::OfPes { entries });
+        }
         check(&names)?;
         let done = all - left.len();
         Ok(Shards::Named { left, done })
@@ -157,7 +152,7 @@ impl Shards {
         match self {
             Shards::OfPes { .. } => tasks.sort_by_key(|task| task.home),
             Shards::Named { .. } => {
-                tasks.sort_by(|one, other| natural::compare(&one.name, &other.name));
+                tasks.sort_by(|one, other| by_numbers(&one.name, &other.name));
                 for (seq, task) in (1..).zip(&mut tasks) {
                     task.seq = seq;
                 }
@@ -212,4 +207,71 @@ fn fault(name: &OsStr, names: &[OsString]) -> Option<anyhow::Error> {
              `{shown}`; rename it"
         )
     })
+}
+
+/// Compares two names: numbers in them by their values, everything else by its bytes.
+fn by_numbers(one: &OsStr, other: &OsStr) -> Ordering {
+    let (mut left, mut right) = (one.as_bytes(), other.as_bytes());
+    while let ([first, after_first @ ..], [second, after_second @ ..]) = (left, right) {
+        let ordering = if first.is_ascii_digit() && second.is_ascii_digit() {
+            let (number, rest) = split_number(left);
+            let (other_number, other_rest) = split_number(right);
+            (left, right) = (rest, other_rest);
+            let lengths = number.len().cmp(&other_number.len());
+            lengths.then_with(|| number.cmp(other_number))
+        } else {
+            (left, right) = (after_first, after_second);
+            first.cmp(second)
+        };
+        if ordering.is_ne() {
+            return ordering;
+        }
+    }
+    // Names that differ in leading zeros alone have an order, too.
+    let lengths = left.len().cmp(&right.len());
+    lengths.then_with(|| one.cmp(other))
+}
+
+/// Splits the digits at the beginning of a text from the rest, and removes their leading zeros.
+fn split_number(text: &[u8]) -> (&[u8], &[u8]) {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    let (number, rest) = text.split_at(digits.count());
+    let zeros = number.iter().take_while(|byte| **byte == b'0').count();
+    (&number[zeros..], rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_by_their_values() {
+        let sorted = [
+            "",
+            "0",
+            "00",
+            "01",
+            "1",
+            "1a",
+            "2",
+            "10",
+            "11",
+            "a",
+            "a1",
+            "a1b2",
+            "a1b10",
+            "a02",
+            "a2",
+            "a10",
+            "a99999999999999999999998",
+            "a99999999999999999999999",
+            "b",
+        ];
+        for (at, one) in sorted.iter().enumerate() {
+            for (beside, other) in sorted.iter().enumerate() {
+                let found = by_numbers(OsStr::new(one), OsStr::new(other));
+                assert_eq!(found, at.cmp(&beside), "{one} {other}");
+            }
+        }
+    }
 }

@@ -49,7 +49,6 @@ pub enum CommandFate {
 }
 
 impl CommandFate {
-    /// Returns whether the command succeeded.
     pub fn is_success(&self) -> bool {
         matches!(self, CommandFate::Ran(ran) if ran.end == End::Exited(0))
     }
@@ -102,7 +101,6 @@ impl ShardTask {
         name.chars().map(shown).collect()
     }
 
-    /// Returns whether the command succeeded.
     pub fn is_done(&self) -> bool {
         self.fate.is_success()
     }
@@ -120,7 +118,6 @@ impl ShardTask {
         }
     }
 
-    /// Returns the number of bytes of the result.
     pub fn wrote_bytes(&self) -> u64 {
         self.ran().map_or(0, |ran| ran.wrote_bytes)
     }
@@ -162,7 +159,6 @@ pub fn numbered(pe: PeId) -> OsString {
     format!("p{}", pe.0).into()
 }
 
-/// The result of a map.
 #[derive(Debug, Default)]
 pub struct Mapped {
     /// The tasks of all shards: by PE, or by name.

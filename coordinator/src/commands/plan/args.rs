@@ -6,10 +6,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::CycleGossip;
 use flitcast_plan::gossip::COMPLETE_FORMS;
+use flitcast_plan::packets::Split;
+use flitcast_plan::packets::model::{LinkCost, Part, Run};
 use flitcast_plan::packets::search::{DEFAULT_NODES, MOST_NODES};
 use flitcast_proto::ops::Collective;
 
-use super::packet_args::{ControlArg, PacketArgs};
 use flitcast_cluster::algorithms::listed::TreeGossip;
 use flitcast_cluster::algorithms::plan_limits::MAX_FLITS;
 use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
@@ -17,6 +18,7 @@ use flitcast_cluster::job::on_links::LinkArgs;
 use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
 use flitcast_cluster::options::format::{Format, Formats};
 use flitcast_cluster::options::order::GIVEN;
+use flitcast_cluster::options::pes::parse_pe;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::prices::PriceArgs;
 use flitcast_cluster::options::sync::TokenArg;
@@ -24,14 +26,6 @@ use flitcast_cluster::options::tree::TreeArgs;
 use flitcast_cluster::options::values::{
     AUTO, joined, planned_names, values_of, values_of_planned_scatter,
 };
-
-/// Arguments of `flitcast plan`.
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    /// Operation to plan.
-    #[command(subcommand)]
-    pub operation: PlanOperation,
-}
 
 /// The operation of a plan.
 #[derive(Debug, Subcommand)]
@@ -53,7 +47,6 @@ pub enum PlanOperation {
 /// Arguments of `flitcast plan gossip`.
 #[derive(Debug, Args)]
 pub struct PlanGossipArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_0..L_n in flits, like 3,0,4: a list, or equal:MEAN, ramp:MEAN, onebig:MEAN,
@@ -66,10 +59,8 @@ pub struct PlanGossipArgs {
     /// How to gossip.
     #[arg(long, default_value = AUTO, help = gossip_help())]
     pub algorithm: String,
-    /// The prices of the steps of a gossip on a --network.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -77,10 +68,8 @@ pub struct PlanGossipArgs {
 /// Arguments of `flitcast plan exchange`.
 #[derive(Debug, Args)]
 pub struct PlanExchangeArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// The lengths of the messages.
     #[command(flatten)]
     pub flits: ExchangeFlitsArgs,
     /// Number of ports of a PE of a tree.
@@ -89,7 +78,6 @@ pub struct PlanExchangeArgs {
     /// How to exchange.
     #[arg(long, default_value = AUTO, help = exchange_help())]
     pub algorithm: String,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -97,7 +85,6 @@ pub struct PlanExchangeArgs {
 /// Arguments of `flitcast plan broadcast`.
 #[derive(Debug, Args)]
 pub struct PlanBroadcastArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// The length of the message in flits.
@@ -115,7 +102,6 @@ pub struct PlanBroadcastArgs {
     /// Plan over as many trees at once as share no arc of the --network, with many ports.
     #[arg(long)]
     pub cover: bool,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -133,7 +119,6 @@ pub struct PrintArgs {
     /// Omit the crossings: print only the figures of the whole.
     #[arg(long)]
     pub summary: bool,
-    /// The links of the plan.
     #[command(flatten)]
     pub links: LinkArgs,
 }
@@ -141,7 +126,6 @@ pub struct PrintArgs {
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]
 pub struct PlanScatterArgs {
-    /// Arguments that both operations share.
     #[command(flatten)]
     pub plan: PlanRoundArgs,
     /// The order in which P0 sends: fdf (farthest destination first), nearest-first,
@@ -168,7 +152,6 @@ pub struct PlanScatterArgs {
     /// follow each other.
     #[arg(long, requires = "cover")]
     pub shared: bool,
-    /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
 }
@@ -176,7 +159,6 @@ pub struct PlanScatterArgs {
 /// Arguments of `flitcast plan gather`.
 #[derive(Debug, Args)]
 pub struct PlanGatherArgs {
-    /// Arguments that both operations share.
     #[command(flatten)]
     pub plan: PlanRoundArgs,
     /// How to gather [default: shoulder-tap on a path, else certification].
@@ -193,7 +175,6 @@ pub struct PlanGatherArgs {
     /// Number of ports of a PE; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
     /// Time of a token, a certificate or an order with --setup and --algorithm certification [default:
@@ -220,7 +201,6 @@ pub enum DealArg {
 #[command(mut_arg("format", |format| format.value_parser(FORMATS)))]
 #[command(mut_arg("summary", |summary| summary.help(SUMMARY_HELP)))]
 pub struct PlanRoundArgs {
-    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_1..L_n in flits, like 0,0,4: a list, or equal:MEAN, ramp:MEAN, onebig:MEAN,
@@ -233,7 +213,6 @@ pub struct PlanRoundArgs {
     /// How messages are distributed over the trees of a cover [default: auto, the quickest of these].
     #[arg(long, value_enum, requires = "cover")]
     pub deal: Option<DealArg>,
-    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -258,7 +237,6 @@ const FORMATS: Formats = Formats(&[
 const SUMMARY_HELP: &str =
     "Omit the messages and control items: print only the figures of the whole";
 
-/// Returns the help of `--algorithm` of a gossip.
 fn gossip_help() -> String {
     let of_trees = TreeGossip::listed().map(Algorithm::name);
     format!(
@@ -270,7 +248,6 @@ fn gossip_help() -> String {
     )
 }
 
-/// Returns the help of `--algorithm` of an exchange.
 fn exchange_help() -> String {
     let names = |on_trees| {
         let names = planned_names(Collective::Exchange, on_trees);
@@ -313,6 +290,96 @@ impl FromStr for Order {
                 "`{text}` is not an order: write fdf, nearest-first, given:5,4 with the PEs' \
                  numbers or names, or search[:NODES]"
             )),
+        }
+    }
+}
+
+/// Options of plans in packets.
+#[derive(Debug, Args)]
+pub struct PacketArgs {
+    /// Plan in packets: the set-up cost of a packet on each link, as a multiple of a flit's time, an
+    /// integer or a fraction like 3/2.
+    #[arg(long, value_name = "BETA")]
+    pub setup: Option<LinkCost>,
+    /// How messages are cut: auto; mixed, so that a packet may also have flits for PEs on its way;
+    /// COUNT even packets each, or one per flit; sizes:S1,S2,.. of one nonnull message;
+    /// sequence:4x1,3x2,3x1 of all, the PE and the flits of each packet that P0 sends, or
+    /// sequence:4x1+3x2,3x1 with mixed ones; with --algorithm certification auto or cap:C, the largest packet [default: auto].
+    #[arg(long, value_name = "PACKETS", requires = "setup")]
+    pub packets: Option<Packets>,
+    /// Limit of nodes that the search for a better plan visits, on trees where no plan is known to be
+    /// optimal; 0 for no search [default: 200000].
+    #[arg(long, value_name = "NODES", requires = "setup",
+        value_parser = clap::value_parser!(u64).range(..=MOST_NODES))]
+    pub search: Option<u64>,
+}
+
+/// The time that a control item takes on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControlArg {
+    /// The time of a packet of one flit, as in the paper.
+    Packet,
+    /// No time: it goes between two packets, as on real links.
+    Free,
+}
+
+/// How messages are cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packets {
+    Auto,
+    /// The best packets found that may mix messages.
+    Mixed,
+    Split(Split),
+    /// Each message into even packets of at most this number of flits.
+    Cap(u64),
+}
+
+impl FromStr for Packets {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Packets, String> {
+        let unknown = || {
+            format!(
+                "`{text}` does not say how to cut messages: auto, mixed, a COUNT of even packets \
+                 each, sizes:S1,S2,.. with the flits of each packet of one message, \
+                 sequence:PExFLITS,.. with every packet of all messages, or cap:C (C at least 1) \
+                 with --algorithm certification"
+            )
+        };
+        let number = |part: &str| part.trim().parse::<u64>().map_err(|_| unknown());
+        let part = |part: &str| {
+            let (pe, flits) = part.split_once('x').ok_or_else(unknown)?;
+            let flits = flits.trim().parse().ok().filter(|&flits| flits > 0);
+            Ok::<_, String>(Part {
+                pe: parse_pe(pe.trim()).map_err(|_| unknown())?,
+                flits: flits.ok_or_else(unknown)?,
+            })
+        };
+        let packet = |parts: &str| {
+            let mut parts = parts.split('+').map(part);
+            let Part { pe, flits } = parts.next().ok_or_else(unknown)??;
+            Ok::<_, String>(Run {
+                also: parts.collect::<Result<_, _>>()?,
+                ..Run::new(pe, flits, 1)
+            })
+        };
+        match text.split_once(':') {
+            None if text == "auto" => Ok(Packets::Auto),
+            None if text == "mixed" => Ok(Packets::Mixed),
+            None => Ok(Packets::Split(Split::Count(number(text)?))),
+            Some(("sizes", sizes)) => {
+                let sizes = sizes.split(',').map(number).collect::<Result<_, _>>()?;
+                Ok(Packets::Split(Split::Sizes(sizes)))
+            }
+            Some(("sequence", packets)) => {
+                let packets = packets.split(',').map(packet).collect::<Result<_, _>>()?;
+                Ok(Packets::Split(Split::Sequence(packets)))
+            }
+            Some(("cap", cap)) => match number(cap)? {
+                0 => Err(unknown()),
+                cap => Ok(Packets::Cap(cap)),
+            },
+            Some(_) => Err(unknown()),
         }
     }
 }

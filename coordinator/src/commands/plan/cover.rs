@@ -120,9 +120,8 @@ fn dealt(
 fn messages(flits: &[u64], ends: impl Fn(PeId) -> [PeId; 2]) -> Vec<PlannedMessage> {
     let all = (0..).map(PeId).zip(flits);
     let nonnull = all.filter(|(_, flits)| **flits > 0);
-    nonnull
-        .map(|(pe, flits)| PlannedMessage::to_one(pe.0.into(), ends(pe), *flits))
-        .collect()
+    let message = |(pe, flits): (PeId, &u64)| PlannedMessage::to_one(pe.0.into(), ends(pe), *flits);
+    nonnull.map(message).collect()
 }
 
 /// Returns an error for each given option that does not apply to a cover.
@@ -135,11 +134,9 @@ fn check(options: &[(bool, &'static str)]) -> Result<(), Faults> {
 
 /// Plans a scatter, farthest destination first on each port of P0.
 pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
+    let has_order = !matches!(args.order, None | Some(Order::FarthestFirst));
     check(&[
-        (
-            !matches!(args.order, None | Some(Order::FarthestFirst)),
-            "--order",
-        ),
+        (has_order, "--order"),
         (args.from.is_some(), "--from"),
         (args.plan.print.simulate, "--simulate"),
     ])?;
@@ -190,8 +187,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Faults> {
     let pes = covered.cover.nodes.len() as u64;
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {
-        let most = MOST_CROSSINGS;
-        return Err(PlanTooLarge::size(crossings, most).into());
+        return Err(PlanTooLarge::size(crossings, MOST_CROSSINGS).into());
     }
     let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
     let nodes = covered.cover.nodes.iter();

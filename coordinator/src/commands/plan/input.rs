@@ -1,8 +1,10 @@
-//! The requested tree, lengths and order of a plan.
+//! The requested tree, lengths and order of a plan, and the errors of algorithms.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{Error, anyhow, ensure};
+use flitcast_plan::algorithms::NotPlanned;
 use flitcast_plan::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 
@@ -88,4 +90,17 @@ pub fn topology_and_lengths(
     let topology = faults.take(topology(&args.tree, spanning));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     topology.zip(lengths).ok_or(faults)
+}
+
+/// Returns the error of an algorithm that does not support these PEs.
+pub fn unfit(algorithm: impl Display, why: impl Display) -> Error {
+    anyhow!("--algorithm {algorithm}: {why}")
+}
+
+/// Returns the error of an algorithm without a static schedule.
+pub fn not_planned(algorithm: impl Display, why: NotPlanned) -> Error {
+    match why {
+        NotPlanned::Unfit(why) => unfit(algorithm, why),
+        NotPlanned::TooMuch(fault) => fault.into(),
+    }
 }

@@ -9,7 +9,7 @@ use flitcast_proto::PeId;
 
 use super::args::PlanScatterArgs;
 use super::input::topology_and_lengths;
-use super::report::{PlanReport, each, proof};
+use super::report::{PlanReport, proof};
 use flitcast_cluster::options::flits::deal_flits;
 use flitcast_cluster::options::format::Format;
 use flitcast_cluster::options::link_spec::LinkSpec;
@@ -22,7 +22,6 @@ use flitcast_cluster::text::units::Nanos;
 /// Payload of a flit on links with rates: the default of a run.
 const FLIT_BYTES: u64 = 64 << 10;
 
-/// Prints the plan, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     nodes: u64,
@@ -69,9 +68,8 @@ pub fn scatter(
     report.field("pes", tree.len());
     report.field("unit", unit);
     report.optional("flit_bytes", flit_bytes);
-    report.detail("lengths", Some(&flits));
-    let order = each(|| found.order.iter().map(|pe| pe.0));
-    report.detail("order", Some(order));
+    report.detail("lengths", &flits);
+    report.list("order", || found.order.iter().map(|pe| pe.0));
     report.field("time", found.time);
     report.field("farthest_first_time", found.farthest_first);
     report.field("bound", found.bound);
@@ -94,7 +92,6 @@ pub fn scatter(
     Ok(report.write(out))
 }
 
-/// Returns an error of `--order`.
 fn of_order(why: String) -> anyhow::Error {
     anyhow!("--order: {why}")
 }

@@ -13,17 +13,15 @@ use flitcast_plan::packets::search::DEFAULT_NODES;
 use flitcast_plan::packets::{self, Method, Split};
 use flitcast_proto::PeId;
 
-use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::error::unfit;
-use super::input::PlanInput;
-use super::packet_args::{ControlArg, PacketArgs, Packets};
-use super::packets_certified::CertifiedPlan;
-use super::packets_report::PlanInPackets;
+use super::args::{
+    ControlArg, Order, PacketArgs, Packets, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
+};
+use super::input::{PlanInput, unfit};
+use super::packets_report::{CertifiedPlan, PlanInPackets};
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::tree::SpanningArg;
 use flitcast_cluster::text::faults::Faults;
 
-/// Prints the plan of a scatter, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     cost: LinkCost,
@@ -60,7 +58,6 @@ pub fn scatter(
     Ok(report.write(args.plan.print, out)?)
 }
 
-/// Prints the plan of a gather, or returns all errors in the command line.
 pub fn gather(
     args: &PlanGatherArgs,
     cost: LinkCost,
@@ -69,36 +66,21 @@ pub fn gather(
     let certification = Algorithm::CERTIFICATION_PIPELINED.name();
     let certifies = args.algorithm.as_deref() == Some(certification);
     let control = "--control, which is for --algorithm certification";
-    let faults = left_out(
-        &args.plan,
-        args.ports,
-        &[
-            (args.token.is_some(), "--token"),
-            (args.order.is_some(), "--order"),
-            (certifies && args.packets.search.is_some(), "--search"),
-            (!certifies && args.control.is_some(), control),
-        ],
-    );
-    match certifies {
-        true => certified(args, cost, faults, out),
-        false => mirrored(args, cost, faults, out),
+    let options = [
+        (args.token.is_some(), "--token"),
+        (args.order.is_some(), "--order"),
+        (certifies && args.packets.search.is_some(), "--search"),
+        (!certifies && args.control.is_some(), control),
+    ];
+    let mut faults = left_out(&args.plan, args.ports, &options);
+    if certifies {
+        return certified(args, cost, faults, out);
     }
-}
-
-/// Plans a gather whose lengths are known beforehand.
-fn mirrored(
-    args: &PlanGatherArgs,
-    cost: LinkCost,
-    mut faults: Faults,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Faults> {
+    // The lengths are known beforehand.
     let why = "with --setup, a gather is planned by certification or, without --algorithm, as the \
                mirror of a scatter";
-    faults.0.extend(
-        args.algorithm
-            .as_ref()
-            .map(|algorithm| unfit(algorithm, why)),
-    );
+    let algorithm = args.algorithm.as_ref();
+    faults.0.extend(algorithm.map(|it| unfit(it, why)));
     let why =
         "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it";
     let has_cap = matches!(args.packets.packets, Some(Packets::Cap(_)));
@@ -117,10 +99,8 @@ fn certified(
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Faults> {
     let why = "certification has one cap for all messages: auto or cap:C";
-    let is_cut = matches!(
-        args.packets.packets,
-        Some(Packets::Split(_) | Packets::Mixed)
-    );
+    let packets = &args.packets.packets;
+    let is_cut = matches!(packets, Some(Packets::Split(_) | Packets::Mixed));
     faults.0.extend(is_cut.then(|| of_packets(why)));
     let input = plan_input(&args.plan, SpanningArg::Broadcast, faults)?;
     let (tree, flits) = (&input.tree, &input.flits);
@@ -128,7 +108,7 @@ fn certified(
         Some(ControlArg::Free) => ControlCost::Free,
         Some(ControlArg::Packet) | None => ControlCost::Packet,
     };
-    let certified = match args.packets.packets {
+    let certified = match *packets {
         Some(Packets::Cap(cap)) => certification::plan(tree, flits, cost, control, cap),
         _ => certification::plan_best_cap(tree, flits, cost, control),
     };
@@ -153,10 +133,8 @@ fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> Faults
     ];
     let given = options.iter().chain(more).filter(|(given, _)| *given);
     let given: Vec<&str> = given.map(|(_, option)| *option).collect();
-    let has_any = !given.is_empty();
-    Faults::all(
-        has_any.then(|| anyhow!("--setup plans in packets: leave out {}", given.join(", "))),
-    )
+    let fault = || anyhow!("--setup plans in packets: leave out {}", given.join(", "));
+    Faults::all((!given.is_empty()).then(fault))
 }
 
 /// Returns the tree and the lengths, unless there is an error in them or there was one before.
@@ -216,7 +194,6 @@ fn method(method: Method) -> &'static str {
     }
 }
 
-/// Returns an error of `--packets`.
 fn of_packets(why: impl Display) -> anyhow::Error {
     anyhow!("--packets: {why}")
 }

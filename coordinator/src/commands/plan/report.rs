@@ -19,7 +19,6 @@ use flitcast_cluster::text::pe_names::{self, with_names};
 use flitcast_cluster::text::phrases::counted;
 use flitcast_cluster::text::screen::columns;
 
-/// Writes a value as JSON.
 type WriteValue<'a> = Box<dyn Fn(&mut dyn Write) -> serde_json::Result<()> + 'a>;
 
 /// A plan as it is printed, in any format. Values of JSON are written piece by piece: a million
@@ -66,7 +65,6 @@ impl<'a> PlanReport<'a> {
         }
     }
 
-    /// Adds a field of JSON.
     pub fn field(&mut self, key: &'static str, value: impl Serialize + 'a) {
         let write = move |out: &mut dyn Write| serde_json::to_writer(out, &value);
         self.fields.push((key, Box::new(write)));
@@ -79,9 +77,17 @@ impl<'a> PlanReport<'a> {
         }
     }
 
-    /// Adds a field of JSON if it has a value, unless a summary is requested.
-    pub fn detail(&mut self, key: &'static str, value: Option<impl Serialize + 'a>) {
-        self.optional(key, value.filter(|_| !self.print.summary));
+    /// Adds a field of JSON, unless a summary is requested.
+    pub fn detail(&mut self, key: &'static str, value: impl Serialize + 'a) {
+        self.optional(key, (!self.print.summary).then_some(value));
+    }
+
+    /// Adds an array to the details, whose elements are created one after the other.
+    pub fn list<I>(&mut self, key: &'static str, elements: impl Fn() -> I + 'a)
+    where
+        I: IntoIterator<Item: Serialize>,
+    {
+        self.detail(key, Each(elements));
     }
 
     /// Adds a field of JSON that stands for details in a summary.
@@ -105,7 +111,6 @@ impl<'a> PlanReport<'a> {
         self.line("messages", messages);
     }
 
-    /// Adds the time on the requested links.
     pub fn on_links(&mut self, on_links: Option<OnLinks>) {
         if let Some(on_links) = on_links {
             self.remarks.push_str(&on_links.text());
@@ -157,7 +162,6 @@ impl<'a> PlanReport<'a> {
         Ok(())
     }
 
-    /// Prints the report in the requested format.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.print.format {
             Format::Json => self.write_json(out),
@@ -199,14 +203,7 @@ pub fn proof(time: impl Into<u128>, bound: impl Into<u128>) -> String {
     }
 }
 
-/// Returns a JSON array whose elements are created one after the other.
-pub fn each<I>(elements: impl Fn() -> I) -> impl Serialize
-where
-    I: IntoIterator<Item: Serialize>,
-{
-    Each(elements)
-}
-
+/// A JSON array whose elements are created one after the other.
 struct Each<F>(F);
 
 impl<F, I> Serialize for Each<F>

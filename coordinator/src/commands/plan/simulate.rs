@@ -8,6 +8,7 @@ use anyhow::{anyhow, bail, ensure};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::OnNetwork;
 use flitcast_plan::algorithms::gather_order::set_order;
+use flitcast_plan::algorithms::plan::Plan;
 use flitcast_plan::gossip::{Gossip, GossipAlgorithm};
 use flitcast_plan::sim::{self, Simulated, SimulationError};
 use flitcast_plan::timing::Timing;
@@ -17,7 +18,6 @@ use flitcast_proto::ops::Direction;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::static_plan::{Played, StaticPlan};
-use super::steps::Planned;
 use flitcast_cluster::text::phrases::counted;
 
 /// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
@@ -71,7 +71,6 @@ pub fn against_crossings(plan: &StaticPlan) -> anyhow::Result<String> {
 /// The line of a summary if nothing differs.
 pub const AS_PLANNED: &str = "  simulated    step by step, every item as planned\n";
 
-/// Checks that this number of crossings can be simulated, and returns it.
 fn check_items(items: u64) -> anyhow::Result<u64> {
     ensure!(
         items <= MAX_SIMULATED,
@@ -88,12 +87,8 @@ fn broken(rule: SimulationError) -> anyhow::Error {
 /// Returns every flit of a crossing, and its step.
 fn flits_of(scheduled: ScheduledHop) -> impl Iterator<Item = (Hop, u64)> {
     let flit = move |flit| {
-        let hop = (
-            scheduled.message,
-            scheduled.offset + flit,
-            scheduled.from,
-            scheduled.to,
-        );
+        let ScheduledHop { from, to, .. } = scheduled;
+        let hop = (scheduled.message, scheduled.offset + flit, from, to);
         (hop, scheduled.first_step + flit * scheduled.every)
     };
     (0..scheduled.flits).map(flit)
@@ -156,25 +151,23 @@ pub fn against_packets(
     ))
 }
 
-/// Runs the state machines of a scatter from P0 or of a gather and compares, control items
-/// included.
+/// Runs the state machines of a scatter from P0 or of a gather, of these lengths and in this order, and compares,
+/// control items included.
 ///
 /// # Errors
 ///
 /// Returns an error if anything differs.
-pub fn against_plan(planned: &Planned) -> anyhow::Result<String> {
-    let plan = &planned.plan;
+pub fn against_plan(plan: &Plan, flits: &[u64], order: &[PeId]) -> anyhow::Result<String> {
     check_items(plan.crossing_count())?;
-    let (operation, flits) = (plan.operation, &planned.flits);
+    let operation = plan.operation;
     let mut schedules = operation.schedules(&plan.tree, flits, &Timing::LOCK_STEP);
     match operation.collective().direction() {
-        Direction::Up if !planned.order.is_empty() => {
-            let set = set_order(&plan.tree, &mut schedules, &planned.order);
+        Direction::Up if !order.is_empty() => {
+            let set = set_order(&plan.tree, &mut schedules, order);
             set.map_err(|fault| anyhow!("--order: {fault}"))?;
         }
         _ => {
-            let order = planned.order.iter().copied();
-            let place: BTreeMap<PeId, usize> = order.zip(0..).collect();
+            let place: BTreeMap<PeId, usize> = order.iter().copied().zip(0..).collect();
             let sends = &mut schedules[0].sends;
             sends.sort_by_key(|message| place.get(&message.pe()));
         }

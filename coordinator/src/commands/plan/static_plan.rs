@@ -13,7 +13,7 @@ use flitcast_proto::items::{Address, ScheduledHop};
 use flitcast_proto::ops::Collective;
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
-use super::error::not_planned;
+use super::input::not_planned;
 use flitcast_cluster::algorithms::listed::quickest;
 use flitcast_cluster::options::ports::Ports;
 use flitcast_cluster::options::values::is_for_trees;
@@ -47,7 +47,6 @@ pub struct StaticPlan {
     pub played: Played,
 }
 
-/// A message of a plan.
 #[derive(Debug)]
 pub struct PlannedMessage {
     pub id: u64,
@@ -57,7 +56,6 @@ pub struct PlannedMessage {
 }
 
 impl PlannedMessage {
-    /// Creates a message to all other PEs.
     pub fn to_others(id: u64, source: PeId, pes: usize, flits: u64) -> PlannedMessage {
         let all = (0..pes as u32).map(PeId);
         PlannedMessage {
@@ -68,7 +66,6 @@ impl PlannedMessage {
         }
     }
 
-    /// Creates a message to one other PE.
     pub fn to_one(id: u64, [source, destination]: [PeId; 2], flits: u64) -> PlannedMessage {
         PlannedMessage {
             id,
@@ -79,7 +76,6 @@ impl PlannedMessage {
     }
 }
 
-/// The crossings of a plan.
 #[derive(Debug)]
 pub enum Crossings {
     Listed(Vec<ScheduledHop>),
@@ -103,16 +99,12 @@ impl Crossings {
             *known = [known[0].min(first), known[1].max(last)];
         };
         match self {
-            Crossings::Listed(hops) => {
-                for hop in hops {
-                    take(hop.message.0, [hop.first_step, last_step(hop)]);
-                }
-            }
-            Crossings::Ways(_, plans) => {
-                for plan in plans {
-                    take(plan.pe.0.into(), [plan.first_step, plan.arrival_step]);
-                }
-            }
+            Crossings::Listed(hops) => hops
+                .iter()
+                .for_each(|hop| take(hop.message.0, [hop.first_step, last_step(hop)])),
+            Crossings::Ways(_, plans) => plans
+                .iter()
+                .for_each(|it| take(it.pe.0.into(), [it.first_step, it.arrival_step])),
         }
         steps
     }
@@ -129,10 +121,8 @@ impl Crossings {
 }
 
 fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
-    let edges = tree.pes();
-    edges
-        .filter_map(|pe| Some([tree.parent(pe)?, pe]))
-        .collect()
+    let edge = |pe| Some([tree.parent(pe)?, pe]);
+    tree.pes().filter_map(edge).collect()
 }
 
 impl StaticPlan {
@@ -174,11 +164,10 @@ impl StaticPlan {
 
     /// Creates the plan of the quickest of some algorithms, which were requested by name.
     pub fn quickest(
-        algorithms: impl Iterator<Item = Algorithm>,
+        all: Vec<Algorithm>,
         name: &str,
         task: &ListTask<'_>,
     ) -> anyhow::Result<StaticPlan> {
-        let all: Vec<Algorithm> = algorithms.collect();
         let planned = match all[..] {
             [only] => only.list(task).map(|plan| (only, plan)),
             _ => quickest(all.into_iter(), task),
@@ -210,12 +199,9 @@ impl StaticPlan {
 
     /// Returns the source of all messages, if they have the same one.
     pub fn source(&self) -> Option<PeId> {
-        let sources = self.messages.iter().map(|message| message.source);
-        let first = sources.clone().next()?;
-        sources
-            .clone()
-            .all(|source| source == first)
-            .then_some(first)
+        let mut sources = self.messages.iter().map(|message| message.source);
+        let first = sources.next()?;
+        sources.all(|source| source == first).then_some(first)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The report of a plan that is a list of crossings.
+//! The report of a plan that is a list of crossings, and its picture.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,9 +10,10 @@ use flitcast_proto::{PeId, Tree};
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::report::{Numbers, PlanReport, control_item, each, proof};
+use super::report::{Numbers, PlanReport, control_item, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
+use super::svg::{Axis, MAX_BANDS, Moment, Scene};
 use crate::render::rows::notable;
 use crate::render::tree::parents;
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
@@ -58,7 +59,7 @@ impl StaticPlan {
         })
     }
 
-    pub fn title(&self) -> String {
+    fn title(&self) -> String {
         let trees = counted(self.trees.len() as u64, "tree", "trees");
         let over = format!("{} over {trees}", self.name);
         let (name, by) = match self.operation {
@@ -89,30 +90,31 @@ impl StaticPlan {
         report.field("algorithm", &self.algorithm);
         report.field("ports", self.ports);
         report.field("pes", self.pes);
-        let edges = self.edges.as_ref();
-        let edges = edges.map(|edges| each(|| edges.iter().map(|edge| edge.map(|pe| pe.0))));
-        report.detail("edges", edges);
-        report.detail("nodes", self.nodes.as_ref());
+        if let Some(edges) = &self.edges {
+            report.list("edges", || edges.iter().map(|edge| edge.map(|pe| pe.0)));
+        }
+        if let Some(nodes) = &self.nodes {
+            report.detail("nodes", nodes);
+        }
         report.optional("complete", self.edges.is_none().then_some(true));
         report.field("time_steps", self.time_steps);
         report.field("bound_steps", self.bound_steps);
         report.field("proof", proof(self.time_steps, self.bound_steps));
         report.field("kept_flits", self.kept_flits);
         report.on_links(on_links);
-        let trees = each(|| self.trees.iter().map(parents));
-        report.detail("trees", Some(trees).filter(|_| !self.trees.is_empty()));
-        report.detail("messages", Some(each(|| self.messages_json())));
-        let control = || self.control.iter();
+        if !self.trees.is_empty() {
+            report.list("trees", || self.trees.iter().map(parents));
+        }
+        report.list("messages", || self.messages_json());
         let has_control = !self.control.is_empty();
         if has_control {
-            report.total("control_items", control().len());
+            report.total("control_items", self.control.len());
         }
-        report.detail(
-            "crossings",
-            Some(each(|| self.crossings.hops().map(crossing))),
-        );
-        let items = each(move || control().map(|(tree, item)| control_item(Some(*tree), item)));
-        report.detail("control", Some(items).filter(|_| has_control));
+        report.list("crossings", || self.crossings.hops().map(crossing));
+        if has_control {
+            let item = |(tree, item): &(usize, _)| control_item(Some(*tree), item);
+            report.list("control", move || self.control.iter().map(item));
+        }
     }
 
     /// Returns the messages as JSON, those of a scatter or a gather with their steps.
@@ -191,9 +193,8 @@ impl StaticPlan {
     fn traffic(&self) -> (Table, String) {
         let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
         // Flits out and in, the first step and the last one.
-        let mut ports: Vec<_> = (0..self.pes as u32)
-            .map(|pe| (PeId(pe), 0, 0, u64::MAX, 0))
-            .collect();
+        let pes = (0..self.pes as u32).map(PeId);
+        let mut ports: Vec<_> = pes.map(|pe| (pe, 0, 0, u64::MAX, 0)).collect();
         for hop in self.crossings.hops() {
             ports[hop.from.index()].1 += hop.flits;
             ports[hop.to.index()].2 += hop.flits;
@@ -221,6 +222,139 @@ impl StaticPlan {
         }
         (table, more)
     }
+
+    fn scene(&self) -> anyhow::Result<Scene> {
+        let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
+        let (what, classes) = self.colours(flits);
+        let mut scene = Scene {
+            title: self.title(),
+            summary: format!(
+                "{}, {} ports, {}, {}",
+                counted(self.pes as u64, "PE", "PEs"),
+                self.ports,
+                counted(self.messages.len() as u64, "message", "messages"),
+                counted(flits, "flit", "flits"),
+            ),
+            pes: self.pes,
+            tree: self.tree(),
+            time: Moment::step(self.time_steps),
+            bound: Some(Moment::step(self.bound_steps)),
+            is_multi_port: self.ports == "multi",
+            classes,
+            what,
+            ..Scene::default()
+        };
+        self.add_bands(&mut scene)?;
+        if self.operation == "gather" {
+            let begins = scene.bands.iter().map(|band| band.out[0]);
+            let begin = begins.min_by(f64::total_cmp).unwrap_or(0.0);
+            let end = Axis::Steps.behind(self.time_steps as f64);
+            scene.phases = vec![
+                Moment::new(begin, "synchronization"),
+                Moment::new(end, "transmission"),
+            ];
+        }
+        Ok(scene)
+    }
+
+    /// Adds a band for each run of flits over an edge.
+    fn add_bands(&self, scene: &mut Scene) -> anyhow::Result<()> {
+        let trees = (0..).zip(&self.trees).flat_map(|(number, tree)| {
+            let arc = move |pe| Some(((tree.parent(pe)?, pe), number));
+            tree.pes().filter_map(arc)
+        });
+        let tree_of: BTreeMap<(PeId, PeId), usize> = trees.collect();
+        let messages = self.messages.iter().zip(0..);
+        let messages = messages.map(|(message, place)| (message.id, (message, place)));
+        let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages.collect();
+        for hop in self.crossings.hops() {
+            let Some(&(message, place)) = messages.get(&hop.message.0) else {
+                continue;
+            };
+            for run in runs(hop, self.operation == "broadcast") {
+                let flit = || (run.offset + 1).to_string();
+                let (class, name) = match self.operation {
+                    "broadcast" if self.trees.is_empty() => (run.offset as usize, flit()),
+                    "broadcast" => {
+                        let tree = tree_of.get(&(run.from, run.to));
+                        (tree.copied().unwrap_or(0), flit())
+                    }
+                    "gossip" | "exchange" => (message.source.index(), self.name_of(message)),
+                    _ => (place, self.name_of(message)),
+                };
+                let begin = run.first_step as f64;
+                let end = begin + run.flits as f64;
+                let spans = [[begin - 1.0, end - 1.0], [begin, end]];
+                scene.add((Some(class), name), [run.from, run.to], spans)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the legend of a band, and the names of the colours: of flits, trees, sources or
+    /// messages.
+    fn colours(&self, flits: u64) -> (&'static str, Vec<String>) {
+        let numbered =
+            |what: &str, last: u64| (1..=last).map(|it| format!("{what} {it}")).collect();
+        let sources = || (0..self.pes as u32).map(|pe| called(PeId(pe))).collect();
+        match self.operation {
+            // Each has a band, unless there is no other PE.
+            "broadcast" if self.trees.is_empty() => (
+                "flit of the message: slanted where it crosses, a bar where it arrives",
+                numbered("flit", flits.min(MAX_BANDS as u64)),
+            ),
+            "broadcast" => (
+                "flits on one tree: slanted where they cross, a bar where they arrive",
+                numbered("tree", self.trees.len() as u64),
+            ),
+            "exchange" => (
+                "i→j or i: flits from Pi, slanted where they cross, a bar where they arrive",
+                sources(),
+            ),
+            "gossip" => (
+                "flits of one source: slanted where they cross, a bar where they arrive",
+                sources(),
+            ),
+            _ => (
+                "message Mi: slanted where it crosses, a bar where it arrives",
+                self.messages.iter().map(|one| self.name_of(one)).collect(),
+            ),
+        }
+    }
+
+    fn name_of(&self, message: &PlannedMessage) -> String {
+        match (self.operation, &message.destinations[..]) {
+            ("exchange", [to]) => format!("{}→{}", message.source.0, to.0),
+            ("gossip", _) => message.source.to_string(),
+            _ => format!("M{}", message.id),
+        }
+    }
+
+    /// Returns the tree that all crossings are over: that of the edges, else the one in which each PE
+    /// receives everything from one other.
+    fn tree(&self) -> Option<Tree> {
+        let root = self.source().unwrap_or(PeId::ROOT);
+        let mut parents = vec![None; self.pes];
+        match &self.edges {
+            Some(edges) if edges.len() + 1 == self.pes && self.trees.is_empty() => {
+                for [parent, child] in edges {
+                    parents[child.index()] = Some(*parent);
+                }
+                let tree = Tree::from_parents(parents).ok()?;
+                Some(tree.rerooted(root))
+            }
+            _ => {
+                for hop in self.crossings.hops() {
+                    let parent = &mut parents[hop.to.index()];
+                    if *parent.get_or_insert(hop.from) != hop.from {
+                        return None;
+                    }
+                }
+                let tree = Tree::with_absent(root, parents).ok()?;
+                (tree.count() == self.pes).then_some(tree)
+            }
+        }
+    }
 }
 
 fn crossing(hop: ScheduledHop) -> Numbers<7> {
@@ -233,4 +367,18 @@ fn crossing(hop: ScheduledHop) -> Numbers<7> {
         ("first_step", hop.first_step),
         ("every", hop.every),
     ])
+}
+
+/// Returns the flits that cross without a gap as one hop; with `singly`, each flit.
+fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {
+    let (runs, flits) = match hop.every == 1 && !singly {
+        true => (1, hop.flits),
+        false => (hop.flits, 1),
+    };
+    (0..runs).map(move |run| ScheduledHop {
+        offset: hop.offset + run,
+        flits,
+        first_step: hop.first_step + run * hop.every,
+        ..hop
+    })
 }

@@ -64,10 +64,8 @@ pub fn keep(args: KeepArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     let record = ClusterRecord::read(&folder)?;
     let topology = topology(&record)?;
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = builder.enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
     let local = tokio::task::LocalSet::new();
     let kept = local.block_on(&runtime, keep_all(&folder, record, &topology, logs));
     // Certificates and secrets are not needed any more.
@@ -187,7 +185,6 @@ impl PeTable {
     }
 }
 
-/// The supervisor of one PE.
 struct PeSupervisor {
     pe: PeId,
     program: PathBuf,
@@ -243,16 +240,10 @@ impl PeSupervisor {
     async fn begin(&self) -> anyhow::Result<Begun> {
         let (admission, folder) = self.admission()?;
         let (pe, coordinator) = (self.pe.0.to_string(), self.record.coordinator.to_string());
-        let node_command = [
-            "node",
-            "--pe",
-            &pe,
-            "--stay",
-            "--kept",
-            "--join",
-            &coordinator,
-        ];
-        let mut arguments: Vec<OsString> = node_command.map(OsString::from).into();
+        let mut arguments = ["node", "--pe", &pe, "--stay", "--kept"]
+            .map(OsString::from)
+            .to_vec();
+        arguments.extend(["--join".into(), coordinator.into()]);
         if let Some(folder) = folder {
             arguments.extend(["--credentials".into(), folder.into_os_string()]);
         }

@@ -2,11 +2,9 @@
 //! are one module because each shows or ends what another has started.
 
 mod daemon;
-mod down;
 mod status;
 mod up;
 
 pub use daemon::{KeepArgs, keep};
-pub use down::{DownArgs, down};
 pub use status::{StatusArgs, status};
-pub use up::{UpArgs, up};
+pub use up::{DownArgs, UpArgs, down, up};

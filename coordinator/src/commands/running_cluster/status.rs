@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::render::exit::{FAILED, refused};
-use crate::render::hosts::hosts;
+use crate::render::rows::hosts;
 use crate::render::tree::in_tree_order;
 use flitcast_cluster::launch::cluster::{Cluster, LaunchPlan, PeEvent};
 use flitcast_cluster::observe::console::Console;
@@ -188,12 +188,10 @@ async fn ping_all(
 ) -> anyhow::Result<Occupancy> {
     let mut cluster = joined(kept, topology, placement, logs, false).await?;
     let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
-    let there: Vec<PeId> = cluster
-        .pes()
-        .filter(|pe| cluster.register(*pe).is_some())
-        .collect();
+    let there = cluster.pes().filter(|pe| cluster.register(*pe).is_some());
+    let there = there.count();
     let deadline = Instant::now() + ANSWER;
-    while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
+    while here.values().filter(|one| one.lag().is_some()).count() < there {
         let Some((pe, event)) = cluster.next_event(deadline).await else {
             break;
         };
@@ -202,9 +200,8 @@ async fn ping_all(
         };
         // A ping follows each answer, the first one the answer to a heartbeat.
         let pinged_at = Instant::now();
-        let one = here
-            .entry(pe)
-            .and_modify(|one| one.lags.push(one.pinged_at.elapsed()));
+        let one = here.entry(pe);
+        let one = one.and_modify(|one| one.lags.push(one.pinged_at.elapsed()));
         let one = one.or_insert(Here {
             pinged_at,
             lags: Vec::new(),
@@ -221,17 +218,15 @@ async fn ping_all(
 
 fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -> io::Result<()> {
     if format == Format::Json {
-        let clusters: Vec<_> = clusters
-            .iter()
-            .map(|kept| {
-                json!({
-                    "name": kept.record.name,
-                    "file": kept.record.file.display().to_string(),
-                    "pes": kept.record.pes,
-                    "up_s": age(kept.record.since).as_secs(),
-                })
+        let clusters = clusters.iter().map(|kept| {
+            json!({
+                "name": kept.record.name,
+                "file": kept.record.file.display().to_string(),
+                "pes": kept.record.pes,
+                "up_s": age(kept.record.since).as_secs(),
             })
-            .collect();
+        });
+        let clusters: Vec<_> = clusters.collect();
         return writeln!(out, "{}", json!({ "clusters": clusters }));
     }
     if clusters.is_empty() {
@@ -249,25 +244,15 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
     writeln!(out, "{}", fitted(table, 1, &["PEs", "up for"], columns()))
 }
 
-pub fn print_up(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
-    let pes = counted(kept.record.pes as u64, "PE", "PEs");
-    writeln!(out, "{} is up, {pes}", printable(&kept.record.name))?;
-    print_processes(kept, out)
-}
-
 /// Prints the daemon, the log and the use of the cluster.
 pub fn print_processes(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
     let file = printable(kept.record.file.display());
     let pes = Pes::read(&kept.folder).ok().flatten();
-    let keeper = pes.map_or("nobody yet".to_owned(), |pes| {
-        format!("process {}", pes.keeper)
-    });
+    let keeper = pes.map(|pes| format!("process {}", pes.keeper));
+    let keeper = keeper.unwrap_or("nobody yet".to_owned());
+    let log = kept.folder.join("log");
     writeln!(out, "  kept by   {keeper}")?;
-    writeln!(
-        out,
-        "  log       {}",
-        printable(kept.folder.join("log").display())
-    )?;
+    writeln!(out, "  log       {}", printable(log.display()))?;
     writeln!(out, "  used by   flitcast scatter --cluster {file} ..")?;
     writeln!(out, "  until     flitcast down {file}")
 }
@@ -283,17 +268,10 @@ fn print_one(
     let guard = record.guard.description();
     writeln!(out, "{}", printable(&record.name))?;
     writeln!(out, "  file      {}", printable(record.file.display()))?;
-    writeln!(
-        out,
-        "  up for    {}, kept by process {}",
-        format_duration(age(record.since)),
-        pes.keeper
-    )?;
-    writeln!(
-        out,
-        "  commands  listen on {} for the PEs",
-        kept.record.coordinator
-    )?;
+    let (up, keeper) = (format_duration(age(record.since)), pes.keeper);
+    writeln!(out, "  up for    {up}, kept by process {keeper}")?;
+    let coordinator = record.coordinator;
+    writeln!(out, "  commands  listen on {coordinator} for the PEs")?;
     writeln!(out, "  security  {}", printable(guard.unwrap_or_default()))?;
     if let Occupancy::InUse(holder) = occupancy {
         let holder = printable(holder);
@@ -348,9 +326,7 @@ fn state(process: Option<&KeptPe>, occupancy: &Occupancy, pe: PeId) -> String {
         Occupancy::InUse(_) => true,
     };
     let end = process.and_then(|kept| kept.end.as_deref());
-    let end = end
-        .map(|end| format!(": {}", printable(end)))
-        .unwrap_or_default();
+    let end = end.map_or(String::new(), |end| format!(": {}", printable(end)));
     match process {
         Some(kept) if kept.process.is_none() => format!("is started again{end}"),
         Some(kept) if !is_here && age(kept.since) < WAIT => format!("is late{end}"),
@@ -386,18 +362,15 @@ fn print_json(
             "resident_bytes": here.map(|one| one.resident_bytes),
         })
     });
-    let all: Vec<_> = all.collect();
-    let done: Vec<_> = rounds::read(&kept.folder)
-        .iter()
-        .map(|round| {
-            json!({
-                "what": round.what,
-                "rounds": round.rounds,
-                "ago_s": age(round.at).as_secs(),
-                "outcome": round.outcome,
-            })
+    let done = rounds::read(&kept.folder);
+    let done = done.iter().map(|round| {
+        json!({
+            "what": round.what,
+            "rounds": round.rounds,
+            "ago_s": age(round.at).as_secs(),
+            "outcome": round.outcome,
         })
-        .collect();
+    });
     let object = json!({
         "name": kept.record.name,
         "file": kept.record.file.display().to_string(),
@@ -409,8 +382,8 @@ fn print_json(
             Occupancy::InUse(holder) => Some(holder),
             Occupancy::Here(_) => None,
         },
-        "pes": all,
-        "commands": done,
+        "pes": all.collect::<Vec<_>>(),
+        "commands": done.collect::<Vec<_>>(),
     });
     writeln!(out, "{object}")
 }

@@ -1,8 +1,8 @@
-//! `flitcast up`: starts the daemon of a cluster and waits until all PEs are present.
+//! `flitcast up`: starts the daemon of a cluster and waits until all PEs are present; and `flitcast down`: stops it.
 
 use std::fs::{self, OpenOptions};
 use std::future::pending;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use flitcast_proto::PeId;
 
-use super::down::end;
 use super::status;
 use crate::render::exit::{FAILED, error_chain, refused};
 use flitcast_cluster::job::request::{guard_fault, local_topology};
@@ -24,14 +23,14 @@ use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use flitcast_cluster::site::ca;
 use flitcast_cluster::site::guard::Guard;
 use flitcast_cluster::site::placement::Starter;
-use flitcast_cluster::site::running_cluster::claim::{Claim, Claimed, claim};
+use flitcast_cluster::site::running_cluster::claim::{self, Claim, Claimed, claim};
 use flitcast_cluster::site::running_cluster::{
-    CREDENTIALS, ClusterRecord, KeptPe, Pes, RunningCluster, digest, folder_of, is_kept,
+    CREDENTIALS, ClusterRecord, KeptPe, Pes, RunningCluster, digest, find, folder_of, is_kept,
 };
 use flitcast_cluster::site::topology::Topology;
 use flitcast_cluster::system::interrupts::Interrupts;
-use flitcast_cluster::system::process::{Process, drawn};
-use flitcast_cluster::text::phrases::at;
+use flitcast_cluster::system::process::{Process, Signal, drawn, started_at};
+use flitcast_cluster::text::phrases::{at, counted};
 use flitcast_cluster::text::printable::printable;
 use flitcast_cluster::text::stderr;
 use flitcast_cluster::text::stdout::{self, print};
@@ -64,10 +63,8 @@ it does not come up, and then nothing is left of it; 2 if the file is wrong.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct UpArgs {
-    /// Cluster file.
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Security of connections.
     #[command(flatten)]
     guard: GuardArgs,
 }
@@ -79,7 +76,6 @@ struct Wanted {
     guard: Guard,
 }
 
-/// Starts a cluster.
 pub fn up(args: UpArgs, logs: &[String]) -> anyhow::Result<ExitCode> {
     // If the file is missing, reading it reports that.
     let file = std::path::absolute(&args.cluster.file)?;
@@ -162,7 +158,9 @@ fn bring_up(
         Ok(None) => {
             claim.leave_to_keeper();
             let out = &mut stdout::lock();
-            status::print_up(&kept, out)?;
+            let pes = counted(kept.record.pes as u64, "PE", "PEs");
+            writeln!(out, "{} is up, {pes}", printable(&kept.record.name))?;
+            status::print_processes(&kept, out)?;
             return Ok(ExitCode::SUCCESS);
         }
         Ok(Some(code)) => code,
@@ -193,15 +191,13 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Clus
         Guard::Credentials(folder) => Guard::Credentials(folder.canonicalize()?),
         Guard::Insecure => Guard::Insecure,
     };
+    let spanning = wanted.args.cluster.spanning.unwrap_or(SpanningArg::Bfs);
     let record = ClusterRecord {
         name: topology.name.clone(),
         digest: digest(&file)?,
         file,
         root: wanted.args.cluster.root.clone(),
-        spanning: topology
-            .nodes
-            .as_ref()
-            .map(|_| wanted.args.cluster.spanning.unwrap_or(SpanningArg::Bfs)),
+        spanning: topology.nodes.as_ref().map(|_| spanning),
         pes,
         coordinator: free_address(topology.places().coordinator)?,
         guard,
@@ -221,34 +217,22 @@ fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
             Ok(_) => return Ok(at),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot listen on {address} for the PEs"));
+                Err(error).with_context(|| format!("cannot listen on {address} for the PEs"))?
             }
         }
     }
-    anyhow::bail!(
-        "cannot listen on {address}: no port from {} is free",
-        PORTS.start
-    )
+    let first = PORTS.start;
+    bail!("cannot listen on {address}: no port from {first} is free")
 }
 
 fn start(folder: &Path, log: &Path, logs: &[String]) -> anyhow::Result<Child> {
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let mut options = OpenOptions::new();
-    let log = options
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log)
-        .map_err(at(log))?;
+    let options = options.create(true).append(true).mode(0o600);
+    let log = options.open(log).map_err(at(log))?;
     let mut command = Command::new(program);
-    command
-        .args(logs)
-        .arg("keep")
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log);
+    command.args(logs).arg("keep").arg(folder).stderr(log);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     // The daemon's signals: Ctrl-C in this shell reaches this process only, which stops the daemon.
     command.arg0("flitcast");
     command.spawn().context("cannot start the keeper")
@@ -297,20 +281,22 @@ async fn wait_for_all_pes(
 async fn failing_pe(folder: &Path) -> PeId {
     loop {
         tokio::time::sleep(10 * LOOK).await;
-        let pes = Pes::read(folder).ok().flatten();
-        let pes = pes.map(|pes| pes.pes).unwrap_or_default();
+        let pes = pes_in(folder);
         if let Some(kept) = pes.iter().find(|kept| kept.ends >= TRIES) {
             return kept.pe;
         }
     }
 }
 
+fn pes_in(folder: &Path) -> Vec<KeptPe> {
+    let pes = Pes::read(folder).ok().flatten();
+    pes.map(|pes| pes.pes).unwrap_or_default()
+}
+
 /// Returns the failures of the PEs that do not run.
 fn ends(folder: &Path) -> Vec<String> {
-    let pes = Pes::read(folder).ok().flatten();
-    let pes = pes.map(|pes| pes.pes).unwrap_or_default();
     let end = |kept: KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
-    pes.into_iter().filter_map(end).collect()
+    pes_in(folder).into_iter().filter_map(end).collect()
 }
 
 /// Stops the daemon and waits for its end.
@@ -321,4 +307,60 @@ fn stop(keeper: &mut Child) {
         // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
         tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
     }
+}
+
+/// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
+const STOP: Duration = Duration::from_secs(8);
+
+const DOWN_HELP: &str = "\
+A command that is using the cluster fails.
+
+Exit status: 0 when it is down, 2 if it was not up.";
+
+/// Arguments of `flitcast down`.
+#[derive(Debug, Args)]
+#[command(after_help = DOWN_HELP)]
+pub struct DownArgs {
+    /// Cluster file (TOML); it may be missing if the cluster is still up
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Stops a cluster and waits until nothing of it is left.
+pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
+    let shown = args.file.display();
+    let found = find(&args.file).map_err(|fault| refused([fault]))?;
+    let kept = found.ok_or_else(|| refused([format!("{shown}: this cluster is not up")]))?;
+    let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
+    let keeper = pes.keeper;
+    let process = Process::numbered(keeper).context("its keeper has no process")?;
+    let began = started_at(keeper);
+    // The lock is free a moment before the process ends, and another process may get its number then.
+    let has_ended = || started_at(keeper).is_none_or(|at| Some(at) != began);
+    let is_over = || Ok(!is_kept(&kept.folder)? && has_ended());
+    let is_over = end(Some(process), is_over)?;
+    ensure!(is_over, "process {keeper}, its keeper, does not end");
+    // Another command may have started the cluster again.
+    claim::remove_forsaken(&kept.folder)?;
+    print(format!("{} is down\n", printable(&kept.record.name)).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Signals the daemon to end; kills it if it does not end, which ends the PEs as well. Returns whether it
+/// is over.
+fn end(
+    process: Option<Process>,
+    mut is_over: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<bool> {
+    for signal in [Signal::TERM, Signal::KILL] {
+        process.inspect(|process| process.signal(signal));
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if is_over()? {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    Ok(false)
 }

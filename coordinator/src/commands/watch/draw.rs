@@ -19,13 +19,8 @@ const BAR: u64 = 30;
 
 /// Returns the operation and the cluster in a few words.
 pub fn name(picture: &Snapshot) -> String {
-    let Snapshot {
-        operation,
-        cluster,
-        algorithm,
-        ..
-    } = picture;
-    printable(title(operation, cluster, algorithm))
+    let it = picture;
+    printable(title(&it.operation, &it.cluster, &it.algorithm))
 }
 
 /// Formats the snapshot in at most `most` lines of at most `width` characters. If not all PEs fit, the
@@ -59,28 +54,17 @@ fn fits(line: &str, width: Option<usize>) -> bool {
 
 /// Joins as many parts, the most important ones first, as fit into a line.
 fn line_of(parts: &[String], between: &str, width: Option<usize>) -> String {
-    let lines = (1..=parts.len())
-        .rev()
-        .map(|count| parts[..count].join(between));
-    let shortest = parts.first().cloned().unwrap_or_default();
-    lines
-        .into_iter()
-        .find(|line| fits(line, width))
-        .unwrap_or(shortest)
+    let counts = (1..=parts.len()).rev();
+    let mut lines = counts.map(|count| parts[..count].join(between));
+    let fitting = lines.find(|line| fits(line, width));
+    fitting.unwrap_or_else(|| parts.first().cloned().unwrap_or_default())
 }
 
 fn head(picture: &Snapshot, width: Option<usize>) -> Vec<String> {
-    let Snapshot {
-        pid,
-        round,
-        rounds,
-        moved_bytes,
-        bytes,
-        ..
-    } = picture;
+    let (moved, bytes) = (picture.moved_bytes, picture.bytes);
     let title = [
         format!("{}: {} PEs", name(picture), picture.pes.len()),
-        format!("process {pid}"),
+        format!("process {}", picture.pid),
     ];
     let title = line_of(&title, ", ", width);
     let (Some(elapsed), Some(predicted)) = (picture.elapsed_ns, picture.predicted_ns) else {
@@ -88,20 +72,18 @@ fn head(picture: &Snapshot, width: Option<usize>) -> Vec<String> {
     };
     let share = |whole: u64| match bytes {
         0 => 0,
-        bytes => {
-            (u128::from(whole) * u128::from(*moved_bytes.min(bytes)) / u128::from(*bytes)) as u64
-        }
+        bytes => (u128::from(whole) * u128::from(moved.min(bytes)) / u128::from(bytes)) as u64,
     };
     let done = "=".repeat(share(BAR) as usize);
     let whole = Nanos(elapsed + picture.left_ns.unwrap_or(0));
-    let nanos = elapsed.max(1);
     let rate = Rate {
-        bytes: *moved_bytes,
-        nanos,
+        bytes: moved,
+        nanos: elapsed.max(1),
     };
+    let (round, rounds) = (picture.round, picture.rounds);
     let progress = [
         format!("round {round} of {rounds}  {:>3} %", share(100)),
-        format!("{} of {}", Bytes(*moved_bytes), Bytes(*bytes)),
+        format!("{} of {}", Bytes(moved), Bytes(bytes)),
         rate.to_string(),
         format!("[{done:<width$}]", width = BAR as usize),
     ];
@@ -175,13 +157,9 @@ fn rows(picture: &Snapshot, chosen: &[(PeId, String)], width: Option<usize>) -> 
                 format!("{} %", moved * 100 / u128::from(bytes))
             }
         };
-        let rate = |bytes: Option<u64>| match bytes {
-            Some(bytes) => {
-                let nanos = 1_000_000_000;
-                Rate { bytes, nanos }.to_string()
-            }
-            None => "-".to_owned(),
-        };
+        let nanos = 1_000_000_000;
+        let rate = |bytes| Rate { bytes, nanos }.to_string();
+        let rate = |bytes: Option<u64>| bytes.map_or("-".to_owned(), rate);
         let cells = [
             format!("{}{id}", before.strip_prefix("  ").unwrap_or(before)),
             printable(pe.name.as_deref().unwrap_or(&pe.address)),
@@ -292,10 +270,8 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
-        for (pes, width) in [3, 70]
-            .into_iter()
-            .flat_map(|pes| (30..140).map(move |it| (pes, it)))
-        {
+        let cases = [3, 70].into_iter();
+        for (pes, width) in cases.flat_map(|pes| (30..140).map(move |it| (pes, it))) {
             for line in lines(&picture(pes), None, Some(width)) {
                 // The head keeps what it begins with.
                 assert!(line.chars().count() <= width.max(38), "{width}: {line}");

@@ -25,7 +25,6 @@ const SCRIPTS: [&str; 9] = [
     include_str!("page.js"),
 ];
 
-/// The content of a page.
 pub struct Page<'a> {
     /// The title of the run.
     pub title: String,
@@ -50,7 +49,12 @@ impl Page<'_> {
             let (name, after) = mark.split_once("}}").unwrap_or((mark, ""));
             match name {
                 "css" => out.write_all(CSS.as_bytes())?,
-                "data" => out.write_all(unmarked(&self.data()).as_bytes())?,
+                // JSON without `<` cannot contain markup. It occurs in strings only, where its escape sequence
+                // has the same meaning.
+                "data" => {
+                    let data = self.data().to_string().replace('<', "\\u003c");
+                    out.write_all(data.as_bytes())?;
+                }
                 "js" => {
                     for script in SCRIPTS {
                         out.write_all(script.as_bytes())?;
@@ -67,11 +71,7 @@ impl Page<'_> {
     /// Returns the data that the page's scripts read. Names of times contain their units; times are
     /// relative to the trigger of the root.
     fn data(&self) -> Value {
-        let Scene {
-            measured,
-            predicted,
-            ..
-        } = self.scene;
+        let measured = self.scene.measured;
         let message = |message: SceneMessage| {
             let to = message.destination.map(|to| to.0);
             json!([message.id.0, message.source.0, to, message.bytes])
@@ -98,7 +98,7 @@ impl Page<'_> {
             "messages": self.scene.messages().map(message).collect::<Value>(),
             "span_columns": ["port", "peer", "item", "begin_ns", "end_ns"],
             "measured": self.spans(&measured.spans, measured.started_ns),
-            "predicted": self.spans(predicted, 0),
+            "predicted": self.spans(self.scene.predicted, 0),
             "fit": self.fit.iter().map(EdgeFit::data).collect::<Vec<_>>(),
         })
     }
@@ -113,21 +113,10 @@ impl Page<'_> {
                 SpanItem::Message(id) => json!(self.scene.whole(id).0),
                 control => json!(control_name(control)),
             };
-            json!([
-                span.port as u32,
-                span.peer.0,
-                item,
-                since(span.begin_ns),
-                since(span.end_ns)
-            ])
+            let (port, begin, end) = (span.port as u32, since(span.begin_ns), since(span.end_ns));
+            json!([port, span.peer.0, item, begin, end])
         };
         let rows = |spans: &Vec<Span>| spans.iter().map(row).collect::<Value>();
         by_pe.iter().map(rows).collect()
     }
-}
-
-/// Returns JSON without `<`, so that it cannot contain markup. `<` occurs in strings only, where
-/// its escape sequence has the same meaning.
-fn unmarked(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }

@@ -11,7 +11,6 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use crate::render::tree::in_tree_order;
 
-/// A round, measured and predicted.
 pub struct Scene<'a> {
     pub collective: Collective,
     pub tree: &'a Tree,
@@ -72,12 +71,10 @@ impl<'a> Scene<'a> {
 
     /// Returns the position of the round, such as "round 3 of 5, the one nearest to the median".
     pub fn which(&self) -> String {
+        let round = self.measured.round;
         match self.rounds {
             1 => "round 1 of 1".to_owned(),
-            rounds => format!(
-                "round {} of {rounds}, the one nearest to the median",
-                self.measured.round
-            ),
+            rounds => format!("round {round} of {rounds}, the one nearest to the median"),
         }
     }
 
@@ -110,14 +107,13 @@ impl<'a> Scene<'a> {
         let SpanItem::Message(id) = item else {
             return control_name(item).into();
         };
-        match self.message(id) {
-            Some(SceneMessage {
-                source,
-                destination: Some(to),
-                ..
-            }) if self.collective.is_of_pairs() => format!("M_{},{}", source.0, to.0).into(),
-            Some(message) => message.id.to_string().into(),
-            None => id.to_string().into(),
+        let message = self.message(id);
+        let ends = message.as_ref().map(|it| (it.source, it.destination));
+        match ends {
+            Some((source, Some(to))) if self.collective.is_of_pairs() => {
+                format!("M_{},{}", source.0, to.0).into()
+            }
+            _ => message.map_or(id, |it| it.id).to_string().into(),
         }
     }
 }
@@ -143,7 +139,6 @@ pub fn control_name(item: SpanItem) -> &'static str {
     }
 }
 
-/// Returns the name of a port in pictures.
 pub fn port_name(port: Port) -> &'static str {
     match port {
         Port::Send => "send",

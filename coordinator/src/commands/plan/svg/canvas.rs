@@ -38,7 +38,6 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The growing document.
 pub struct Canvas {
     out: String,
 }
@@ -60,23 +59,19 @@ impl Canvas {
         canvas
     }
 
-    /// Appends a text unchanged.
     pub fn put(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = self.out.write_fmt(text);
     }
 
-    /// Opens a group with these attributes.
     pub fn open(&mut self, attributes: fmt::Arguments<'_>) {
         self.put(format_args!("<g {attributes}>\n"));
     }
 
-    /// Closes the last group.
     pub fn close(&mut self) {
         self.out.push_str("</g>\n");
     }
 
-    /// Draws a straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
         self.put(format_args!(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n",
@@ -106,7 +101,6 @@ impl Canvas {
         ));
     }
 
-    /// Returns the document.
     pub fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out
@@ -120,7 +114,6 @@ pub fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(width).sum::<f64>() * size
 }
 
-/// Returns an upper estimate of the width of a bold text.
 pub fn bold_width(text: &str, size: f64) -> f64 {
     1.12 * text_width(text, size)
 }

@@ -1,20 +1,21 @@
-//! The space-time diagram of any list of crossings: flits that wait on their way or use many ports,
-//! packets with a set-up cost, steps of packets.
+//! Draws any list of crossings: flits that wait on their way or use many ports, packets with a set-up cost, steps of
+//! packets, and the control items of a plan.
 //!
 //! A band leaves its sender's row and ends in a bar at its receiver's; a PE that receives nothing has
 //! bars where it sends. A band over several edges of the tree at the side has a bar at each PE on its way.
-//! The creator of the [`Crossings`] computes all times; nothing is scheduled here.
+//! The creator of the [`Scene`] computes all times; nothing is scheduled here.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::bands::Crossings;
+use flitcast_plan::algorithms::plan::ControlPlan;
+use flitcast_proto::items::Control;
+
 use super::canvas::{Canvas, Escaped, Num, Taken, bold_width, text_width};
-use super::layout::Layout;
-use super::places::Places;
-use super::sheet::{Entry, Icon, Sheet};
-use super::{control, frame};
+use super::layout::{Layout, Places};
+use super::{Entry, Icon, Scene, frame};
 use crate::render::colours::PALETTE;
+use flitcast_cluster::text::phrases::counted;
 
 /// Limit of bands with names: with more, names are too small to be read.
 const MAX_NAMED: usize = 3_000;
@@ -27,19 +28,11 @@ const MAX_IN_LEGEND: usize = 3;
 /// Colours of a set-up, which is not a message.
 const SETUP: [&str; 3] = ["#b8b8b8", "#9a9a9a", "#6b7684"];
 
-impl Crossings {
-    /// Returns the room for the names of phases above the rows.
-    pub fn head(&self) -> f64 {
-        match self.phases.is_empty() {
-            true => 0.0,
-            false => 14.0,
-        }
-    }
-
+impl Scene {
     /// Returns whether crossings of one class alone are drawn, and rows are in groups.
-    pub fn is_crowded(&self, sheet: &Sheet) -> bool {
-        let is_crowded = sheet.tree.is_none() || self.bands.len() > MAX_CROSSINGS;
-        sheet.pes > MAX_ROWS && !self.has_sources && is_crowded
+    pub(super) fn is_crowded(&self) -> bool {
+        let is_crowded = self.tree.is_none() || self.bands.len() > MAX_CROSSINGS;
+        self.pes > MAX_ROWS && !self.has_sources && is_crowded
     }
 
     /// Returns the class whose crossings are drawn if those of all would cover each other.
@@ -47,28 +40,29 @@ impl Crossings {
         self.bands.iter().filter_map(|band| band.class).min()
     }
 
-    /// Draws the bands on their sheet.
-    pub fn draw(&self, canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
+    /// Draws the bands and the control items.
+    pub(super) fn draw(&self, canvas: &mut Canvas, layout: &Layout) {
         self.phases(canvas, layout);
-        let places = Places::of(self, layout, sheet.tree.as_ref());
+        let places = Places::of(self, layout);
         self.bands(canvas, layout, &places);
-        frame::markers(canvas, layout, sheet);
+        frame::markers(canvas, layout, self);
         self.phase_names(canvas, layout);
         let mut taken = Taken::default();
-        control::marks(canvas, layout, &self.control, &mut taken);
+        self.marks(canvas, layout, &mut taken);
         if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
             self.names(canvas, &places, &mut taken);
         }
-        if layout.is_roomy() && !self.control.is_empty() {
+        // There is room for texts between two rows.
+        if layout.row_height >= 13.0 && !self.control.is_empty() {
             for ([begin, end], y) in self.bands.iter().flat_map(|band| places.bars(band)) {
                 taken.take(((begin + end) / 2.0, y), end - begin, places.bar);
             }
-            control::numbers(canvas, layout, &self.control, &mut taken);
+            self.numbers(canvas, layout, &mut taken);
         }
     }
 
     /// Merges bands that follow each other without a gap.
-    pub fn merge(&mut self) {
+    pub(super) fn merge(&mut self) {
         self.bands.sort_by(|a, b| {
             let (a_key, b_key) = ((a.class, a.from, a.to), (b.class, b.from, b.to));
             a_key.cmp(&b_key).then(a.out[0].total_cmp(&b.out[0]))
@@ -86,7 +80,7 @@ impl Crossings {
     }
 
     /// Returns the legend: the meaning of a band, and of each colour.
-    pub fn legend(&self, is_crowded: bool) -> Vec<Entry> {
+    pub(super) fn legend(&self, is_crowded: bool) -> Vec<Entry> {
         let entry = |icon, text| Entry { icon, text };
         let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
         let only = self.example().filter(|_| is_crowded).map(|class| {
@@ -99,9 +93,7 @@ impl Crossings {
         let used = self.bands.iter().filter_map(|band| band.class);
         let used: BTreeSet<usize> = used.collect();
         let of_colour = |first: usize| {
-            let all = used
-                .iter()
-                .filter(move |class| *class % PALETTE.len() == first);
+            let all = used.iter().filter(|class| *class % PALETTE.len() == first);
             let names = all.filter_map(|class| self.classes[*class].split(':').next());
             let mut names: Vec<&str> = names.collect();
             if names.len() > MAX_IN_LEGEND {
@@ -114,13 +106,13 @@ impl Crossings {
             .zip(PALETTE)
             .map(|(first, [fill, ..])| entry(Icon::Colour(fill), of_colour(first)))
             .filter(|entry| used.len() > 1 && !entry.text.is_empty());
-        let marks = control::legend(&self.control);
-        band.into_iter()
-            .chain(only)
-            .chain(setup)
-            .chain(colours)
-            .chain(marks)
-            .collect()
+        // A receipt is not an item of the papers' model and has no mark.
+        let marks = frame::MARKS.into_iter();
+        let marks =
+            marks.filter(|(kind, ..)| self.control.iter().any(|it| it.item.name() == *kind));
+        let marks = marks.map(|(kind, _, text)| entry(Icon::Mark(kind), text.to_owned()));
+        let icons = band.into_iter().chain(only).chain(setup);
+        icons.chain(colours).chain(marks).collect()
     }
 
     /// Returns the begin and the end of each phase.
@@ -128,9 +120,8 @@ impl Crossings {
         let begins = self.phases.iter().map(|phase| phase.at);
         let begins = [0.0].into_iter().chain(begins);
         let spans = begins.zip(&self.phases);
-        spans
-            .map(|(begin, phase)| [layout.x(begin), layout.x(phase.at)])
-            .collect()
+        let spans = spans.map(|(begin, phase)| [layout.x(begin), layout.x(phase.at)]);
+        spans.collect()
     }
 
     /// Draws every other phase in grey.
@@ -164,7 +155,7 @@ impl Crossings {
         let stroke = if thin { 0.15 } else { 0.6 };
         // Many bands, or bands over the edges of a network, overlap.
         let few = (400.0 / self.bands.len() as f64).min(1.0);
-        let (opacity, rim) = match places.tree {
+        let (opacity, rim) = match &self.tree {
             _ if layout.is_crowded() => (0.25, 1.0),
             None => (0.12 * few, 0.4 * few),
             Some(_) => (0.4 * few.max(0.5), few.max(0.5)),
@@ -228,12 +219,10 @@ impl Crossings {
             fits(&band.name[..source(&band.name)], width) && !fits(&band.name, width)
         });
         for band in bands() {
-            let end = if is_short {
-                source(&band.name)
-            } else {
-                band.name.len()
+            let name = match is_short {
+                true => &band.name[..source(&band.name)],
+                false => &band.name,
             };
-            let name = &band.name[..end];
             for ([begin, end], y) in places.bars(band) {
                 let at = (begin + end) / 2.0;
                 let width = bold_width(name, size);
@@ -244,4 +233,93 @@ impl Crossings {
         }
         canvas.close();
     }
+
+    /// Draws the control items: a line over the edge, and a mark at the receiver.
+    fn marks(&self, canvas: &mut Canvas, layout: &Layout, taken: &mut Taken) {
+        if self.control.is_empty() {
+            return;
+        }
+        let size = frame::mark_size(layout);
+        canvas.put(format_args!("{}", frame::marks(size, "")));
+        for (kind, ink, _) in frame::MARKS {
+            let all = || self.control.iter().filter(|it| it.item.name() == kind);
+            let mut lines = String::new();
+            for item in all() {
+                let [from, to] = ends(layout, item);
+                let [x, y, to_x, to_y] = [from.0, from.1, to.0, to.1].map(Num);
+                let _ = write!(lines, "M{x},{y}L{to_x},{to_y}");
+            }
+            if lines.is_empty() {
+                continue;
+            }
+            let width = Num((size * 0.3).clamp(0.2, 0.9));
+            canvas.put(format_args!(
+                "<path d=\"{lines}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"{width}\" \
+                 stroke-opacity=\"0.6\"/>\n"
+            ));
+            canvas.open(format_args!("class=\"{kind}\""));
+            for item in all() {
+                let [_, (x, y)] = ends(layout, item);
+                taken.take((x, y), 2.0 * size, 2.0 * size);
+                let ([x, y], title) = ([x, y].map(Num), described(item));
+                canvas.put(format_args!(
+                    "<use href=\"#{kind}\" x=\"{x}\" y=\"{y}\"><title>{title}</title></use>\n"
+                ));
+            }
+            canvas.close();
+        }
+    }
+
+    /// Draws a certificate's lag or an order's s beside the mark.
+    fn numbers(&self, canvas: &mut Canvas, layout: &Layout, taken: &mut Taken) {
+        let size = (layout.row_height * 0.5).clamp(8.0, 10.0);
+        let off = frame::mark_size(layout);
+        canvas.open(format_args!("font-size=\"{}\" {}", Num(size), frame::HALO));
+        for item in &self.control {
+            let number = match item.item {
+                Control::Certificate(certificate) => certificate.lag,
+                Control::Order { after } | Control::Wakeup { after } => after,
+                Control::Token | Control::Receipt => continue,
+            };
+            let number = number.to_string();
+            let (width, height) = (text_width(&number, size) + 2.0, size * 0.85);
+            let [_, (x, y)] = ends(layout, item);
+            let (aside, above) = (off + width / 2.0, off + height / 2.0 + 0.5);
+            let places = [(aside, 0.0), (0.0, -above), (0.0, above), (-aside, 0.0)];
+            for (dx, dy) in places {
+                let at = (x + dx, y + dy);
+                let inside = at.0 - width / 2.0 > layout.left && at.0 + width / 2.0 < layout.right;
+                if inside && taken.try_take(at, width, height) {
+                    canvas.text((at.0, at.1 + size * 0.36), "middle", &number);
+                    break;
+                }
+            }
+        }
+        canvas.close();
+    }
+}
+
+/// Returns the positions of a control item at its sender and at its receiver.
+fn ends(layout: &Layout, item: &ControlPlan) -> [(f64, f64); 2] {
+    let step = item.step as f64;
+    [
+        (layout.x(step - 0.5), layout.y(item.from)),
+        (layout.x(step + 0.5), layout.y(item.to)),
+    ]
+}
+
+fn described(item: &ControlPlan) -> String {
+    let ControlPlan { step, from, to, .. } = item;
+    let what = match item.item {
+        Control::Token => "token".to_owned(),
+        Control::Certificate(certificate) => format!(
+            "certificate: lag {}, {}",
+            certificate.lag,
+            counted(certificate.stream, "flit", "flits")
+        ),
+        Control::Order { after } => format!("order: after {after}"),
+        Control::Wakeup { after } => format!("wakeup call: after {after}"),
+        Control::Receipt => "receipt".to_owned(),
+    };
+    format!("step {step}, {from} to {to}, {what}")
 }

@@ -4,11 +4,9 @@
 use flitcast_proto::Tree;
 
 use super::canvas::{Canvas, Num, bold_width, text_width};
-use super::layout::{Layout, MARGIN};
-use super::sheet::{Axis, Entry, Icon, Sheet};
+use super::layout::{HEAD, Layout, MARGIN};
+use super::{Axis, Entry, Icon, Scene};
 
-/// The height of title, summary and the labels of the marker lines.
-pub const HEAD: f64 = 98.0;
 /// The height of the numbers below the plot.
 const AXIS: f64 = 34.0;
 const LEGEND_LINE: f64 = 20.0;
@@ -36,23 +34,22 @@ pub fn mark_size(layout: &Layout) -> f64 {
 }
 
 /// Draws the sheet and everything behind the bands.
-pub fn canvas(sheet: &Sheet, entries: &[Entry], layout: &Layout) -> Canvas {
-    let lines = legend_places(entries, layout)
-        .last()
-        .map_or(1.0, |&(line, _)| line + 1.0);
+pub fn canvas(scene: &Scene, entries: &[Entry], layout: &Layout) -> Canvas {
+    let places = legend_places(entries, layout);
+    let lines = places.last().map_or(1.0, |&(line, _)| line + 1.0);
     let height = layout.bottom + AXIS + lines * LEGEND_LINE + MARGIN;
-    let mut canvas = Canvas::new(layout.width, height, &sheet.title);
-    head(&mut canvas, layout, sheet);
-    axis(&mut canvas, layout, sheet.axis);
-    if let Some(side) = &sheet.tree {
+    let mut canvas = Canvas::new(layout.width, height, &scene.title);
+    head(&mut canvas, layout, scene);
+    axis(&mut canvas, layout, scene.axis);
+    if let Some(side) = &scene.tree {
         tree(&mut canvas, side, layout);
     }
     names(&mut canvas, layout);
     canvas
 }
 
-fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
-    let title = &sheet.title;
+fn head(canvas: &mut Canvas, layout: &Layout, scene: &Scene) {
+    let title = &scene.title;
     let room = layout.width - 2.0 * MARGIN;
     let size = (18.0 * room / bold_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
     let fit = (room / bold_width("M", size)) as usize;
@@ -67,7 +64,7 @@ fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
     canvas.text((MARGIN, 32.0), "start", &title);
     canvas.close();
     canvas.open(format_args!("font-size=\"12\" fill=\"#555\""));
-    canvas.text((MARGIN, 51.0), "start", &sheet.summary);
+    canvas.text((MARGIN, 51.0), "start", &scene.summary);
     canvas.close();
 }
 
@@ -93,7 +90,12 @@ fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
 
 /// Draws the tree, turned so that every PE is at its row.
 fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
-    let place = |pe| (layout.tree_x(tree.depth(pe)), layout.y(pe));
+    let place = |pe| {
+        (
+            MARGIN + f64::from(tree.depth(pe)) * layout.level_width,
+            layout.y(pe),
+        )
+    };
     let thin = layout.row_height < 6.0;
     let width = if thin { 0.5 } else { 1.0 };
     canvas.open(format_args!(
@@ -101,11 +103,8 @@ fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
     ));
     for &pe in &layout.rows {
         let (x, y) = place(pe);
-        let last = tree
-            .children(pe)
-            .iter()
-            .max_by_key(|&&child| layout.row(child));
-        if let Some(&last) = last {
+        let children = tree.children(pe).iter();
+        if let Some(&last) = children.max_by_key(|&&child| layout.row(child)) {
             canvas.line((x, y), (x, place(last).1));
         }
         if let Some(parent) = tree.parent(pe) {
@@ -152,10 +151,10 @@ struct Marker {
 }
 
 /// Returns markers for the time of an operation and the lower bound, if one is known.
-fn time_and_bound(sheet: &Sheet) -> Vec<Marker> {
+fn time_and_bound(scene: &Scene) -> Vec<Marker> {
     let marker = |at, label, dashes| Marker { at, label, dashes };
-    let (time, name) = (sheet.time.at, &sheet.time.name);
-    match &sheet.bound {
+    let (time, name) = (scene.time.at, &scene.time.name);
+    match &scene.bound {
         _ if time <= 0.0 => Vec::new(),
         Some(bound) if bound.name == *name => {
             vec![marker(time, format!("time {name} = lower bound"), "none")]
@@ -172,10 +171,10 @@ fn time_and_bound(sheet: &Sheet) -> Vec<Marker> {
 }
 
 /// Draws the lines at the ends of their steps, or at their times.
-pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
-    for (marker, below) in time_and_bound(sheet).iter().zip([24.0, 9.0]) {
+pub fn markers(canvas: &mut Canvas, layout: &Layout, scene: &Scene) {
+    for (marker, below) in time_and_bound(scene).iter().zip([24.0, 9.0]) {
         let Marker { at, label, dashes } = marker;
-        let (x, y) = (layout.end_x(*at), HEAD - below);
+        let (x, y) = (layout.x(scene.axis.behind(*at)), HEAD - below);
         canvas.open(format_args!(
             "stroke=\"#111\" stroke-width=\"1.2\" stroke-dasharray=\"{dashes}\""
         ));
@@ -191,12 +190,8 @@ pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
     }
 }
 
-/// Defines the marks at their size, around the origin.
-pub fn define_marks(canvas: &mut Canvas, size: f64) {
-    canvas.put(format_args!("<defs>\n{}</defs>\n", marks(size, "")));
-}
-
-fn marks(size: f64, prefix: &str) -> String {
+/// Returns the definitions of the marks at their size, around the origin.
+pub fn marks(size: f64, prefix: &str) -> String {
     let [token, certificate, order, wakeup] = MARKS;
     let rim = Num((size * 0.25).clamp(0.1, 1.0));
     let (r, d, t) = (Num(size * 0.75), size * 1.05, size);
@@ -205,15 +200,23 @@ fn marks(size: f64, prefix: &str) -> String {
     let [minus_s, side] = [Num(-size * 0.8), Num(size * 1.6)];
     let ring = Num((size * 0.4).max(0.2));
     format!(
-        "<circle id=\"{prefix}{}\" r=\"{r}\" fill=\"#fff\" stroke=\"{}\" stroke-width=\"{ring}\"/>\n\
+        "<defs>\n<circle id=\"{prefix}{}\" r=\"{r}\" fill=\"#fff\" stroke=\"{}\" stroke-width=\"{ring}\"/>\n\
          <path id=\"{prefix}{}\" d=\"M0,{minus_d}L{d},0L0,{d}L{minus_d},0Z\" fill=\"{}\" \
          stroke=\"#fff\" stroke-width=\"{rim}\"/>\n\
          <path id=\"{prefix}{}\" d=\"M{base},{minus_t}L{t},0L{base},{t}Z\" fill=\"{}\" \
          stroke=\"#fff\" stroke-width=\"{rim}\"/>\n\
          <rect id=\"{prefix}{}\" x=\"{minus_s}\" y=\"{minus_s}\" width=\"{side}\" \
-         height=\"{side}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"{rim}\"/>\n",
+         height=\"{side}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"{rim}\"/>\n</defs>\n",
         token.0, token.1, certificate.0, certificate.1, order.0, order.1, wakeup.0, wakeup.1,
     )
+}
+
+/// Returns the width of a symbol with its gap.
+fn width(icon: Icon) -> f64 {
+    match icon {
+        Icon::Band => 44.0,
+        Icon::Colour(_) | Icon::Mark(_) => 14.0,
+    }
 }
 
 /// Returns line and x of each entry.
@@ -221,13 +224,13 @@ fn legend_places(entries: &[Entry], layout: &Layout) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
     let (mut line, mut x) = (0.0, MARGIN);
     for Entry { icon, text } in entries {
-        let width = icon.width() + text_width(text, LEGEND_SIZE) * LETTERS;
-        if x > MARGIN && x + width > layout.width - MARGIN {
+        let taken = width(*icon) + text_width(text, LEGEND_SIZE) * LETTERS;
+        if x > MARGIN && x + taken > layout.width - MARGIN {
             line += 1.0;
             x = MARGIN;
         }
         places.push((line, x));
-        x += width + 18.0;
+        x += taken + 18.0;
     }
     places
 }
@@ -236,7 +239,7 @@ fn legend_places(entries: &[Entry], layout: &Layout) -> Vec<(f64, f64)> {
 pub fn legend(canvas: &mut Canvas, layout: &Layout, entries: &[Entry]) {
     let is_mark = |entry: &Entry| matches!(entry.icon, Icon::Mark(_));
     if entries.iter().any(is_mark) {
-        canvas.put(format_args!("<defs>\n{}</defs>\n", marks(4.5, "key-")));
+        canvas.put(format_args!("{}", marks(4.5, "key-")));
     }
     canvas.open(format_args!("font-size=\"{LEGEND_SIZE}\" fill=\"#333\""));
     for (Entry { icon, text }, (line, x)) in entries.iter().zip(legend_places(entries, layout)) {
@@ -260,7 +263,7 @@ pub fn legend(canvas: &mut Canvas, layout: &Layout, entries: &[Entry]) {
                 Num(y)
             )),
         }
-        canvas.text((x + icon.width(), y + 4.0), "start", text);
+        canvas.text((x + width(*icon), y + 4.0), "start", text);
     }
     canvas.close();
 }

@@ -1,9 +1,13 @@
-//! Positions in the picture: a row for each PE, time to the right. Nothing is drawn here.
+//! Positions in the picture: a row for each PE, time to the right; and the shapes and bars of bands. Nothing is drawn
+//! here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use flitcast_proto::{PeId, Tree};
 
-use super::canvas::text_width;
-use super::sheet::{Axis, Sheet};
+use super::canvas::{Num, text_width};
+use super::{Axis, Band, Scene};
 use flitcast_cluster::text::figures::shortened;
 use flitcast_cluster::text::pe_names::called;
 
@@ -38,6 +42,8 @@ const MIN_SHEET: f64 = 620.0;
 const MAX_TREE_WIDTH: f64 = 110.0;
 const TREE_LEVEL: f64 = 12.0;
 
+/// The height of title, summary and the labels of the marker lines.
+pub const HEAD: f64 = 98.0;
 /// Margin of the sheet.
 pub const MARGIN: f64 = 20.0;
 
@@ -71,13 +77,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Measures a sheet; `top` is the height of its head. The rows of a crowded one are in groups.
-    pub fn new(sheet: &Sheet, top: f64, is_crowded: bool) -> Self {
-        let rows = match &sheet.tree {
+    /// Measures a picture. The rows of a crowded one are in groups.
+    pub fn new(scene: &Scene, is_crowded: bool) -> Self {
+        // Names of phases are above the rows.
+        let top = HEAD + if scene.phases.is_empty() { 0.0 } else { 14.0 };
+        let rows = match &scene.tree {
             Some(tree) => depth_first(tree),
-            None => (0..sheet.pes as u32).map(PeId).collect(),
+            None => (0..scene.pes as u32).map(PeId).collect(),
         };
-        let mut row_of = vec![0; sheet.pes];
+        let mut row_of = vec![0; scene.pes];
         for (row, pe) in rows.iter().enumerate() {
             row_of[pe.index()] = row;
         }
@@ -92,19 +100,19 @@ impl Layout {
         };
         let row_height = (good / count).clamp(least, most);
         let row_height = row_height.min(MAX_HEIGHT / count);
-        let steps = match sheet.axis.behind(sheet.last()) {
+        let steps = match scene.axis.behind(scene.last()) {
             // Nothing happens, and takes no time.
             0.0 => 1.0,
             steps => steps,
         };
-        let step_width = match sheet.axis {
+        let step_width = match scene.axis {
             Axis::Steps => (GOOD_WIDTH / steps).clamp(GOOD_COLUMN, MAX_COLUMN),
             // The number of events in a unit of time is unknown.
             Axis::Time => GOOD_WIDTH / steps,
         };
         let step_width = step_width.min(MAX_WIDTH / steps);
 
-        let depths = sheet.tree.iter().flat_map(|tree| {
+        let depths = scene.tree.iter().flat_map(|tree| {
             let depths = tree.pes().map(|pe| tree.depth(pe).max(1));
             depths.max()
         });
@@ -115,19 +123,17 @@ impl Layout {
             2.. if is_crowded => group,
             every => every,
         };
-        let widths = rows
-            .iter()
-            .step_by(every)
-            .map(|pe| text_width(&name(*pe), name_size));
-        let longest = widths.fold(text_width(sheet.axis.name(), 11.0), f64::max);
+        let named = rows.iter().step_by(every);
+        let widths = named.map(|pe| text_width(&name(*pe), name_size));
+        let longest = widths.fold(text_width(scene.axis.name(), 11.0), f64::max);
         let left = MARGIN + levels * level_width + 10.0 + longest + 8.0;
         let right = left + steps * step_width;
         Layout {
             row_of,
             row_height,
             step_width,
-            axis: sheet.axis,
-            last: sheet.last(),
+            axis: scene.axis,
+            last: scene.last(),
             left,
             right,
             top,
@@ -156,16 +162,6 @@ impl Layout {
         self.row_of[pe.index()]
     }
 
-    /// Returns the position of a PE of this depth in the tree at the side.
-    pub fn tree_x(&self, depth: u32) -> f64 {
-        MARGIN + f64::from(depth) * self.level_width
-    }
-
-    /// Returns whether there is room for texts between two rows.
-    pub fn is_roomy(&self) -> bool {
-        self.row_height >= 13.0
-    }
-
     /// Returns the steps or times that get a number, every 1st, 2nd, 5th, 10th and so on, and the
     /// number.
     pub fn ticks(&self, size: f64) -> impl Iterator<Item = (f64, String)> + use<> {
@@ -184,15 +180,11 @@ impl Layout {
             let tick = k as f64 * apart;
             let number = format!("{tick:.digits$}");
             let is_fraction = number.contains('.');
-            let short = number.trim_end_matches('0').trim_end_matches('.');
-            (
-                tick,
-                if is_fraction {
-                    short.to_owned()
-                } else {
-                    number
-                },
-            )
+            let short = || number.trim_end_matches('0').trim_end_matches('.');
+            match is_fraction {
+                true => (tick, short().to_owned()),
+                false => (tick, number),
+            }
         })
     }
 
@@ -202,11 +194,6 @@ impl Layout {
             Axis::Steps => self.x(tick + 0.5),
             Axis::Time => self.x(tick),
         }
-    }
-
-    /// Returns the position of the end of a step, or of a time.
-    pub fn end_x(&self, last: f64) -> f64 {
-        self.x(self.axis.behind(last))
     }
 
     /// Returns the PEs whose names are beside their rows, and the names.
@@ -234,9 +221,8 @@ fn name(pe: PeId) -> String {
 /// Returns the least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.
 fn nice(least: f64) -> f64 {
     let decade = 10f64.powi(least.log10().floor() as i32);
-    let factor = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|factor| factor * decade >= least);
+    let mut factors = [1.0, 2.0, 5.0].into_iter();
+    let factor = factors.find(|factor| factor * decade >= least);
     factor.unwrap_or(10.0) * decade
 }
 
@@ -260,6 +246,166 @@ fn depth_first(tree: &Tree) -> Vec<PeId> {
         children.reverse();
     }
     rows
+}
+
+/// The positions of the ends of bands: with many ports each port has its own lane in the row.
+pub struct Places<'a> {
+    pub layout: &'a Layout,
+    /// The senders of each receiver; for a PE that receives nothing, its receivers.
+    lanes: BTreeMap<PeId, Vec<PeId>>,
+    /// The PEs that receive nothing.
+    idle: BTreeSet<PeId>,
+    scene: &'a Scene,
+    /// Tolerance of a corner: it grows with the number of hops, because less of each is visible.
+    near: f64,
+    /// The height of a lane.
+    lane: f64,
+    /// The thickness of a bar.
+    pub bar: f64,
+}
+
+impl<'a> Places<'a> {
+    pub fn of(scene: &'a Scene, layout: &'a Layout) -> Places<'a> {
+        let tree = scene.tree.as_ref();
+        let bands = || scene.bands.iter();
+        let receivers: BTreeSet<PeId> = bands().map(|band| band.to).collect();
+        let senders = bands().map(|band| band.from);
+        let idle: BTreeSet<PeId> = senders.filter(|pe| !receivers.contains(pe)).collect();
+        let mut lanes: BTreeMap<PeId, BTreeSet<PeId>> = BTreeMap::new();
+        for band in bands() {
+            lanes.entry(band.to).or_default().insert(band.from);
+            if idle.contains(&band.from) {
+                lanes.entry(band.from).or_default().insert(band.to);
+            }
+        }
+        let lanes = lanes.into_iter().map(|(pe, others)| {
+            let mut others: Vec<PeId> = others.into_iter().collect();
+            others.sort_by_key(|other| layout.row(*other));
+            (pe, others)
+        });
+        let lanes: BTreeMap<PeId, Vec<PeId>> = lanes.collect();
+        let most = match scene.is_multi_port {
+            true => lanes.values().map(Vec::len).max().unwrap_or(1),
+            false => 1,
+        };
+        let lane = layout.row_height * 0.6 / most as f64;
+        let hops = bands().filter_map(|band| {
+            let [from, to] = [band.from, band.to].map(|pe| tree.map(|tree| tree.depth(pe)));
+            Some(f64::from(from?.abs_diff(to?)))
+        });
+        Places {
+            layout,
+            lanes,
+            idle,
+            scene,
+            near: (hops.sum::<f64>() / 20_000.0).clamp(0.2, 3.0),
+            lane,
+            bar: (lane * 0.8).min(13.0),
+        }
+    }
+
+    /// Returns the middle of the lane of a PE's row that leads to another PE.
+    fn y(&self, pe: PeId, other: PeId) -> f64 {
+        let middle = self.layout.y(pe);
+        match self.lanes.get(&pe).filter(|_| self.scene.is_multi_port) {
+            Some(lanes) => {
+                let place = lanes.iter().position(|one| *one == other).unwrap_or(0);
+                let off = place as f64 - (lanes.len() - 1) as f64 / 2.0;
+                middle + off * self.lane
+            }
+            None => middle,
+        }
+    }
+
+    /// Returns the heights of the begin and the end of a band.
+    fn ends(&self, band: &Band) -> [f64; 2] {
+        let from = match self.idle.contains(&band.from) {
+            true => self.y(band.from, band.to),
+            false => self.layout.y(band.from),
+        };
+        [from, self.y(band.to, band.from)]
+    }
+
+    /// Returns the PEs on the way of a band, its ends included.
+    fn way(&self, band: &Band) -> Vec<PeId> {
+        let [from, to] = [band.from, band.to];
+        let Some(tree) = &self.scene.tree else {
+            return vec![from, to];
+        };
+        let is_up = tree.depth(from) > tree.depth(to);
+        let [top, bottom] = if is_up { [to, from] } else { [from, to] };
+        let mut way = vec![bottom];
+        let above = std::iter::successors(tree.parent(bottom), |pe| tree.parent(*pe));
+        way.extend(above.take(tree.depth(bottom).saturating_sub(tree.depth(top)) as usize));
+        if !is_up {
+            way.reverse();
+        }
+        way
+    }
+
+    /// Returns where a band is at each PE on its way: begin and end, and the height.
+    fn stops(&self, band: &Band) -> Vec<([f64; 2], f64)> {
+        let way = self.way(band);
+        let last = way.len() - 1;
+        let stop = |(hop, pe): (usize, &PeId)| {
+            let y = match self.ends(band) {
+                [y, _] if hop == 0 => y,
+                [_, y] if hop == last => y,
+                _ => self.layout.y(*pe),
+            };
+            let part = hop as f64 / last as f64;
+            let span = [0, 1].map(|end| band.out[end] + (band.into[end] - band.out[end]) * part);
+            (span.map(|at| self.layout.x(at)), y)
+        };
+        way.iter().enumerate().map(stop).collect()
+    }
+
+    pub fn shape(&self, band: &Band) -> String {
+        let stops = self.stops(band);
+        let left: Vec<(f64, f64)> = stops.iter().map(|([x, _], y)| (*x, *y)).collect();
+        let corners = corners(&left, self.near);
+        let right = corners.iter().rev().map(|corner| stops[*corner]);
+        let right = right.map(|([_, x], y)| (x, y));
+        let mut shape = String::new();
+        let mut pen = 'M';
+        for (x, y) in corners.iter().map(|corner| left[*corner]).chain(right) {
+            // Writing to a String cannot fail.
+            let _ = write!(shape, "{pen}{},{}", Num(x), Num(y));
+            pen = 'L';
+        }
+        shape.push('Z');
+        shape
+    }
+
+    /// Returns the bars at the receivers, and that at a sender that receives nothing.
+    pub fn bars(&self, band: &Band) -> impl Iterator<Item = ([f64; 2], f64)> {
+        let own = self.scene.has_sources || self.idle.contains(&band.from);
+        let stops = self.stops(band).into_iter().skip(usize::from(!own));
+        stops.rev()
+    }
+}
+
+/// Returns the points that are visible as corners, lest the bands of a deep tree fill megabytes. The points
+/// are one step apart; a straight piece continues as long as some line from its beginning passes all its
+/// points within `near`.
+fn corners(points: &[(f64, f64)], near: f64) -> Vec<usize> {
+    let mut kept = vec![0];
+    let mut begin = 0;
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for (index, &(_, y)) in points.iter().enumerate().skip(1) {
+        let rise = |begin: usize, off: f64| (y + off - points[begin].1) / (index - begin) as f64;
+        if !(low..=high).contains(&rise(begin, 0.0)) {
+            begin = index - 1;
+            kept.push(begin);
+            (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        low = low.max(rise(begin, -near));
+        high = high.min(rise(begin, near));
+    }
+    if points.len() > 1 {
+        kept.push(points.len() - 1);
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -289,5 +435,15 @@ mod tests {
         for (least, expected) in cases {
             assert_eq!(nice(least), expected);
         }
+    }
+
+    #[test]
+    fn straight_ways_are_straight_lines() {
+        let straight: Vec<(f64, f64)> = (0..999)
+            .map(|i| (f64::from(i), 2.0 * f64::from(i)))
+            .collect();
+        assert_eq!(corners(&straight, 0.2), [0, 998]);
+        let bent = [(0.0, 0.0), (1.0, 16.0), (2.0, 64.0)];
+        assert_eq!(corners(&bent, 0.2), [0, 1, 2]);
     }
 }

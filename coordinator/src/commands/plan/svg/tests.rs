@@ -7,14 +7,14 @@ use flitcast_proto::seeded::SplitMix64;
 use roxmltree::{Document, Node};
 use serde_json::Value;
 
-use super::super::{PlanArgs, run};
+use super::super::{PlanOperation, run};
 use super::canvas::text_width;
-use super::{Crossings, Scene, Sheet, frame};
+use super::{Scene, frame};
 
 #[derive(Parser)]
 struct Typed {
-    #[command(flatten)]
-    plan: PlanArgs,
+    #[command(subcommand)]
+    plan: PlanOperation,
 }
 
 fn printed(line: &str, format: &str) -> Result<String, String> {
@@ -31,6 +31,10 @@ fn printed(line: &str, format: &str) -> Result<String, String> {
 #[track_caller]
 fn drawn(line: &str) -> String {
     printed(line, "svg").expect(line)
+}
+
+fn planned(line: &str) -> Value {
+    serde_json::from_str(&printed(line, "json").expect(line)).expect(line)
 }
 
 /// In messages that do not stop on their way: the papers' figures, and other cases that were inspected.
@@ -114,17 +118,14 @@ fn comb() -> String {
         spine = parents.len();
     }
     let parents: Vec<String> = parents.iter().map(usize::to_string).collect();
-    format!(
-        "gather --tree parents:{} --lengths uniform:0..8:7",
-        parents.join(",")
-    )
+    let parents = parents.join(",");
+    format!("gather --tree parents:{parents} --lengths uniform:0..8:7")
 }
 
 fn number(node: &Node<'_, '_>, name: &str) -> f64 {
     let value = node.attribute(name).unwrap();
-    value
-        .parse()
-        .unwrap_or_else(|_| panic!("{name}=\"{value}\""))
+    let number = value.parse();
+    number.unwrap_or_else(|_| panic!("{name}=\"{value}\""))
 }
 
 /// Returns an estimate of left, top, right and bottom of a text.
@@ -167,13 +168,9 @@ fn check_texts(name: &str, text: &str) {
 #[test]
 fn nothing_is_cut_off_and_no_text_is_on_another() {
     for line in IN_STEPS.into_iter().chain(IN_TIME).chain(NOTHING) {
-        let svg = drawn(line);
+        let (svg, again) = (drawn(line), drawn(line));
         check_texts(line, &svg);
-        assert_eq!(
-            svg,
-            drawn(line),
-            "{line}: the same plan gives the same bytes"
-        );
+        assert_eq!(svg, again, "{line}: the same plan gives the same bytes");
     }
 }
 
@@ -189,24 +186,18 @@ impl Shown {
     fn of(svg: &str) -> Shown {
         let document = Document::parse(svg).expect("it is XML");
         let texts = document.descendants().filter(|n| n.has_tag_name("text"));
-        let texts: Vec<_> = texts
-            .map(|n| {
-                (
-                    n.text().unwrap(),
-                    n.attribute("text-anchor").unwrap(),
-                    number(&n, "x"),
-                    number(&n, "y"),
-                )
-            })
-            .collect();
+        let texts = texts.map(|n| {
+            let (text, anchor) = (n.text().unwrap(), n.attribute("text-anchor").unwrap());
+            (text, anchor, number(&n, "x"), number(&n, "y"))
+        });
+        let texts: Vec<_> = texts.collect();
         let rows = texts.iter().filter(|(_, anchor, ..)| *anchor == "end");
         let rows: Vec<(u64, f64)> = rows
             .filter_map(|(text, _, _, y)| Some((text.strip_prefix('P')?.parse().ok()?, *y)))
             .collect();
-        let (_, _, _, axis_y) = texts
-            .iter()
-            .find(|t| t.0 == "step" || t.0 == "time")
-            .unwrap();
+        let mut all = texts.iter();
+        let axis = all.find(|t| t.0 == "step" || t.0 == "time");
+        let (_, _, _, axis_y) = axis.unwrap();
         let ticks = texts.iter().filter(|t| t.1 == "middle" && t.3 == *axis_y);
         let ticks: Vec<(f64, f64)> = ticks.map(|t| (t.0.parse().unwrap(), t.2)).collect();
         let [(zero, zero_x), .., (last, last_x)] = ticks[..] else {
@@ -224,12 +215,9 @@ impl Shown {
                 let (y, width) = rest.split_once('h').unwrap();
                 let [x, y, width] = [x, y, width].map(|n| n.parse::<f64>().unwrap());
                 let near = |row: &&(u64, f64)| (row.1 - y).abs();
-                let row = rows
-                    .iter()
-                    .min_by(|a, b| near(a).total_cmp(&near(b)))
-                    .unwrap();
+                let row = rows.iter().min_by(|a, b| near(a).total_cmp(&near(b)));
                 let begin = (x - zero_x) / unit;
-                bars.push((row.0, [begin, begin + width / unit]));
+                bars.push((row.unwrap().0, [begin, begin + width / unit]));
             }
         }
         Shown { bars, unit }
@@ -240,7 +228,7 @@ impl Shown {
 #[test]
 fn bars_are_at_their_planned_places() {
     for line in IN_STEPS {
-        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let plan = planned(line);
         let shown = Shown::of(&drawn(line));
         let mut gets: BTreeMap<u64, u64> = BTreeMap::new();
         let mut sends: BTreeMap<u64, u64> = BTreeMap::new();
@@ -248,13 +236,11 @@ fn bars_are_at_their_planned_places() {
             let field = |name: &str| crossing[name].as_u64().unwrap();
             for flit in 0..field("flits") {
                 let step = (field("first_step") + flit * field("every")) as f64;
-                let holds = |bar: &&(u64, [f64; 2])| {
-                    bar.0 == field("to") && bar.1[0] < step && step < bar.1[1]
+                let holds = |(pe, [begin, end]): &(u64, [f64; 2])| {
+                    *pe == field("to") && *begin < step && step < *end
                 };
-                assert!(
-                    shown.bars.iter().any(|bar| holds(&bar)),
-                    "{line}: {crossing}"
-                );
+                let is_drawn = shown.bars.iter().any(holds);
+                assert!(is_drawn, "{line}: {crossing}");
             }
             *gets.entry(field("to")).or_default() += field("flits");
             *sends.entry(field("from")).or_default() += field("flits");
@@ -263,55 +249,31 @@ fn bars_are_at_their_planned_places() {
         let expected = gets.values().sum::<u64>() + idle.map(|(_, flits)| flits).sum::<u64>();
         let total: f64 = shown.bars.iter().map(|(_, [begin, end])| end - begin).sum();
         let off = shown.bars.len() as f64 * 0.02 / shown.unit;
-        assert!(
-            (total - expected as f64).abs() <= off,
-            "{line}: {total} for {expected}"
-        );
+        let is_near = (total - expected as f64).abs() <= off;
+        assert!(is_near, "{line}: {total} for {expected}");
     }
 }
 
 /// Beyond 24 PEs, the crossings of one class are drawn, and rows are in groups.
 #[test]
 fn crossings_of_many_pes_do_not_cover_each_other() {
-    for (line, classes, name, only) in [
-        (
-            "exchange --network complete:24 --lengths each:1",
-            24,
-            "P23",
-            "",
-        ),
-        (
-            "exchange --network complete:25 --lengths each:1",
-            1,
-            "P24",
-            "crossings of P0 alone",
-        ),
-        (
-            "broadcast --network complete:32 --size 9",
-            1,
-            "P31",
-            "crossings of flit 1 alone",
-        ),
-        (
-            "broadcast --network complete:512 --size 9 --algorithm hypercube",
-            1,
-            "P22",
-            "crossings of flit 1 alone",
-        ),
+    for case in [
+        "exchange --network complete:24 --lengths each:1 => 24 => P23 => ",
+        "exchange --network complete:25 --lengths each:1 => 1 => P24 => crossings of P0 alone",
+        "broadcast --network complete:32 --size 9 => 1 => P31 => crossings of flit 1 alone",
+        "broadcast --network complete:512 --size 9 --algorithm hypercube => 1 => P22 => crossings of flit 1 alone",
     ] {
+        let [line, classes, name, only] = case.split(" => ").collect::<Vec<_>>()[..] else {
+            panic!("{case}");
+        };
         let svg = drawn(line);
         check_texts(line, &svg);
         let document = Document::parse(&svg).expect("it is XML");
-        let bands = document
-            .descendants()
-            .filter(|it| it.attribute("class") == Some("band"));
-        assert_eq!(bands.count(), classes, "{line}");
-        let has = |text: &str| {
-            document
-                .descendants()
-                .any(|it| it.is_text() && it.text() == Some(text))
-        };
-        assert!(has(name), "{line}: {name}");
+        let all = || document.descendants();
+        let bands = all().filter(|it| it.attribute("class") == Some("band"));
+        assert_eq!(bands.count().to_string(), classes, "{line}");
+        let has_name = all().any(|it| it.is_text() && it.text() == Some(name));
+        assert!(has_name, "{line}: {name}");
         assert!(svg.contains(only), "{line}: {only}");
     }
 }
@@ -319,7 +281,7 @@ fn crossings_of_many_pes_do_not_cover_each_other() {
 #[test]
 fn packets_end_at_their_planned_times() {
     for line in [IN_TIME[0], IN_TIME[1]] {
-        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let plan = planned(line);
         let shown = Shown::of(&drawn(line));
         for packet in plan["packets"].as_array().unwrap() {
             let end = match &packet["end"] {
@@ -344,7 +306,7 @@ fn packets_end_at_their_planned_times() {
 fn all_that_is_planned_is_drawn() {
     let comb = comb();
     for line in ON_THEIR_WAY.into_iter().chain([&*comb]) {
-        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let plan = planned(line);
         let text = drawn(line);
         check_texts(line, &text);
         let document = Document::parse(&text).unwrap();
@@ -386,13 +348,12 @@ fn messages_are_in_the_columns_of_the_papers_table() {
 #[test]
 fn a_title_is_text_and_fits() {
     let with_title = |title: &str| {
-        let sheet = Sheet {
+        let scene = Scene {
             title: title.to_owned(),
             pes: 2,
-            ..Sheet::default()
+            ..Scene::default()
         };
-        let crossings = Crossings::default();
-        Scene { sheet, crossings }.svg()
+        scene.svg()
     };
     for title in ["<b>\"a\" & 'b'</b>", "]]>", "\u{1}\n\u{ffff}x", ""] {
         let text = with_title(title);
@@ -412,7 +373,7 @@ fn a_title_is_text_and_fits() {
 #[test]
 fn bars_contain_all_received_flits_of_a_gossip() {
     for line in [IN_TIME[5], IN_TIME[6], IN_TIME[7], IN_TIME[9], IN_TIME[10]] {
-        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let plan = planned(line);
         let shown = Shown::of(&drawn(line));
         let mut gets: BTreeMap<u64, f64> = BTreeMap::new();
         let steps = plan["steps"].as_array().unwrap().iter();
@@ -433,10 +394,8 @@ fn bars_contain_all_received_flits_of_a_gossip() {
         }
         let ends = shown.bars.iter().map(|(_, [_, end])| *end);
         let last = ends.fold(0.0, f64::max);
-        assert!(
-            (last - plan["time"].as_f64().unwrap()).abs() <= 0.1,
-            "{line}"
-        );
+        let off = (last - plan["time"].as_f64().unwrap()).abs();
+        assert!(off <= 0.1, "{line}");
     }
 }
 
@@ -451,9 +410,7 @@ fn plans_that_are_too_large_to_draw_are_refused() {
     ] {
         let (line, why) = refusal.split_once(" => ").unwrap();
         let fault = printed(line, "svg").expect_err(line);
-        assert!(
-            fault.contains(why) && fault.contains("--summary"),
-            "{line}: {fault}"
-        );
+        let has_both = fault.contains(why) && fault.contains("--summary");
+        assert!(has_both, "{line}: {fault}");
     }
 }

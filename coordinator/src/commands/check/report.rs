@@ -1,4 +1,5 @@
-//! The result of a check for terminals: the cluster, or its faults, each with its line of the file.
+//! The result of a check: the cluster, or its faults, each with its line of the file, for terminals or as one JSON object
+//! on one line.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -7,9 +8,12 @@ use std::path::Path;
 use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_node::system::regular;
 use flitcast_proto::PeId;
+use serde_json::{Map, Value, json};
 
-use super::{CheckedClusterFile, Wrong};
-use crate::render::tree::draw;
+use super::CheckedClusterFile;
+use crate::render::tree::{TreeFigures, draw};
+use flitcast_cluster::files::user_file::PositionedError;
+use flitcast_cluster::job::request::links as links_of;
 use flitcast_cluster::launch::reach::Tried;
 use flitcast_cluster::options::link_spec::EdgeSpec;
 use flitcast_cluster::options::timeouts;
@@ -35,12 +39,7 @@ pub fn cluster(
     tried: Option<&[Tried]>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let CheckedClusterFile {
-        path,
-        topology,
-        guard,
-        ..
-    } = cluster;
+    let (path, topology) = (&cluster.path, &cluster.topology);
     writeln!(out, "{}", printable(&topology.name))?;
     writeln!(out, "{} is good\n", printable(path.display()))?;
     let placement = topology.places();
@@ -84,18 +83,15 @@ pub fn cluster(
             writeln!(out, "  launch      {launch}\n  coordinator {address}")?;
         }
     }
-    let security = match guard {
+    let security = match &cluster.guard {
         Guard::Secret | Guard::MadeForTheRun if placement.is_joined() && !placement.is_slurm() => {
             Some("to be said: --credentials DIR, or --insecure for anybody to join".to_owned())
         }
         Guard::Secret => Some("a secret drawn for each launch; all is on loopback".to_owned()),
         guarded => guarded.description(),
     };
-    writeln!(
-        out,
-        "  security    {}",
-        printable(security.unwrap_or_default())
-    )?;
+    let security = security.unwrap_or_default();
+    writeln!(out, "  security    {}", printable(security))?;
     certificates(cluster, out)?;
     writeln!(out, "  timeouts    {}", differing(topology))?;
     if let Some(links) = links(topology) {
@@ -116,11 +112,8 @@ pub fn cluster(
                 one.found.clone().unwrap_or_else(|_| "no".to_owned()),
             ]);
         }
-        write!(
-            out,
-            "\n{}",
-            fitted(table, 4, &["over", "address"], columns())
-        )?;
+        let table = fitted(table, 4, &["over", "address"], columns());
+        write!(out, "\n{table}")?;
     }
     Ok(())
 }
@@ -142,10 +135,13 @@ fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result
     }
     let places = cluster.topology.places();
     let names = |are_here: bool| {
-        let all = cluster.shown.iter().filter(|one| one.is_here == are_here);
-        let names = all.map(|one| match one.name {
+        let all = cluster
+            .shown
+            .iter()
+            .filter(|(_, is_here)| *is_here == are_here);
+        let names = all.map(|(name, _)| match name {
             Name::Coordinator => COORDINATOR.to_owned(),
-            Name::Pe(pe) => places.called(pe),
+            Name::Pe(pe) => places.called(*pe),
         });
         names.collect::<Vec<_>>()
     };
@@ -188,9 +184,8 @@ fn differing(topology: &Topology) -> String {
 
 fn links(topology: &Topology) -> Option<String> {
     let (single, places) = (topology.links.iter(), topology.places());
-    let single: Vec<String> = single
-        .map(|(pe, link)| format!("to {} {link}", places.called(*pe)))
-        .collect();
+    let single = single.map(|(pe, link)| format!("to {} {link}", places.called(*pe)));
+    let single: Vec<String> = single.collect();
     let all = topology.settings.link.map(EdgeSpec::alike);
     match (all, single.is_empty()) {
         (None, true) => None,
@@ -200,31 +195,30 @@ fn links(topology: &Topology) -> Option<String> {
     }
 }
 
-/// Prints all faults in the format of compilers, so that editors find the positions.
-pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
+/// Returns all faults in the format of compilers, so that editors find the positions.
+pub fn faults(path: &Path, faults: &[PositionedError]) -> String {
     let text = regular::read_text(path, cluster_file::FILE.max_bytes).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let shown = printable(path.display());
-    for Wrong { spot, message } in faults {
-        let message = printable(message);
+    let mut out = String::new();
+    for PositionedError { spot, fault } in faults {
+        let fault = printable(fault);
         let Some(spot) = spot else {
-            writeln!(out, "error: {message}")?;
+            out += &format!("error: {fault}\n");
             continue;
         };
-        writeln!(out, "error: {shown}:{spot}: {message}")?;
+        out += &format!("error: {shown}:{spot}: {fault}\n");
         if let Some(line) = lines.get(spot.line - 1) {
             let (part, before) = around(line, spot.column);
             let number = spot.line.to_string();
-            let indent = " ".repeat(number.len());
-            writeln!(out, "  {number} | {part}")?;
-            writeln!(out, "  {indent} | {}^", " ".repeat(before))?;
+            let (indent, before) = (" ".repeat(number.len()), " ".repeat(before));
+            out += &format!("  {number} | {part}\n  {indent} | {before}^\n");
         }
     }
-    let count = match faults.len() {
-        1 => "1 fault".to_owned(),
-        more => format!("{more} faults"),
-    };
-    writeln!(out, "{shown}: {count}")
+    match faults.len() {
+        1 => format!("{out}{shown}: 1 fault"),
+        more => format!("{out}{shown}: {more} faults"),
+    }
 }
 
 /// Returns the part of a line around `column`, and the number of its characters before `column`.
@@ -238,6 +232,96 @@ fn around(line: &str, column: usize) -> (String, usize) {
     let part = part.map(|c| if c.is_control() { ' ' } else { c });
     let part: String = part.collect();
     (part.trim_end().to_owned(), column - 1 - skipped)
+}
+
+/// Prints the content of a valid cluster file, and the tried hosts, as JSON.
+pub fn cluster_json(
+    cluster: &CheckedClusterFile,
+    tried: Option<&[Tried]>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (topology, guard) = (&cluster.topology, &cluster.guard);
+    let (tree, placement) = (&topology.tree, topology.places());
+    let figures = TreeFigures::of(tree);
+    let links = links_of(topology, topology.settings.link);
+    let is_ssh = matches!(placement.launch, Launch::Ssh(_));
+    let pes = tree.pes().map(|pe| {
+        let place = &placement.places[pe.index()];
+        json!({
+            "pe": pe.0,
+            "name": place.name,
+            "address": place.address,
+            "run": place.run,
+            "ssh": is_ssh.then(|| place.destination()),
+            "parent": tree.parent(pe).map(|parent| parent.0),
+            "parent_address": tree.parent(pe).map(|parent| placement.address_for(parent, pe, 0)),
+            "link": links[pe.index()].map(|link| link.down.written()),
+        })
+    });
+    let certificates = cluster.shown.iter().map(|(name, is_here)| {
+        let pe = match name {
+            Name::Coordinator => None,
+            Name::Pe(pe) => Some(pe.0),
+        };
+        json!({ "certificate": name.certificate_file(), "pe": pe, "is_here": is_here })
+    });
+    let configured = &topology.settings.timeouts;
+    let timeouts = timeouts::ALL.into_iter();
+    let timeouts = timeouts.map(|it| (it.name.to_owned(), json!(it.of(configured).to_string())));
+    let timeouts: Map<String, Value> = timeouts.collect();
+    let mut object = json!({
+        "file": cluster.path.display().to_string(),
+        "good": true,
+        "name": topology.name,
+        "launch": match placement.launch {
+            Launch::Local => "local",
+            Launch::Join { .. } => placement.starter().map_or("join", Starter::name),
+            Launch::Ssh(_) => "ssh",
+        },
+        "coordinator": match placement.launch {
+            Launch::Local | Launch::Ssh(_) => placement.coordinator.to_string(),
+            Launch::Join { port, .. } => SocketAddr::new(placement.coordinator, port).to_string(),
+        },
+        "security": guard.name(),
+        "credentials": guard.folder().map(|folder| folder.display().to_string()),
+        "certificates": certificates.collect::<Vec<_>>(),
+        "revoked": cluster.revoked,
+        "timeouts": timeouts,
+        "pes": pes.collect::<Vec<_>>(),
+        "depth": figures.depth,
+        "max_degree": figures.max_degree(),
+        "leaves": figures.leaves(),
+        "broadcast_steps": figures.broadcast_steps,
+    });
+    if let Some(tried) = tried {
+        let tried = tried.iter().map(|one| {
+            json!({
+                "pes": one.pes.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+                "over": one.over,
+                "address": one.address,
+                "found": one.found.as_ref().ok(),
+                "fault": one.found.as_ref().err(),
+            })
+        });
+        object["reach"] = tried.collect();
+    }
+    writeln!(out, "{object}")
+}
+
+pub fn faults_json(path: &Path, faults: &[PositionedError], out: &mut dyn Write) -> io::Result<()> {
+    let faults = faults.iter().map(|PositionedError { spot, fault }| {
+        json!({
+            "line": spot.map(|spot| spot.line),
+            "column": spot.map(|spot| spot.column),
+            "fault": fault,
+        })
+    });
+    let object = json!({
+        "file": path.display().to_string(),
+        "good": false,
+        "faults": faults.collect::<Vec<_>>(),
+    });
+    writeln!(out, "{object}")
 }
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, paced};
-use super::steps::{ControlPlan, Steps, on_its_way};
+use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, LinkRequirement, Offer, TreeRequirement, paced};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
 
@@ -55,6 +54,22 @@ const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     ..PARALLEL
 };
 
+/// Without token and certificates: P0 has the lengths of all messages before the round. It takes 1 step
+/// more than P0 needs to receive all flits, which no gather by orders can improve.
+const ORDERS: AlgorithmSpec = AlgorithmSpec {
+    name: "orders",
+    sync: None,
+    offer: Offer::choice(
+        paced!("orders"),
+        "Orders without certificates: a star; P0 has the lengths of the messages",
+    ),
+    fits: TreeRequirement::Stars,
+    pays_on: LinkRequirement::Slow,
+    role: PeRole::Certification(Sync::Known),
+    plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Known, flits, &[])),
+    ..SERIAL
+};
+
 impl Algorithm {
     /// Gather by Transmission-Certification, one child after the other.
     pub const CERTIFICATION_SERIAL: Algorithm = Algorithm::of(&SERIAL);
@@ -67,6 +82,9 @@ impl Algorithm {
 
     /// Gather by Transmission-Certification with a port for each neighbour.
     pub const CERTIFICATION_MULTI_PORT: Algorithm = Algorithm::of(&MULTI_PORT);
+
+    /// Gather on a star by orders, without token and certificates.
+    pub const GATHER_BY_ORDERS: Algorithm = Algorithm::of(&ORDERS);
 }
 
 /// Computes when all messages and control items cross if each PE takes its children's streams by rank.

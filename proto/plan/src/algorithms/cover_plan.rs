@@ -1,18 +1,22 @@
-//! Scatters, gathers and broadcasts over several trees without common arcs ([`Cover`]; paper 000,
-//! section IV), by PEs that have a port for each neighbour.
+//! Scatters, gathers and broadcasts over several trees ([`Cover`]; paper 000, section IV), by PEs that
+//! have a port for each neighbour.
 //!
-//! Each port of P0 belongs to one tree, and a tree may have several of them. A scatter sends
-//! farthest destination first over each port, so it never waits and no two trees meet. The flits of
-//! a split message are numbered by tree.
+//! Each port of P0 belongs to one tree, and a tree may have several of them. The trees share no arc, or,
+//! in a scatter by the second technique, some arcs; the paper only says that the traffic there has to be
+//! scheduled. The streams over a shared arc follow each other, and a stream starts so late that it never
+//! stops: a PE forwards every flit in the step after its arrival. The flits of a split message are
+//! numbered by tree.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use flitcast_proto::items::{Control, ScheduledHop};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::schedule::pace::Packets;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::farthest_first::plan_scatter_by_branch;
-use super::listed_scatter::hops_of;
-use super::steps::{ControlPlan, MessagePlan, on_its_way};
+use super::farthest_first::hops_of;
+use super::lock_step::{ControlPlan, MessagePlan, on_its_way};
 use super::timetable::{Timetable, hop};
 use crate::network::cover::Cover;
 
@@ -47,13 +51,51 @@ pub fn least_steps_of_broadcast(distances: &[u64], ways: &[usize], flits: u64) -
     steps.max().filter(|_| flits > 0).unwrap_or(0)
 }
 
-/// Plans a scatter of the distributed messages, farthest destination first on each port.
+/// The steps in which each arc is busy: for each first step of a stream, the step after its last.
+type Busy = BTreeMap<[PeId; 2], BTreeMap<u64, u64>>;
+
+/// Plans a scatter of the distributed messages. Streams are scheduled farthest destination first, each
+/// from the first step from which on it finds all arcs on its way free. On trees that share no arc, each
+/// port of P0 so sends without a gap.
 pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
-    let hops = cover.trees.iter().zip(dealt).map(|(tree, flits)| {
-        let plans = plan_scatter_by_branch(tree, flits);
-        plans.iter().flat_map(|plan| hops_of(tree, plan)).collect()
+    let trees = cover.trees.iter().zip(dealt).enumerate();
+    let streams = trees.flat_map(|(at, (tree, flits))| {
+        let nonnull = tree.below_root().filter(|pe| flits[pe.index()] > 0);
+        nonnull.map(move |pe| (Reverse(tree.depth(pe)), pe, at))
     });
-    finish(cover, dealt, hops.collect())
+    let mut streams: Vec<(Reverse<u32>, PeId, usize)> = streams.collect();
+    streams.sort_unstable();
+    let mut busy = Busy::new();
+    let mut hops = vec![Vec::new(); cover.trees.len()];
+    for (_, pe, at) in streams {
+        let (tree, flits) = (&cover.trees[at], dealt[at][pe.index()]);
+        let way = tree.way_to(pe);
+        let way: Vec<[PeId; 2]> = way.windows(2).map(|arc| [arc[0], arc[1]]).collect();
+        let first_step = first_free(&busy, &way, flits);
+        for (arc, step) in way.into_iter().zip(first_step..) {
+            busy.entry(arc).or_default().insert(step, step + flits);
+        }
+        let plan = on_its_way(tree, pe, flits, first_step);
+        hops[at].extend(hops_of(tree, &plan));
+    }
+    finish(cover, dealt, hops)
+}
+
+/// Returns the first step from which on a stream of `flits` flits meets no other on its way.
+fn first_free(busy: &Busy, way: &[[PeId; 2]], flits: u64) -> u64 {
+    let mut start = 1;
+    loop {
+        let ends = (0..).zip(way).filter_map(|(hop, arc)| {
+            // The last of the streams that begin before the end of this one also ends last.
+            let [first, end] = [start + hop, start + hop + flits];
+            let (_, until) = busy.get(arc)?.range(..end).next_back()?;
+            (*until > first).then_some(until - hop)
+        });
+        match ends.max() {
+            Some(later) => start = later,
+            None => return start,
+        }
+    }
 }
 
 /// Plans a gather: tokens of all trees, certificates and orders, each for as many steps as the
@@ -204,7 +246,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
 }
 
 /// Combines the crossings of all trees; each part of a message follows those on earlier trees.
-pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledHop>>) -> Timetable {
+fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledHop>>) -> Timetable {
     let mut offsets = vec![0; cover.nodes.len()];
     let mut all = Vec::new();
     for (hops, flits) in hops.into_iter().zip(dealt) {

@@ -8,6 +8,7 @@ use flitcast_proto::items::{Packing, ScheduledHop};
 
 use super::exchange_plan::message;
 use super::timetable::{Timetable, hop};
+use crate::network::matching::Matching;
 
 /// Returns a lower bound on the steps of an exchange: the greatest sum of a row or a column.
 pub fn least_steps(flits: &[Vec<u64>]) -> u64 {
@@ -42,22 +43,34 @@ pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
 pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
     let pes = flits.len();
     let mut left = padded(flits);
-    let mut matching = Matching::of(pes);
+    // PEs are senders, and behind these receivers.
+    let mut matching = Matching::new(2 * pes);
+    let receiver = |pe: usize| (pes + pe) as u32;
     // For each pair: the flits that were sent, and the crossing of the last of them.
     let mut sent = vec![vec![0; pes]; pes];
     let mut last: Vec<Option<usize>> = vec![None; pes];
     let mut hops: Vec<ScheduledHop> = Vec::new();
     let (mut step, end) = (0, least_steps(flits));
     while step < end {
-        matching.complete(&left);
-        let pairs = || matching.receiver.iter().enumerate();
-        let pairs: Vec<(usize, usize)> = pairs().filter_map(|(i, j)| Some((i, (*j)?))).collect();
+        for from in 0..pes {
+            // Rows and columns have the same sum, so each sender has a receiver. The search starts at the
+            // next PE and ends with idling: if all messages have equal length, rounds are shifts.
+            if matching.partner(from as u32).is_none() {
+                matching.add(from as u32, |from| {
+                    let (from, left) = (from as usize, &left);
+                    let others = (1..=pes).map(move |further| (from + further) % pes);
+                    others.filter(move |to| left[from][*to] > 0).map(receiver)
+                });
+            }
+        }
+        let to = |from: usize| Some((from, matching.partner(from as u32)? as usize - pes));
+        let pairs: Vec<(usize, usize)> = (0..pes).filter_map(to).collect();
         let least = pairs.iter().map(|(from, to)| left[*from][*to]).min();
         let round = least.unwrap_or(0);
         for (from, to) in pairs {
             left[from][to] -= round;
             if left[from][to] == 0 {
-                matching.part(from, to);
+                matching.clear(&[from as u32, receiver(to)]);
             }
             let offset = sent[from][to];
             let real = round.min(flits[from][to] - offset);
@@ -106,71 +119,6 @@ fn padded(flits: &[Vec<u64>]) -> Vec<Vec<u64>> {
         }
     }
     padded
-}
-
-/// A matching of senders and receivers.
-struct Matching {
-    receiver: Vec<Option<usize>>,
-    sender: Vec<Option<usize>>,
-}
-
-impl Matching {
-    fn of(pes: usize) -> Matching {
-        Matching {
-            receiver: vec![None; pes],
-            sender: vec![None; pes],
-        }
-    }
-
-    fn part(&mut self, from: usize, to: usize) {
-        self.receiver[from] = None;
-        self.sender[to] = None;
-    }
-
-    /// Matches each PE with a receiver for which it has flits left. Such a matching exists if all
-    /// rows and columns have the same sum.
-    fn complete(&mut self, left: &[Vec<u64>]) {
-        for from in 0..left.len() {
-            if self.receiver[from].is_none() {
-                self.augment(from, left);
-            }
-        }
-    }
-
-    /// Finds a receiver for a sender by the shortest chain of senders that change theirs (breadth
-    /// first).
-    fn augment(&mut self, root: usize, left: &[Vec<u64>]) {
-        // For each receiver: the sender that it would be given to.
-        let mut given: Vec<Option<usize>> = vec![None; left.len()];
-        let mut senders = vec![root];
-        let mut next = 0;
-        while let Some(&from) = senders.get(next) {
-            next += 1;
-            // Starts at the next PE and ends with idling: if all messages have equal length, rounds
-            // are shifts.
-            let others = (1..=left.len()).map(|further| (from + further) % left.len());
-            for to in others.filter(|to| left[from][*to] > 0) {
-                if given[to].is_some() {
-                    continue;
-                }
-                given[to] = Some(from);
-                match self.sender[to] {
-                    Some(other) => senders.push(other),
-                    None => return self.give(to, &given),
-                }
-            }
-        }
-    }
-
-    /// Gives a receiver to its new sender, that one's old receiver to another sender, and so on.
-    fn give(&mut self, free: usize, given: &[Option<usize>]) {
-        let mut to = Some(free);
-        while let Some(receiver) = to {
-            let from = given[receiver];
-            self.sender[receiver] = from;
-            to = from.and_then(|from| self.receiver[from].replace(receiver));
-        }
-    }
 }
 
 #[cfg(test)]

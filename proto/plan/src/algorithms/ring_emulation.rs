@@ -277,27 +277,6 @@ mod tests {
             .time_steps
     }
 
-    /// One flit for each PE of complete binary trees from their last leaf, with a port for each
-    /// neighbour and with one port, as an independent reference works it out.
-    #[test]
-    fn a_scatter_from_a_leaf_takes_the_steps_of_the_table() {
-        for (pes, expected) in [
-            (3, [2, 2]),
-            (7, [10, 11]),
-            (15, [26, 37]),
-            (31, [58, 87]),
-            (63, [122, 198]),
-        ] {
-            let tree = tree(&format!("kary:2:{pes}"));
-            let last = PeId(pes - 1);
-            let times = [Ports::PerEdge, Ports::Single].map(|it| scattered(&tree, last, it));
-            assert_eq!(times, expected, "{pes} PEs");
-        }
-        let tree = tree("kary:2:31");
-        let worst = tree.pes().map(|from| scattered(&tree, from, Ports::Single));
-        assert_eq!(worst.max(), Some(95));
-    }
-
     /// With a port for each neighbour, the first flit takes all of the walk but its last part, and all
     /// others are there by then.
     #[test]
@@ -312,13 +291,6 @@ mod tests {
                 assert_eq!(Some(steps as usize), farthest, "{tree:?} {from}");
             }
         }
-    }
-
-    #[test]
-    fn a_ring_around_a_path_of_11_has_flits_that_pass_a_pe_twice() {
-        let kept = |spec: &str| gossip_of_flits(&tree(spec)).kept_flits();
-        let found = ["path:11", "star:11", "kary:2:15", "random:12:3"].map(kept);
-        assert_eq!(found, [9, 10, 14, 11]);
     }
 
     /// Each arc carries n (n - 1) / 2 flits, which is twice the load of the shortest ways.

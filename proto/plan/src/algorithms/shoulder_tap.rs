@@ -7,9 +7,8 @@ use flitcast_proto::schedule::pace::Packets;
 use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
-use super::lock_step::LockStep;
+use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
 use super::spec::{AlgorithmSpec, BASE, Offer, TreeRequirement, paced};
-use super::steps::{ControlPlan, Steps, on_its_way};
 use crate::timing::Timing;
 
 const SPEC: AlgorithmSpec = AlgorithmSpec {

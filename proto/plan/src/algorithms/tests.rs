@@ -9,8 +9,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, Time, Tree};
 
-use super::listed_scatter::hops_in_order;
-use super::plan::{plan, plan_scatter};
+use super::plan::plan;
 use super::{Algorithm, OnNetwork};
 use crate::cost::{Model, Ports};
 use crate::predict::predict;
@@ -49,27 +48,6 @@ fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
                 (planned, simulated, free.arrivals_ns, free.visible_ns)
             });
         assert_eq!(listed, fdf, "seed {seed}");
-    }
-}
-
-/// The simulation follows the schedule, not the planner's order.
-#[test]
-fn a_list_is_played_in_its_order() {
-    for (seed, tree, flits) in cases() {
-        let mut order: Vec<PeId> = tree.pes().filter(|pe| flits[pe.index()] > 0).collect();
-        let mut random = SplitMix64::new(seed);
-        order.sort_by_cached_key(|_| random.below(1000));
-        let planned = plan_scatter(&tree, &flits, &order);
-        let hops = hops_in_order(&tree, &flits, &order);
-        let operation = Algorithm::LISTED_SCATTER;
-        let mut schedules = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
-        for (pe, schedule) in tree.ids().zip(&mut schedules) {
-            let own = hops.iter().filter(|hop| hop.from == pe || hop.to == pe);
-            schedule.hops = own.copied().collect();
-        }
-        let mut crossings = sim::run_schedules(&tree, schedules).unwrap().crossings;
-        crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
-        assert_eq!(planned.crossings(), crossings, "seed {seed}");
     }
 }
 

@@ -4,7 +4,7 @@
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::{PeRole, PeSchedule};
 use flitcast_proto::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
+use flitcast_proto::schedule::pace::{Pace, Pacing, Packets};
 use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
@@ -95,7 +95,7 @@ pub(super) fn steps(tree: &Tree, sync: Sync, flits: &[u64], ranks: &[Vec<u32>]) 
         tree,
         sync,
         ranks: ranks.to_vec(),
-        paces: Vec::new(),
+        paces: paces(tree, &Timing::LOCK_STEP),
     };
     let mut control = Vec::with_capacity(3 * tree.len());
     let certified = synchronise(tree, sync, &mut control);
@@ -182,7 +182,7 @@ pub(super) fn order_on(tree: &Tree, sync: Sync, bytes: &[u64], timing: &Timing) 
         tree,
         sync,
         ranks: Vec::new(),
-        paces: tree.ids().map(|pe| timing.pace(tree, pe)).collect(),
+        paces: paces(tree, timing),
     };
     let own = |pe: PeId| Packets::of(bytes[pe.index()], timing.flit_bytes_of(pe.into()));
     let certificates = basis.certificates(own);
@@ -201,50 +201,30 @@ struct Basis<'a> {
     sync: Sync,
     /// The ranks by PE index, then in index order of the children; empty without ranks.
     ranks: Vec<Vec<u32>>,
-    /// The times by PE index; empty for steps.
+    /// The times by PE index.
     paces: Vec<Pace>,
 }
 
-/// The times on an edge in steps.
-const STEP: ChildPace = ChildPace {
-    reach: 1,
-    up: Passage::LOCK_STEP,
-};
+fn paces(tree: &Tree, timing: &Timing) -> Vec<Pace> {
+    tree.ids().map(|pe| timing.pace(tree, pe)).collect()
+}
 
 impl Basis<'_> {
-    fn pace(&self, pe: PeId) -> Option<&Pace> {
-        self.paces.get(pe.index())
-    }
-
-    /// Returns the way in which orders are obeyed, the same for all PEs.
-    fn pacing(&self) -> Pacing {
-        self.paces
-            .first()
-            .map_or(Pacing::Scheduled, |pace| pace.pacing)
-    }
-
-    /// Returns the edge to the parent.
-    fn up(&self, pe: PeId) -> Passage {
-        self.pace(pe).map_or(Passage::LOCK_STEP, |pace| pace.up)
-    }
-
     /// Returns the children of `pe` that get an order.
     fn ordered_children(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
         let in_token_order = match self.sync {
             Sync::Serial | Sync::Parallel | Sync::MultiPort | Sync::Known => self.tree.children(pe),
             Sync::Pipelined => self.tree.token_broadcast().order(pe),
         };
-        let pace = self.pace(pe);
+        let pace = &self.paces[pe.index()];
         let ranks = self.ranks.get(pe.index());
         let certified = in_token_order.iter().map(|child| {
             let place = self.tree.children(pe).binary_search(child).unwrap_or(0);
             let rank = ranks.and_then(|ranks| ranks.get(place)).copied();
-            let below = pace.map_or(STEP, |pace| pace.below[place]);
             let certificate = certificates[child.index()];
-            (*child, rank.unwrap_or(0), below, certificate)
+            (*child, rank.unwrap_or(0), pace.below[place], certificate)
         });
-        let control = pace.map_or(1, |pace| pace.control);
-        rules::places(self.sync, control, certified)
+        rules::places(self.sync, pace.control, certified)
     }
 
     /// Returns every PE's certificate.
@@ -252,9 +232,9 @@ impl Basis<'_> {
         let mut certificates = vec![Certificate::default(); self.tree.len()];
         for &pe in self.tree.top_down().iter().rev() {
             let children = self.ordered_children(&certificates, pe);
-            let certificate =
-                rules::certificate(self.sync, self.pacing(), &self.up(pe), own(pe), &children);
-            certificates[pe.index()] = certificate;
+            let Pace { pacing, up, .. } = &self.paces[pe.index()];
+            certificates[pe.index()] =
+                rules::certificate(self.sync, *pacing, up, own(pe), &children);
         }
         certificates
     }
@@ -262,16 +242,10 @@ impl Basis<'_> {
     /// Returns a PE's orders, if its own order contains `after`.
     fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: Packets) -> Vec<Slot> {
         let children = self.ordered_children(certificates, pe);
+        let Pace { pacing, up, .. } = &self.paces[pe.index()];
         match pe == self.tree.root() {
             true => rules::root_orders(self.sync == Sync::MultiPort, &children),
-            false => rules::orders(
-                self.sync,
-                self.pacing(),
-                &self.up(pe),
-                after,
-                own,
-                &children,
-            ),
+            false => rules::orders(self.sync, *pacing, up, after, own, &children),
         }
     }
 }

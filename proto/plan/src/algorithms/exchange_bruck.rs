@@ -109,7 +109,7 @@ impl Step {
 }
 
 /// Plans by the radix that is best for a set-up time in flits.
-pub(crate) fn in_packets(flits: &[Vec<u64>], setup_flits: u64) -> Timetable {
+fn in_packets(flits: &[Vec<u64>], setup_flits: u64) -> Timetable {
     by_radix(flits, best_radix(flits, setup_flits))
 }
 

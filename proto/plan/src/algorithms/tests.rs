@@ -14,8 +14,9 @@ use super::{Algorithm, OnNetwork};
 use crate::cost::{Model, Ports};
 use crate::predict::predict;
 use crate::sim;
-use crate::tests::{arena, arrivals, crossed, flits_of, predicted, tree};
+use crate::tests::{arena, arrivals, flits_of, predicted, tree};
 use crate::timing::Timing;
+use crate::trace::Item;
 
 /// Random trees and lengths, some of which are 0.
 fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
@@ -247,7 +248,13 @@ fn gossip_and_exchange_are_played_as_planned() {
         let hops = operation.hops(&tree, &flits, &Timing::LOCK_STEP);
         let planned = BTreeSet::from_iter(flits_of(&hops));
         let run = sim::run(&tree, operation, &flits).unwrap();
-        let crossed = crossed(&run, |message, flit| (message, flit));
+        let crossed = run.crossings.iter().filter_map(|it| match it.item {
+            Item::Flit { message, index } => {
+                Some((it.step, it.from, it.to, (message.id, index - 1)))
+            }
+            Item::Control(_) => None,
+        });
+        let crossed: BTreeSet<_> = crossed.collect();
         assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
         let arrived = run.arrival_steps.iter().map(|step| *step > 0);
         let expected = flits.iter().map(|flits| *flits > 0);

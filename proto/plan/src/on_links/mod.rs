@@ -17,7 +17,6 @@
 //! same time (`predict/plan_tests.rs`).
 
 mod plans;
-mod sent;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +26,52 @@ use crate::cost::{Model, Ports};
 use crate::gossip::Piece;
 
 pub use plans::{of_crossings, of_gossip, of_hops, of_transfers};
-pub use sent::{Load, Sent};
+
+/// A planned crossing of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The step in which it begins.
+    pub step: u64,
+    /// The sender.
+    pub from: PeId,
+    /// The receiver.
+    pub to: PeId,
+    /// The content.
+    pub load: Load,
+    /// Positions of the crossings that have to arrive before it can begin, besides those that bring
+    /// its flits.
+    pub after: Vec<usize>,
+}
+
+impl Sent {
+    /// Creates a crossing that waits for its flits alone.
+    pub(crate) fn new(step: u64, [from, to]: [PeId; 2], load: Load) -> Sent {
+        Sent {
+            step,
+            from,
+            to,
+            load,
+            after: Vec::new(),
+        }
+    }
+}
+
+/// The content of a planned crossing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// A control item.
+    Control,
+    /// Flits that leave the sender together. They are one packet if `is_whole` or if links have a
+    /// set-up time; else each flit follows as soon as it is there.
+    Flits {
+        /// The flits, in order.
+        flits: Vec<Piece>,
+        /// Whether they are one packet on links without a set-up time, too.
+        is_whole: bool,
+    },
+    /// This number of flits, each a packet. The sender has them before.
+    Count(u64),
+}
 
 /// The course of a plan on links.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use flitcast_proto::PeId;
 use flitcast_proto::items::{Packing, ScheduledHop};
 
-use super::sent::{Load, Sent};
+use super::{Load, Sent};
 use crate::baseline::Transfer;
 use crate::gossip::{Gossip, Piece};
 use crate::trace::{Crossing, Item};

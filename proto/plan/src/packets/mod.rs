@@ -17,7 +17,6 @@ mod bounds;
 mod caps;
 pub mod certification;
 pub mod count;
-pub mod error;
 mod local;
 pub mod mixed;
 pub mod model;
@@ -26,9 +25,8 @@ pub mod search;
 mod tree;
 
 use count::{best_alone, time_alone};
-use error::PacketPlanError;
 use flitcast_proto::{PeId, Tree};
-use model::{LinkCost, Message, Run, Ticks, even, messages};
+use model::{LinkCost, Message, PacketPlanError, Run, Ticks, even, messages};
 use tree::{Scatter, Schedule, Sorting};
 
 /// Limit of the flits of all messages: see [`count::best_count`] for the largest product.

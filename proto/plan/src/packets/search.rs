@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use flitcast_proto::{PeId, Tree};
 
 use super::bounds::of_rest;
-use super::model::{Message, SendPorts, Ticks};
+use super::model::{Message, Ticks, send};
 use super::tree::{Packet, Scatter, Schedule};
 
 /// Default number of nodes, which take a fraction of a second.
@@ -49,7 +49,7 @@ pub fn search(
         grain,
         bound,
         left: messages.iter().map(|message| message.flits).collect(),
-        ports: SendPorts::new(scatter.relays()),
+        free: vec![0; scatter.relays()],
         time: 0,
         sent: Vec::new(),
         best,
@@ -73,7 +73,8 @@ struct Search<'a> {
     grain: u64,
     bound: Ticks,
     left: Vec<u64>,
-    ports: SendPorts,
+    /// Time from which each send port is free.
+    free: Vec<Ticks>,
     /// Time when the last packet so far is complete.
     time: Ticks,
     sent: Vec<Packet>,
@@ -121,11 +122,11 @@ impl Search<'_> {
     /// Sends a packet, continues from there, and takes it back.
     fn append(&mut self, packet: Packet) {
         let way = &self.scatter.ways[packet.message];
-        let free = way.iter().map(|&relay| self.ports.free[relay as usize]);
+        let free = way.iter().map(|&relay| self.free[relay as usize]);
         let free: Vec<Ticks> = free.collect();
         let time = self.time;
         let ticks = self.scatter.cost.packet(packet.flits);
-        self.time = time.max(self.ports.send(way, ticks));
+        self.time = time.max(send(&mut self.free, way, ticks));
         self.left[packet.message] -= packet.flits;
         self.sent.push(packet);
         if self.is_promising() {
@@ -135,21 +136,21 @@ impl Search<'_> {
         self.left[packet.message] += packet.flits;
         self.time = time;
         for (&relay, free) in way.iter().zip(free) {
-            self.ports.free[relay as usize] = free;
+            self.free[relay as usize] = free;
         }
     }
 
     /// Returns whether the current sequence may lead to an improvement.
     fn is_promising(&mut self) -> bool {
         let Scatter { cost, messages, .. } = self.scatter;
-        let start = self.ports.free[PeId::ROOT.index()];
+        let start = self.free[PeId::ROOT.index()];
         let rest = of_rest(*cost, messages, &self.left, start);
         self.time.max(rest) < self.best.time && !self.is_dominated()
     }
 
     /// Returns whether the same flits were left before with no time later; else remembers the state.
     fn is_dominated(&mut self) -> bool {
-        let state = [&[self.time], &self.ports.free[..]].concat();
+        let state = [&[self.time], &self.free[..]].concat();
         let last = self.sent.last().map(|packet| packet.message);
         let place = (self.left.clone(), last);
         let is_no_later =

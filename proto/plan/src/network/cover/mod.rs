@@ -7,19 +7,17 @@
 //!
 //! The paper's second technique permits trees that share edges. Trees of a cover do, in opposite
 //! directions, which do not meet. Trees that share arcs as well are one for each port of the root
-//! ([`shared`]).
+//! ([`tree_for_each_port`]).
 
 mod general;
 mod rules;
-mod shared;
 
 use flitcast_proto::Tree;
 
-use super::spanning::{Spanning, SpanningError, depths};
+use super::spanning::{Spanning, SpanningError, breadth_first, depths};
 use super::{Network, NetworkSpec};
 
 pub use general::ways_to_all;
-pub use shared::tree_for_each_port;
 
 /// Several trees of the same PEs: those of [`cover()`] share no arc.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +85,42 @@ fn is_cover(network: &Network, root: u32, trees: &Parents) -> bool {
     let all_there = each.all(|(from, to)| network.neighbours(*from).contains(to));
     arcs.sort_unstable();
     all_there && arcs.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Computes a tree for each neighbour of the root: over the edge to that neighbour, then breadth first
+/// from it without the root. Each tree has its own port of the root; elsewhere trees share arcs.
+///
+/// # Errors
+///
+/// Returns an error if the root does not exist, or if a node cannot be reached through each neighbour.
+pub fn tree_for_each_port(network: &Network, root: u32) -> Result<Cover, CoverError> {
+    depths(network, root)?;
+    let mut cover = Cover {
+        trees: Vec::new(),
+        nodes: vec![root],
+    };
+    if network.len() == 1 {
+        let Spanning { tree, .. } = Spanning::new(root, &[root]);
+        cover.trees.push(tree);
+    }
+    for &first in network.neighbours(root) {
+        let mut parents = vec![None; network.len()];
+        (parents[root as usize], parents[first as usize]) = (Some(root), Some(root));
+        breadth_first(&mut parents, first, |node| {
+            network.neighbours(node).iter().copied()
+        });
+        let reached: Option<Vec<u32>> = parents.into_iter().collect();
+        let reached = reached.ok_or_else(|| {
+            CoverError(format!(
+                "without node {root}, node {first} does not reach all others, so there is no tree \
+                 for each port of the root"
+            ))
+        })?;
+        let Spanning { tree, nodes } = Spanning::new(root, &reached);
+        cover.trees.push(tree);
+        cover.nodes = nodes;
+    }
+    Ok(cover)
 }
 
 #[cfg(test)]

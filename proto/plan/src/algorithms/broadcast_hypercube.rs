@@ -6,7 +6,6 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::least_steps_among_all;
@@ -16,7 +15,7 @@ use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
 /// Flit k goes down tree `k mod d` (Johnsson, Ho; 1989): `flits + d` steps among `2^d` PEs.
-const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
+pub(super) const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     name: "hypercube",
     offer: Offer {
         network: "hypercube",
@@ -36,11 +35,6 @@ const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     bound: least_steps_among_all,
     ..URGENT
 };
-
-impl Algorithm {
-    /// Over the trees of a hypercube on a complete network.
-    pub const BROADCAST_ON_CUBES: Algorithm = Algorithm::of(&HYPERCUBE);
-}
 
 fn dimensions(tree: &Tree) -> u32 {
     tree.len().ilog2()

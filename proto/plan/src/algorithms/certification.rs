@@ -7,7 +7,6 @@ use flitcast_proto::schedule::certification::{self as rules, Certificate, Child,
 use flitcast_proto::schedule::pace::{Pace, Pacing, Packets};
 use flitcast_proto::{PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
 use super::spec::{AlgorithmSpec, AllPorts, BASE, LinkRequirement, Offer, TreeRequirement, paced};
 use crate::schedule::bounds::gather_steps_beside_control;
@@ -16,7 +15,8 @@ use crate::timing::Timing;
 /// Help of the algorithm, whichever its synchronisation.
 const HELP: &str = "Transmission-Certification: any tree";
 
-const SERIAL: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Transmission-Certification, one child after the other.
+pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "certification",
     sync: Some("serial"),
     offer: Offer::choice(paced!("certification-serial"), HELP),
@@ -26,7 +26,8 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
-const PIPELINED: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Transmission-Certification, pipelined.
+pub(super) const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Pipelined),
     sync: Some("pipelined"),
     offer: Offer::choice(paced!("certification-pipelined"), HELP),
@@ -34,7 +35,8 @@ const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     ..SERIAL
 };
 
-const PARALLEL: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Transmission-Certification with a control port for each neighbour.
+pub(super) const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Parallel),
     sync: Some("parallel"),
     offer: Offer::INTERNAL,
@@ -45,7 +47,7 @@ const PARALLEL: AlgorithmSpec = AlgorithmSpec {
 
 /// With a port for each neighbour, for messages as well. Its time in steps is that of
 /// [`steps_of_gather_on_a_tree`](super::cover_plan::steps_of_gather_on_a_tree).
-const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
+pub(super) const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::MultiPort),
     sync: Some("multi-port"),
     offer: Offer::choice(paced!("certification-multi-port"), HELP),
@@ -56,7 +58,7 @@ const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
 
 /// Without token and certificates: P0 has the lengths of all messages before the round. It takes 1 step
 /// more than P0 needs to receive all flits, which no gather by orders can improve.
-const ORDERS: AlgorithmSpec = AlgorithmSpec {
+pub(super) const ORDERS: AlgorithmSpec = AlgorithmSpec {
     name: "orders",
     sync: None,
     offer: Offer::choice(
@@ -69,23 +71,6 @@ const ORDERS: AlgorithmSpec = AlgorithmSpec {
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Known, flits, &[])),
     ..SERIAL
 };
-
-impl Algorithm {
-    /// Gather by Transmission-Certification, one child after the other.
-    pub const CERTIFICATION_SERIAL: Algorithm = Algorithm::of(&SERIAL);
-
-    /// Gather by Transmission-Certification, pipelined.
-    pub const CERTIFICATION_PIPELINED: Algorithm = Algorithm::of(&PIPELINED);
-
-    /// Gather by Transmission-Certification with a control port for each neighbour.
-    pub const CERTIFICATION_PARALLEL: Algorithm = Algorithm::of(&PARALLEL);
-
-    /// Gather by Transmission-Certification with a port for each neighbour.
-    pub const CERTIFICATION_MULTI_PORT: Algorithm = Algorithm::of(&MULTI_PORT);
-
-    /// Gather on a star by orders, without token and certificates.
-    pub const GATHER_BY_ORDERS: Algorithm = Algorithm::of(&ORDERS);
-}
 
 /// Computes when all messages and control items cross if each PE takes its children's streams by rank.
 /// `ranks` are by PE index, then in index order of the children; without any, each stream comes as

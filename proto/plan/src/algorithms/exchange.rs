@@ -5,7 +5,6 @@ use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::exchange_hosts::{self, rounds, shifts};
 use super::lock_step::{LockStep, NotPlanned, rows};
 use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
@@ -18,6 +17,7 @@ use super::{blocks, exchange_plan};
 use crate::cost::Ports;
 use crate::timing::Timing;
 
+/// Rounds of pairs with split messages, optimal at the busiest port.
 pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Exchange,
     name: "rounds",
@@ -41,7 +41,8 @@ pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
-const SHIFTS: AlgorithmSpec = AlgorithmSpec {
+/// In round k, each PE sends to the PE with a number greater by k.
+pub(super) const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     name: "shifts",
     offer: Offer::choice(
         &[("shifts", None)],
@@ -52,7 +53,8 @@ const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     ..ROUNDS
 };
 
-const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
+/// All messages at the same time, in an order that the network decides: a baseline.
+pub(super) const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     name: "at-once",
     offer: Offer::other(
         OfferKind::Baseline,
@@ -64,6 +66,7 @@ const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     ..SHIFTS
 };
 
+/// Over the edges of the tree only.
 pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     name: "tree",
     fits: TreeRequirement::Trees,
@@ -83,20 +86,6 @@ pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree.len(), flits)),
     ..ROUNDS
 };
-
-impl Algorithm {
-    /// Rounds of pairs with split messages, optimal at the busiest port.
-    pub const EXCHANGE_ROUNDS: Algorithm = Algorithm::of(&ROUNDS);
-
-    /// In round k, each PE sends to the PE with a number greater by k.
-    pub const EXCHANGE_SHIFTS: Algorithm = Algorithm::of(&SHIFTS);
-
-    /// Over the edges of the tree only.
-    pub const EXCHANGE_TREE: Algorithm = Algorithm::of(&TREE);
-
-    /// All messages at the same time, in an order that the network decides: a baseline.
-    pub const EXCHANGE_AT_ONCE: Algorithm = Algorithm::of(&AT_ONCE);
-}
 
 /// Plans over the edges of a tree.
 fn over_tree(tree: &Tree, flits: &[Vec<u64>], all_ports: bool) -> Timetable {

@@ -7,13 +7,13 @@ use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::lock_step::{LockStep, MessagePlan, Steps, on_its_way};
 use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, OfferKind};
 use super::timetable::hop;
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
+/// Scatter, farthest destination first.
 pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Scatter,
     name: "fdf",
@@ -32,7 +32,8 @@ pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
-const LISTED: AlgorithmSpec = AlgorithmSpec {
+/// Scatter, farthest destination first, by a static schedule.
+pub(super) const LISTED: AlgorithmSpec = AlgorithmSpec {
     name: "listed",
     offer: Offer::other(
         OfferKind::Hidden,
@@ -43,14 +44,6 @@ const LISTED: AlgorithmSpec = AlgorithmSpec {
     hops,
     ..SPEC
 };
-
-impl Algorithm {
-    /// Scatter, farthest destination first.
-    pub const FARTHEST_FIRST: Algorithm = Algorithm::of(&SPEC);
-
-    /// Scatter, farthest destination first, by a static schedule.
-    pub const LISTED_SCATTER: Algorithm = Algorithm::of(&LISTED);
-}
 
 /// Returns the messages farthest destination first, as far as edges are equal.
 fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {

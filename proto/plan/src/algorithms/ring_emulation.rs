@@ -11,7 +11,6 @@ use std::collections::BinaryHeap;
 
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::exchange_plan::ends;
 use super::lock_step::{ListTask, LockStep, NotPlanned};
 use super::plan_limits::check_crossings;
@@ -22,7 +21,8 @@ use crate::cost::Ports;
 
 const NAME: &str = "ring-emulation";
 
-const GOSSIP: AlgorithmSpec = AlgorithmSpec {
+/// Gossip around a tree: a baseline.
+pub(super) const GOSSIP: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer {
         needs: "--ports multi and --lengths equal:1",
@@ -43,7 +43,8 @@ const GOSSIP: AlgorithmSpec = AlgorithmSpec {
     ..gossip::FLOOD
 };
 
-const SCATTER: AlgorithmSpec = AlgorithmSpec {
+/// Scatter around a tree: a baseline.
+pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer::other(
         OfferKind::Planned,
@@ -53,23 +54,13 @@ const SCATTER: AlgorithmSpec = AlgorithmSpec {
     ..farthest_first::SPEC
 };
 
-const EXCHANGE: AlgorithmSpec = AlgorithmSpec {
+/// Exchange around a tree: a baseline.
+pub(super) const EXCHANGE: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer::other(OfferKind::Planned, ""),
     plan: LockStep::List(|task| carry(task, exchange(task.tree.len(), task.flits))),
     ..exchange::TREE
 };
-
-impl Algorithm {
-    /// Gossip around a tree: a baseline.
-    pub const GOSSIP_AROUND: Algorithm = Algorithm::of(&GOSSIP);
-
-    /// Scatter around a tree: a baseline.
-    pub const SCATTER_AROUND: Algorithm = Algorithm::of(&SCATTER);
-
-    /// Exchange around a tree: a baseline.
-    pub const EXCHANGE_AROUND: Algorithm = Algorithm::of(&EXCHANGE);
-}
 
 /// The ring around a tree.
 struct Ring {

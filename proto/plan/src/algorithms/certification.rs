@@ -9,7 +9,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
 use super::spec::{AlgorithmSpec, AllPorts, BASE, LinkRequirement, Offer, TreeRequirement, paced};
-use crate::schedule::bounds::gather_steps_beside_control;
+use crate::schedule::gather_steps_beside_control;
 use crate::timing::Timing;
 
 /// Help of the algorithm, whichever its synchronisation.

@@ -16,7 +16,6 @@ mod certification;
 pub mod cover_plan;
 mod exchange;
 mod exchange_bruck;
-mod exchange_hosts;
 mod exchange_plan;
 mod farthest_first;
 pub mod gather_order;

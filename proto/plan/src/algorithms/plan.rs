@@ -34,7 +34,7 @@ pub struct Plan {
     pub control: Vec<ControlPlan>,
     /// The time of the operation: the last arrival, 0 if there is nothing to send.
     pub time_steps: u64,
-    /// Lower bound on the steps of any schedule: see [`bounds`](crate::schedule::bounds).
+    /// Lower bound on the steps of any schedule.
     pub lower_bound_steps: u64,
 }
 

@@ -3,7 +3,7 @@
 use super::algorithm::GossipAlgorithm;
 use super::complete::{COMPLETE_FORMS, CompleteGossip, FORMS_OF_ODD};
 use super::gossip_network::GossipNetwork;
-use super::line::LineParameters;
+use super::moves::LineParameters;
 use super::stage::{Diagonal, Stage};
 use crate::network::Grid;
 

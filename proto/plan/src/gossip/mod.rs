@@ -6,9 +6,9 @@
 //! steps of packets (`steps`). It need not be sent to PEs, because it follows from the network, the
 //! lengths of all blocks and the algorithm's name.
 //!
-//! `moves` contains the moves on one line, `line` and `stage` the order of moves, `walk` the data that
+//! `moves` contains the moves on one line, `stage` the order of moves, `walk` the data that
 //! each PE has at each time; `complete` is for complete networks. [`choose`](fn@choose) finds the
-//! algorithm with the least cost, by `line_cost` and `diagonal_search`; [`free_run`](fn@free_run)
+//! algorithm with the least cost, by `line_cost`; [`free_run`](fn@free_run)
 //! computes the end without waits for steps. [`paper`] contains the paper's own figures.
 //!
 //! Lengths may differ, and may be 0; then, too, a packet omits what its receiver has.
@@ -16,12 +16,10 @@
 mod algorithm;
 mod choose;
 mod complete;
-mod diagonal_search;
 mod fit;
 mod flits;
 mod free_run;
 mod gossip_network;
-mod line;
 mod line_cost;
 mod moves;
 pub mod paper;
@@ -40,7 +38,7 @@ pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
 pub use gossip_network::GossipNetwork;
-pub use line::LineParameters;
+pub use moves::LineParameters;
 pub use stage::Diagonal;
 pub use steps::{Cost, Packet, Prices, Step, StepCost};
 

@@ -5,8 +5,7 @@
 //! Where the formulas have fractions of a round, the paper's schedules in whole steps follow: their times
 //! before packets omit what their receivers have. These are formulas, for networks of any size.
 
-use super::line::LineParameters;
-use super::moves::{Move, concentrate, concentration_steps};
+use super::moves::{LineParameters, Move, concentrate, concentration_steps};
 use super::stage::Diagonal;
 
 /// A row of a table.

@@ -160,7 +160,7 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
             let (phases, cost) = choose::best_phases(&grid, &blocks, &prices);
             assert_eq!(cost, walked(GossipAlgorithm::Phases(phases)), "{network}");
             if grid.sides.iter().all(|side| *side == grid.sides[0]) {
-                let (diagonal, cost) = diagonal_search::best(&grid, &blocks, &prices);
+                let (diagonal, cost) = choose::best_diagonal(&grid, &blocks, &prices);
                 assert_eq!(cost, walked(GossipAlgorithm::Torgos(diagonal)), "{network}");
             }
         }

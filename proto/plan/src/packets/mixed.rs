@@ -16,9 +16,9 @@ use flitcast_proto::{PeId, Tree};
 
 use super::bounds::growing;
 use super::caps::caps;
-use super::count::{best_alone, time_alone};
 use super::model::{
-    LinkCost, Message, PacketPlanError, Part, Run, Ticks, Timetable, even, messages,
+    LinkCost, Message, PacketPlanError, Part, Run, Ticks, Timetable, best_alone, even, messages,
+    time_alone,
 };
 use super::{Method, PacketPlan, plan};
 

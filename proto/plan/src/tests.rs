@@ -11,7 +11,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use crate::algorithms::Algorithm;
 use crate::cost::{Link, Model};
 use crate::gossip::GossipNetwork;
-use crate::network::NetworkSpec;
+use crate::network::{Network, NetworkSpec};
 use crate::predict::{Prediction, predict};
 use crate::timing::Timing;
 
@@ -46,6 +46,13 @@ pub fn random_trees(
 
 /// A flit of a message that crosses an arc: the step, the sender, the receiver, the message and the number.
 pub type Crossed = (u64, PeId, PeId, (MessageId, u64));
+
+/// Returns the network of a name.
+pub fn network(spec: &str) -> (NetworkSpec, Network) {
+    let spec: NetworkSpec = spec.parse().expect("it is a network");
+    let network = spec.build().expect("it is a network");
+    (spec, network)
+}
 
 /// Returns a network to gossip on.
 #[track_caller]

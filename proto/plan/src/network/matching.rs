@@ -5,6 +5,7 @@ const NONE: u32 = u32::MAX;
 
 /// A matching between callers and called nodes. The sets of called nodes that can be matched form a
 /// matroid, so adding nodes by decreasing weight gives the matching with the heaviest nodes.
+#[derive(Clone)]
 pub(crate) struct Matching {
     partner: Vec<u32>,
     /// For each caller on an augmenting path, the called node before it.

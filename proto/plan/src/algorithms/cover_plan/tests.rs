@@ -1,7 +1,7 @@
 use super::*;
 use crate::network::cover::{cover, tree_for_each_port, ways_to_all};
-use crate::network::{Network, NetworkSpec, bfs};
-use crate::tests::{lengths, tree};
+use crate::network::{Network, bfs};
+use crate::tests::{lengths, network, tree};
 
 struct Case {
     network: Network,
@@ -11,8 +11,7 @@ struct Case {
 }
 
 fn case(spec: &str, root: u32) -> Case {
-    let spec: NetworkSpec = spec.parse().unwrap();
-    let network = spec.build().unwrap();
+    let (spec, network) = network(spec);
     let tree = bfs(&network, root).unwrap().tree;
     Case {
         cover: cover(&network, Some(&spec), root).unwrap(),
@@ -132,8 +131,7 @@ fn a_tree_for_each_port_gains_where_disjoint_trees_are_few() {
     ];
     let mut found = Vec::new();
     for (spec, root, trees, _) in expected {
-        let spec: NetworkSpec = spec.parse().unwrap();
-        let network = spec.build().unwrap();
+        let (spec, network) = network(spec);
         let flits = lengths(network.len() as u64, |_| 8);
         let covers = [
             cover(&network, Some(&spec), root).unwrap(),

@@ -142,7 +142,7 @@ fn a_tree_for_each_port_gains_where_disjoint_trees_are_few() {
             let times = SplitPolicy::ALL.map(|how| steps(cover, &deal(cover, &flits, how)));
             times.into_iter().min().unwrap()
         };
-        let [apart, in_turn] = [&covers[0], &covers[1]].map(|cover| least(cover));
+        let [apart, in_turn] = covers.each_ref().map(least);
         let nearest = bfs(&network, root).unwrap().tree;
         let distances: Vec<u64> = nearest.pes().map(|pe| nearest.depth(pe).into()).collect();
         let ports = network.neighbours(root).len();

@@ -223,7 +223,7 @@ mod tests {
                 binomial,
                 "binomial:8",
                 &[0, 1, 1, 1, 1, 1, 1, 1],
-                (7, 0, 3),
+                (7, 0, 4),
             ),
         ] {
             let tree = tree(spec);

@@ -47,7 +47,7 @@ proptest! {
         let parents = (0..flits.len()).map(|i| (i > 0).then_some(PeId::ROOT));
         let star = Arc::new(Tree::from_parents(parents.collect()).unwrap());
         let run = sim::run(&star, Algorithm::linear_gather(1), &flits).unwrap();
-        let planned = flow(&star, &BaselineModel::Linear.gather(&star, &flits));
+        let planned = flow(&star, &BaselineModel::Window(1).gather(&star, &flits));
         prop_assert_eq!(run.time_steps(), planned.time_steps);
         assert_arrives(&star, Algorithm::linear_gather(4), &flits);
     }

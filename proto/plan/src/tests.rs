@@ -11,11 +11,9 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use crate::algorithms::Algorithm;
 use crate::cost::{Link, Model};
 use crate::gossip::GossipNetwork;
-use crate::network::NetworkSpec;
+use crate::network::{Network, NetworkSpec};
 use crate::predict::{Prediction, predict};
-use crate::sim::Simulated;
 use crate::timing::Timing;
-use crate::trace::Item;
 
 /// Returns a tree by its name.
 pub fn tree(spec: &str) -> Arc<Tree> {
@@ -49,6 +47,13 @@ pub fn random_trees(
 /// A flit of a message that crosses an arc: the step, the sender, the receiver, the message and the number.
 pub type Crossed = (u64, PeId, PeId, (MessageId, u64));
 
+/// Returns the network of a name.
+pub fn network(spec: &str) -> (NetworkSpec, Network) {
+    let spec: NetworkSpec = spec.parse().expect("it is a network");
+    let network = spec.build().expect("it is a network");
+    (spec, network)
+}
+
 /// Returns a network to gossip on.
 #[track_caller]
 pub fn arena(network: &str) -> GossipNetwork {
@@ -67,20 +72,6 @@ pub fn flits_of(hops: &[ScheduledHop]) -> Vec<Crossed> {
     let mut flits: Vec<Crossed> = flits.collect();
     flits.sort_unstable();
     flits
-}
-
-/// Returns the flits that crossed arcs in lock step, each named by its message and its number from 0.
-pub fn crossed(
-    run: &Simulated,
-    named: impl Fn(MessageId, u64) -> (MessageId, u64),
-) -> BTreeSet<Crossed> {
-    let flits = run.crossings.iter().filter_map(|it| match it.item {
-        Item::Flit { message, index } => {
-            Some((it.step, it.from, it.to, named(message.id, index - 1)))
-        }
-        Item::Control(_) => None,
-    });
-    flits.collect()
 }
 
 /// Returns the crossings of single flits. Checks that a PE sends and receives at most one flit in a step, and

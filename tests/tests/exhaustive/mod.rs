@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::plan::plan;
-use flitcast_plan::schedule::bounds;
+use flitcast_plan::schedule;
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
 use flitcast_proto::schedule::certification::Sync;
@@ -55,7 +55,7 @@ impl Case {
     fn of(tree: &Arc<Tree>, flits: Vec<u64>) -> Case {
         let tap = || plan(tree, Algorithm::SHOULDER_TAP, &flits).time_steps;
         Case {
-            bound: bounds::gather_steps(tree, &flits),
+            bound: schedule::gather_steps(tree, &flits),
             optimum: optimum::gather_steps(tree, &flits),
             wave: wave::steps(tree),
             serial: Certified::of(tree, Sync::Serial, &flits),

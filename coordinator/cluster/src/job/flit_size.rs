@@ -12,7 +12,7 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::blocks::MOST_CROSSINGS;
 use flitcast_plan::algorithms::{LinkRequirement, TreeRequirement};
 use flitcast_plan::cost::Model;
-use flitcast_plan::packets::count::best_count;
+use flitcast_plan::packets::model::best_count;
 use flitcast_plan::packets::model::{LinkCost, Ticks};
 use flitcast_plan::predict::{self, most_pieces};
 use flitcast_proto::Tree;

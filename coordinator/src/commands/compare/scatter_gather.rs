@@ -140,7 +140,7 @@ impl Transport<'_> {
         let window = ("linear, window of 4", BaselineModel::Window(WINDOW));
         // A scatter has no requests to keep in a window.
         let windowed = (self.operation.collective().direction() == Direction::Up).then_some(window);
-        let baselines = [("linear", BaselineModel::Linear)]
+        let baselines = [("linear", BaselineModel::Window(1))]
             .into_iter()
             .chain(windowed);
         baselines

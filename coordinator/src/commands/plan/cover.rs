@@ -1,7 +1,6 @@
 //! Scatters, gathers and broadcasts over all trees of a cover of a network at once.
 
 use anyhow::{Context as _, anyhow};
-use flitcast_plan::algorithms::cover_in_turn::scatter_in_turn;
 use flitcast_plan::algorithms::cover_plan::{self, SplitPolicy};
 use flitcast_plan::algorithms::timetable::Timetable;
 use flitcast_plan::network::cover::{Cover, CoverError, cover, tree_for_each_port, ways_to_all};
@@ -141,12 +140,10 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Faults> {
         (args.plan.print.simulate, "--simulate"),
     ])?;
     let (covered, flits) = cover_and_lengths(&args.plan, args.shared)?;
-    let (deal, plan, _) = match args.shared {
-        true => {
-            let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, scatter_in_turn);
-            (format!("{deal} over shared arcs"), plan, of_trees)
-        }
-        false => dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter),
+    let (deal, plan, _) = dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter);
+    let deal = match args.shared {
+        true => format!("{deal} over shared arcs"),
+        false => deal,
     };
     Ok(StaticPlan {
         operation: "scatter",

@@ -4,25 +4,27 @@
 use flitcast_proto::ops::{PeRole, largest_first};
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::farthest_first;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement};
 use crate::timing::Timing;
 
-const LINEAR: AlgorithmSpec = AlgorithmSpec {
+/// Gather on a star, one PE after the other.
+pub(super) const LINEAR: AlgorithmSpec = AlgorithmSpec {
     name: "linear",
     fits: TreeRequirement::Stars,
     role: PeRole::Linear { window: 1 },
     ..BASE
 };
 
-const COMBINING: AlgorithmSpec = AlgorithmSpec {
+/// Gather in which each PE holds all messages of its subtree before it forwards them.
+pub(super) const COMBINING: AlgorithmSpec = AlgorithmSpec {
     name: "combining",
     ..BASE
 };
 
-const SCATTER: AlgorithmSpec = AlgorithmSpec {
+/// Scatter in which each PE holds all messages for its subtree before it forwards them.
+pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
     name: "combining",
     offer: Offer::INTERNAL,
     all_ports: AllPorts::Never,
@@ -31,17 +33,6 @@ const SCATTER: AlgorithmSpec = AlgorithmSpec {
     plan: LockStep::None,
     ..farthest_first::SPEC
 };
-
-impl Algorithm {
-    /// Gather on a star, one PE after the other.
-    pub const LINEAR_GATHER: Algorithm = Algorithm::of(&LINEAR);
-
-    /// Gather in which each PE holds all messages of its subtree before it forwards them.
-    pub const COMBINING_GATHER: Algorithm = Algorithm::of(&COMBINING);
-
-    /// Scatter in which each PE holds all messages for its subtree before it forwards them.
-    pub const COMBINING_SCATTER: Algorithm = Algorithm::of(&SCATTER);
-}
 
 /// Returns the order in which a combining scatter sends the messages: block by block.
 fn block_order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {

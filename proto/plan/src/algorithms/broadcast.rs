@@ -5,7 +5,6 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast_plan::{self, least_steps};
 use super::lock_step::{ListTask, LockStep, NotPlanned};
@@ -14,7 +13,8 @@ use super::timetable::Timetable;
 use crate::cost::Ports;
 use crate::timing::Timing;
 
-const ROUNDS: AlgorithmSpec = AlgorithmSpec {
+/// Flit after flit, each as the token goes.
+pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Broadcast,
     name: "rounds",
     offer: Offer::choice(&[("rounds", None)], "rounds (flit after flit)"),
@@ -28,6 +28,7 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
+/// In each step to the child that is most behind.
 pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     name: "urgent",
     offer: Offer::choice(
@@ -40,24 +41,14 @@ pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     ..ROUNDS
 };
 
-const CHILD_BY_CHILD: AlgorithmSpec = AlgorithmSpec {
+/// The whole message to one child after the other, as simple relays do: a baseline.
+pub(super) const CHILD_BY_CHILD: AlgorithmSpec = AlgorithmSpec {
     name: "child-by-child",
     offer: Offer::other(OfferKind::Baseline, "child-by-child"),
     plan: LockStep::List(|task| by_one_port(task, broadcast_plan::child_by_child)),
     hops: |tree, bytes, timing| hops(tree, bytes, timing, broadcast_plan::child_by_child),
     ..URGENT
 };
-
-impl Algorithm {
-    /// Flit after flit, each as the token goes.
-    pub const BROADCAST_ROUNDS: Algorithm = Algorithm::of(&ROUNDS);
-
-    /// In each step to the child that is most behind.
-    pub const BROADCAST_URGENT: Algorithm = Algorithm::of(&URGENT);
-
-    /// The whole message to one child after the other, as simple relays do: a baseline.
-    pub const BROADCAST_CHILD_BY_CHILD: Algorithm = Algorithm::of(&CHILD_BY_CHILD);
-}
 
 /// Plans the one message, with one port for each PE.
 pub(super) fn by_one_port(
@@ -110,6 +101,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
+    use super::super::Algorithm;
     use super::*;
     use crate::sim;
     use crate::tests::tree;

@@ -11,7 +11,6 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast::{MOST_BLOCKS, URGENT, by_one_port};
 use super::broadcast_plan::least_steps_among_all;
@@ -22,7 +21,8 @@ use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
 use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
-const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
+/// Over a circulant graph of all PEs.
+pub(super) const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
     name: "circulant",
     offer: Offer::choice(
         &[("circulant", None)],
@@ -49,11 +49,6 @@ const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
     bound: least_steps_among_all,
     ..URGENT
 };
-
-impl Algorithm {
-    /// Over a circulant graph of all PEs.
-    pub const BROADCAST_CIRCULANT: Algorithm = Algorithm::of(&CIRCULANT);
-}
 
 /// Returns the crossings, planned for flits, or, for a long message, for blocks of flits of one part.
 /// The last flit is a separate block.

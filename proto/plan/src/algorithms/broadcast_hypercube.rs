@@ -6,17 +6,16 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast::{MOST_BLOCKS, URGENT};
-use super::broadcast_plan::{hop, least_steps_among_all};
+use super::broadcast_plan::least_steps_among_all;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
-use super::timetable::Timetable;
+use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
 /// Flit k goes down tree `k mod d` (Johnsson, Ho; 1989): `flits + d` steps among `2^d` PEs.
-const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
+pub(super) const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     name: "hypercube",
     offer: Offer {
         network: "hypercube",
@@ -36,11 +35,6 @@ const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     bound: least_steps_among_all,
     ..URGENT
 };
-
-impl Algorithm {
-    /// Over the trees of a hypercube on a complete network.
-    pub const BROADCAST_ON_CUBES: Algorithm = Algorithm::of(&HYPERCUBE);
-}
 
 fn dimensions(tree: &Tree) -> u32 {
     tree.len().ilog2()
@@ -93,9 +87,8 @@ fn over_trees(tree: &Tree, source: PeId, flits: u64) -> Timetable {
                 wait => wait,
             };
             let step = flit + 1 + wait;
-            let [from, to] = [parent, pe].map(|pe| PeId(pe ^ source.0));
-            let hop = hop(from, to, [flit, 1], step, 1);
-            plan.hops.push(hop);
+            let ends = [parent, pe].map(|pe| PeId(pe ^ source.0));
+            plan.hops.push(hop(MessageId(0), ends, [flit, 1], step));
             plan.time_steps = plan.time_steps.max(step);
             arrivals[pe as usize][flit as usize] = step;
             let last = &mut departures[parent as usize][flit as usize];

@@ -9,21 +9,7 @@ use std::cmp::Reverse;
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::timetable::{self, Timetable};
-
-/// Returns the crossing of a part, its first flit and the number of its flits, one every `every` steps.
-pub(super) fn hop(
-    from: PeId,
-    to: PeId,
-    part: [u64; 2],
-    first_step: u64,
-    every: u64,
-) -> ScheduledHop {
-    ScheduledHop {
-        every,
-        ..timetable::hop(MessageId(0), [from, to], part, first_step)
-    }
-}
+use super::timetable::{Timetable, hop};
 
 /// Plans each flit as the token goes, and starts the next one when the PE with the most children
 /// has forwarded the last: `(flits - 1) * D + B` steps.
@@ -38,9 +24,11 @@ pub fn rounds(tree: &Tree, flits: u64) -> Timetable {
 /// the first one on the edge to a PE.
 fn one_by_one(tree: &Tree, flits: u64, every: u64, first: impl Fn(PeId) -> u64) -> Timetable {
     let edges = tree.edges().filter(|_| flits > 0);
-    let hops: Vec<ScheduledHop> = edges
-        .map(|[from, to]| hop(from, to, [0, flits], first(to), every))
-        .collect();
+    let hops = edges.map(|ends| ScheduledHop {
+        every,
+        ..hop(MessageId(0), ends, [0, flits], first(ends[1]))
+    });
+    let hops: Vec<ScheduledHop> = hops.collect();
     let last = hops.iter().map(|hop| hop.first_step + (flits - 1) * every);
     Timetable {
         time_steps: last.max().unwrap_or(0),
@@ -88,7 +76,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Timetable {
             most_kept = most_kept.max(kept.max().unwrap_or(0));
         }
         for (child, steps) in children.iter().zip(sent) {
-            put_hops(pe, *child, &steps, &mut plan.hops);
+            put_hops([pe, *child], &steps, &mut plan.hops);
             plan.time_steps = plan.time_steps.max(steps.last().copied().unwrap_or(0));
             arrivals[child.index()] = steps;
         }
@@ -100,7 +88,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Timetable {
 }
 
 /// Adds the crossings of flits in these steps; flits at equal intervals form one crossing.
-fn put_hops(from: PeId, to: PeId, steps: &[u64], hops: &mut Vec<ScheduledHop>) {
+fn put_hops(ends: [PeId; 2], steps: &[u64], hops: &mut Vec<ScheduledHop>) {
     let mut first = 0;
     while first < steps.len() {
         let every = steps.get(first + 1).map_or(1, |next| next - steps[first]);
@@ -109,7 +97,8 @@ fn put_hops(from: PeId, to: PeId, steps: &[u64], hops: &mut Vec<ScheduledHop>) {
             end += 1;
         }
         let part = [first as u64, (end - first) as u64];
-        hops.push(hop(from, to, part, steps[first], every));
+        let hop = hop(MessageId(0), ends, part, steps[first]);
+        hops.push(ScheduledHop { every, ..hop });
         first = end;
     }
 }
@@ -126,7 +115,8 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Timetable {
         for (before, &child) in (0..).zip(tree.token_broadcast().order(pe)) {
             let first_step = begins[pe.index()] + before * flits + 1;
             begins[child.index()] = first_step;
-            plan.hops.push(hop(pe, child, [0, flits], first_step, 1));
+            let hop = hop(MessageId(0), [pe, child], [0, flits], first_step);
+            plan.hops.push(hop);
             plan.time_steps = plan.time_steps.max(first_step + flits - 1);
         }
     }

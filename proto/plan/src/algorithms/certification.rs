@@ -4,20 +4,19 @@
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::{PeRole, PeSchedule};
 use flitcast_proto::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
+use flitcast_proto::schedule::pace::{Pace, Pacing, Packets};
 use flitcast_proto::{PeId, Tree};
 
-use super::algorithm::Algorithm;
-use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, paced};
-use super::steps::{ControlPlan, Steps, on_its_way};
-use crate::schedule::bounds::gather_steps_beside_control;
+use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, LinkRequirement, Offer, TreeRequirement, paced};
+use crate::schedule::gather_steps_beside_control;
 use crate::timing::Timing;
 
 /// Help of the algorithm, whichever its synchronisation.
 const HELP: &str = "Transmission-Certification: any tree";
 
-const SERIAL: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Transmission-Certification, one child after the other.
+pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "certification",
     sync: Some("serial"),
     offer: Offer::choice(paced!("certification-serial"), HELP),
@@ -27,7 +26,8 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
-const PIPELINED: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Transmission-Certification, pipelined.
+pub(super) const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Pipelined),
     sync: Some("pipelined"),
     offer: Offer::choice(paced!("certification-pipelined"), HELP),
@@ -35,7 +35,8 @@ const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     ..SERIAL
 };
 
-const PARALLEL: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Transmission-Certification with a control port for each neighbour.
+pub(super) const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Parallel),
     sync: Some("parallel"),
     offer: Offer::INTERNAL,
@@ -46,7 +47,7 @@ const PARALLEL: AlgorithmSpec = AlgorithmSpec {
 
 /// With a port for each neighbour, for messages as well. Its time in steps is that of
 /// [`steps_of_gather_on_a_tree`](super::cover_plan::steps_of_gather_on_a_tree).
-const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
+pub(super) const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::MultiPort),
     sync: Some("multi-port"),
     offer: Offer::choice(paced!("certification-multi-port"), HELP),
@@ -55,19 +56,21 @@ const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     ..PARALLEL
 };
 
-impl Algorithm {
-    /// Gather by Transmission-Certification, one child after the other.
-    pub const CERTIFICATION_SERIAL: Algorithm = Algorithm::of(&SERIAL);
-
-    /// Gather by Transmission-Certification, pipelined.
-    pub const CERTIFICATION_PIPELINED: Algorithm = Algorithm::of(&PIPELINED);
-
-    /// Gather by Transmission-Certification with a control port for each neighbour.
-    pub const CERTIFICATION_PARALLEL: Algorithm = Algorithm::of(&PARALLEL);
-
-    /// Gather by Transmission-Certification with a port for each neighbour.
-    pub const CERTIFICATION_MULTI_PORT: Algorithm = Algorithm::of(&MULTI_PORT);
-}
+/// Without token and certificates: P0 has the lengths of all messages before the round. It takes 1 step
+/// more than P0 needs to receive all flits, which no gather by orders can improve.
+pub(super) const ORDERS: AlgorithmSpec = AlgorithmSpec {
+    name: "orders",
+    sync: None,
+    offer: Offer::choice(
+        paced!("orders"),
+        "Orders without certificates: a star; P0 has the lengths of the messages",
+    ),
+    fits: TreeRequirement::Stars,
+    pays_on: LinkRequirement::Slow,
+    role: PeRole::Certification(Sync::Known),
+    plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Known, flits, &[])),
+    ..SERIAL
+};
 
 /// Computes when all messages and control items cross if each PE takes its children's streams by rank.
 /// `ranks` are by PE index, then in index order of the children; without any, each stream comes as
@@ -77,7 +80,7 @@ pub(super) fn steps(tree: &Tree, sync: Sync, flits: &[u64], ranks: &[Vec<u32>]) 
         tree,
         sync,
         ranks: ranks.to_vec(),
-        paces: Vec::new(),
+        paces: paces(tree, &Timing::LOCK_STEP),
     };
     let mut control = Vec::with_capacity(3 * tree.len());
     let certified = synchronise(tree, sync, &mut control);
@@ -164,7 +167,7 @@ pub(super) fn order_on(tree: &Tree, sync: Sync, bytes: &[u64], timing: &Timing) 
         tree,
         sync,
         ranks: Vec::new(),
-        paces: tree.ids().map(|pe| timing.pace(tree, pe)).collect(),
+        paces: paces(tree, timing),
     };
     let own = |pe: PeId| Packets::of(bytes[pe.index()], timing.flit_bytes_of(pe.into()));
     let certificates = basis.certificates(own);
@@ -183,50 +186,30 @@ struct Basis<'a> {
     sync: Sync,
     /// The ranks by PE index, then in index order of the children; empty without ranks.
     ranks: Vec<Vec<u32>>,
-    /// The times by PE index; empty for steps.
+    /// The times by PE index.
     paces: Vec<Pace>,
 }
 
-/// The times on an edge in steps.
-const STEP: ChildPace = ChildPace {
-    reach: 1,
-    up: Passage::LOCK_STEP,
-};
+fn paces(tree: &Tree, timing: &Timing) -> Vec<Pace> {
+    tree.ids().map(|pe| timing.pace(tree, pe)).collect()
+}
 
 impl Basis<'_> {
-    fn pace(&self, pe: PeId) -> Option<&Pace> {
-        self.paces.get(pe.index())
-    }
-
-    /// Returns the way in which orders are obeyed, the same for all PEs.
-    fn pacing(&self) -> Pacing {
-        self.paces
-            .first()
-            .map_or(Pacing::Scheduled, |pace| pace.pacing)
-    }
-
-    /// Returns the edge to the parent.
-    fn up(&self, pe: PeId) -> Passage {
-        self.pace(pe).map_or(Passage::LOCK_STEP, |pace| pace.up)
-    }
-
     /// Returns the children of `pe` that get an order.
     fn ordered_children(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
         let in_token_order = match self.sync {
             Sync::Serial | Sync::Parallel | Sync::MultiPort | Sync::Known => self.tree.children(pe),
             Sync::Pipelined => self.tree.token_broadcast().order(pe),
         };
-        let pace = self.pace(pe);
+        let pace = &self.paces[pe.index()];
         let ranks = self.ranks.get(pe.index());
         let certified = in_token_order.iter().map(|child| {
             let place = self.tree.children(pe).binary_search(child).unwrap_or(0);
             let rank = ranks.and_then(|ranks| ranks.get(place)).copied();
-            let below = pace.map_or(STEP, |pace| pace.below[place]);
             let certificate = certificates[child.index()];
-            (*child, rank.unwrap_or(0), below, certificate)
+            (*child, rank.unwrap_or(0), pace.below[place], certificate)
         });
-        let control = pace.map_or(1, |pace| pace.control);
-        rules::places(self.sync, control, certified)
+        rules::places(self.sync, pace.control, certified)
     }
 
     /// Returns every PE's certificate.
@@ -234,9 +217,9 @@ impl Basis<'_> {
         let mut certificates = vec![Certificate::default(); self.tree.len()];
         for &pe in self.tree.top_down().iter().rev() {
             let children = self.ordered_children(&certificates, pe);
-            let certificate =
-                rules::certificate(self.sync, self.pacing(), &self.up(pe), own(pe), &children);
-            certificates[pe.index()] = certificate;
+            let Pace { pacing, up, .. } = &self.paces[pe.index()];
+            certificates[pe.index()] =
+                rules::certificate(self.sync, *pacing, up, own(pe), &children);
         }
         certificates
     }
@@ -244,16 +227,10 @@ impl Basis<'_> {
     /// Returns a PE's orders, if its own order contains `after`.
     fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: Packets) -> Vec<Slot> {
         let children = self.ordered_children(certificates, pe);
+        let Pace { pacing, up, .. } = &self.paces[pe.index()];
         match pe == self.tree.root() {
             true => rules::root_orders(self.sync == Sync::MultiPort, &children),
-            false => rules::orders(
-                self.sync,
-                self.pacing(),
-                &self.up(pe),
-                after,
-                own,
-                &children,
-            ),
+            false => rules::orders(self.sync, *pacing, up, after, own, &children),
         }
     }
 }

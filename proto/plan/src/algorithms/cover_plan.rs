@@ -1,22 +1,26 @@
-//! Scatters, gathers and broadcasts over several trees without common arcs ([`Cover`]; paper 000,
-//! section IV), by PEs that have a port for each neighbour.
+//! Scatters, gathers and broadcasts over several trees ([`Cover`]; paper 000, section IV), by PEs that
+//! have a port for each neighbour.
 //!
-//! Each port of P0 belongs to one tree, and a tree may have several of them. A scatter sends
-//! farthest destination first over each port, so it never waits and no two trees meet. The flits of
-//! a split message are numbered by tree.
+//! Each port of P0 belongs to one tree, and a tree may have several of them. The trees share no arc, or,
+//! in a scatter by the second technique, some arcs; the paper only says that the traffic there has to be
+//! scheduled. The streams over a shared arc follow each other, and a stream starts so late that it never
+//! stops: a PE forwards every flit in the step after its arrival. The flits of a split message are
+//! numbered by tree. The distribution of messages over the trees is a new method; delays arise only at
+//! ports.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
 
 use flitcast_proto::items::{Control, ScheduledHop};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::schedule::pace::Packets;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::farthest_first::plan_scatter_by_branch;
-use super::listed_scatter::hops_of;
-use super::steps::{ControlPlan, MessagePlan, on_its_way};
+use super::farthest_first::{branches, hops_of};
+use super::lock_step::{ControlPlan, MessagePlan, on_its_way};
 use super::timetable::{Timetable, hop};
 use crate::network::cover::Cover;
-
-pub use super::cover_split::{SplitPolicy, deal};
 
 /// Returns a lower bound on the steps of a scatter from P0 with `ports` neighbours: all flits for
 /// PEs at a distance or beyond share these ports.
@@ -47,13 +51,51 @@ pub fn least_steps_of_broadcast(distances: &[u64], ways: &[usize], flits: u64) -
     steps.max().filter(|_| flits > 0).unwrap_or(0)
 }
 
-/// Plans a scatter of the distributed messages, farthest destination first on each port.
+/// The steps in which each arc is busy: for each first step of a stream, the step after its last.
+type Busy = BTreeMap<[PeId; 2], BTreeMap<u64, u64>>;
+
+/// Plans a scatter of the distributed messages. Streams are scheduled farthest destination first, each
+/// from the first step from which on it finds all arcs on its way free. On trees that share no arc, each
+/// port of P0 so sends without a gap.
 pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
-    let hops = cover.trees.iter().zip(dealt).map(|(tree, flits)| {
-        let plans = plan_scatter_by_branch(tree, flits);
-        plans.iter().flat_map(|plan| hops_of(tree, plan)).collect()
+    let trees = cover.trees.iter().zip(dealt).enumerate();
+    let streams = trees.flat_map(|(at, (tree, flits))| {
+        let nonnull = tree.below_root().filter(|pe| flits[pe.index()] > 0);
+        nonnull.map(move |pe| (Reverse(tree.depth(pe)), pe, at))
     });
-    finish(cover, dealt, hops.collect())
+    let mut streams: Vec<(Reverse<u32>, PeId, usize)> = streams.collect();
+    streams.sort_unstable();
+    let mut busy = Busy::new();
+    let mut hops = vec![Vec::new(); cover.trees.len()];
+    for (_, pe, at) in streams {
+        let (tree, flits) = (&cover.trees[at], dealt[at][pe.index()]);
+        let way = tree.way_to(pe);
+        let way: Vec<[PeId; 2]> = way.windows(2).map(|arc| [arc[0], arc[1]]).collect();
+        let first_step = first_free(&busy, &way, flits);
+        for (arc, step) in way.into_iter().zip(first_step..) {
+            busy.entry(arc).or_default().insert(step, step + flits);
+        }
+        let plan = on_its_way(tree, pe, flits, first_step);
+        hops[at].extend(hops_of(tree, &plan));
+    }
+    finish(cover, dealt, hops)
+}
+
+/// Returns the first step from which on a stream of `flits` flits meets no other on its way.
+fn first_free(busy: &Busy, way: &[[PeId; 2]], flits: u64) -> u64 {
+    let mut start = 1;
+    loop {
+        let ends = (0..).zip(way).filter_map(|(hop, arc)| {
+            // The last of the streams that begin before the end of this one also ends last.
+            let [first, end] = [start + hop, start + hop + flits];
+            let (_, until) = busy.get(arc)?.range(..end).next_back()?;
+            (*until > first).then_some(until - hop)
+        });
+        match ends.max() {
+            Some(later) => start = later,
+            None => return start,
+        }
+    }
 }
 
 /// Plans a gather: tokens of all trees, certificates and orders, each for as many steps as the
@@ -204,7 +246,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
 }
 
 /// Combines the crossings of all trees; each part of a message follows those on earlier trees.
-pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledHop>>) -> Timetable {
+fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledHop>>) -> Timetable {
     let mut offsets = vec![0; cover.nodes.len()];
     let mut all = Vec::new();
     for (hops, flits) in hops.into_iter().zip(dealt) {
@@ -217,6 +259,144 @@ pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledH
         }
     }
     Timetable::of(all)
+}
+
+/// A distribution of messages over trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitPolicy {
+    /// Whole messages, longest first, each on the tree where it arrives first.
+    Whole,
+    /// An equal number of flits of each message on each tree.
+    Striped,
+    /// Single flits, each on the tree where it arrives first.
+    Levelled,
+}
+
+impl SplitPolicy {
+    /// All distributions; those that split the fewest messages first.
+    pub const ALL: [SplitPolicy; 3] = [
+        SplitPolicy::Whole,
+        SplitPolicy::Striped,
+        SplitPolicy::Levelled,
+    ];
+}
+
+impl fmt::Display for SplitPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SplitPolicy::Whole => "whole",
+            SplitPolicy::Striped => "striped",
+            SplitPolicy::Levelled => "levelled",
+        })
+    }
+}
+
+/// Returns for each tree and PE the flits of the PE's message on that tree. `flits[0]` is 0.
+pub fn deal(cover: &Cover, flits: &[u64], how: SplitPolicy) -> Vec<Vec<u64>> {
+    match how {
+        SplitPolicy::Whole => whole(cover, flits),
+        SplitPolicy::Striped => striped(cover, flits),
+        SplitPolicy::Levelled => levelled(cover, flits),
+    }
+}
+
+/// Returns the PEs with a message, longest message first.
+fn by_length(flits: &[u64]) -> Vec<PeId> {
+    let all = (0..flits.len() as u32).map(PeId);
+    let mut nonnull: Vec<PeId> = all.filter(|pe| flits[pe.index()] > 0).collect();
+    nonnull.sort_by_key(|pe| Reverse(flits[pe.index()]));
+    nonnull
+}
+
+fn whole(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
+    let branches: Vec<Vec<PeId>> = cover.trees.iter().map(branches).collect();
+    let mut dealt = vec![vec![0; flits.len()]; cover.trees.len()];
+    // For each tree and port, the flits for each depth.
+    let mut ports: Vec<Vec<Vec<u64>>> = vec![vec![Vec::new(); flits.len()]; cover.trees.len()];
+    for pe in by_length(flits) {
+        let length = flits[pe.index()];
+        let trees = cover.trees.iter().enumerate().map(|(at, tree)| {
+            let depth = tree.depth(pe) as usize;
+            let port = &ports[at][branches[at][pe.index()].index()];
+            (last_step(port, depth, length), depth, at)
+        });
+        let Some((_, depth, at)) = trees.min() else {
+            continue;
+        };
+        dealt[at][pe.index()] = length;
+        let port = &mut ports[at][branches[at][pe.index()].index()];
+        port.resize(port.len().max(depth + 1), 0);
+        port[depth] += length;
+    }
+    dealt
+}
+
+/// Returns the step of the last arrival if a port sends farthest destination first, with one
+/// message of `flits` flits to depth `depth` added.
+fn last_step(by_depth: &[u64], depth: usize, flits: u64) -> u64 {
+    let deepest = by_depth.len().max(depth + 1);
+    let (mut sent, mut last) = (0, 0);
+    for at in (1..deepest).rev() {
+        let here = by_depth.get(at).copied().unwrap_or(0) + if at == depth { flits } else { 0 };
+        sent += here;
+        if here > 0 {
+            last = last.max(sent + at as u64 - 1);
+        }
+    }
+    last
+}
+
+/// Flits that remain after an even split go to the trees in turn, starting at the tree with the
+/// number of the PE's node.
+fn striped(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
+    let trees = cover.trees.len() as u64;
+    let on_tree = |tree: u64| {
+        let piece = |(node, length): (&u32, &u64)| {
+            let turn = (tree + trees - u64::from(*node) % trees) % trees;
+            length / trees + u64::from(turn < length % trees)
+        };
+        cover.nodes.iter().zip(flits).map(piece).collect()
+    };
+    (0..trees).map(on_tree).collect()
+}
+
+/// Assigns each flit to the tree on which it can arrive first: after all flits of its port, and not
+/// before the distance to the PE. Each assigned flit delays the next one by a step, so flits fill
+/// the trees up to a common level.
+fn levelled(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
+    let branches: Vec<Vec<PeId>> = cover.trees.iter().map(branches).collect();
+    let mut dealt = vec![vec![0; flits.len()]; cover.trees.len()];
+    let mut on_port = dealt.clone();
+    for pe in by_length(flits) {
+        let trees = cover.trees.iter().enumerate().map(|(at, tree)| {
+            let depth = u64::from(tree.depth(pe));
+            let port = on_port[at][branches[at][pe.index()].index()];
+            (depth.max(port + 1), depth, at)
+        });
+        let mut trees: Vec<(u64, u64, usize)> = trees.collect();
+        trees.sort_unstable();
+        let mut left = flits[pe.index()];
+        // The number of trees that are filled, and the step up to which they are.
+        let (mut filled, mut level) = (1, trees[0].0);
+        while let Some((next, ..)) = trees.get(filled) {
+            let room = (next - level) * filled as u64;
+            if room > left {
+                break;
+            }
+            left -= room;
+            level = *next;
+            filled += 1;
+        }
+        let (full, rest) = (left / filled as u64, left % filled as u64);
+        let mut filled = trees[..filled].to_vec();
+        filled.sort_unstable_by_key(|(_, depth, at)| (*depth, *at));
+        for (turn, (first, _, at)) in (0..).zip(filled) {
+            let piece = level - first + full + u64::from(turn < rest);
+            dealt[at][pe.index()] = piece;
+            on_port[at][branches[at][pe.index()].index()] += piece;
+        }
+    }
+    dealt
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 
 use flitcast_proto::PeId;
 
-use super::algorithm::Algorithm;
 use super::exchange::{ROUNDS, hops};
 use super::exchange_plan::message;
 use super::lock_step::LockStep;
@@ -18,7 +17,8 @@ use super::plan_limits::check_crossings;
 use super::spec::{AlgorithmSpec, LinkRequirement, Offer};
 use super::timetable::Timetable;
 
-const BRUCK: AlgorithmSpec = AlgorithmSpec {
+/// Short messages in packets of several messages, in `ceil(log2 N)` steps or more.
+pub(super) const BRUCK: AlgorithmSpec = AlgorithmSpec {
     name: "bruck",
     offer: Offer::choice(
         &[("bruck", None)],
@@ -37,11 +37,6 @@ const BRUCK: AlgorithmSpec = AlgorithmSpec {
     }),
     ..ROUNDS
 };
-
-impl Algorithm {
-    /// Short messages in packets of several messages, in `ceil(log2 N)` steps or more.
-    pub const EXCHANGE_BRUCK: Algorithm = Algorithm::of(&BRUCK);
-}
 
 /// A step: each PE sends to the PE `ahead` places after it the messages of these distances.
 struct Step {
@@ -109,7 +104,7 @@ impl Step {
 }
 
 /// Plans by the radix that is best for a set-up time in flits.
-pub(crate) fn in_packets(flits: &[Vec<u64>], setup_flits: u64) -> Timetable {
+fn in_packets(flits: &[Vec<u64>], setup_flits: u64) -> Timetable {
     by_radix(flits, best_radix(flits, setup_flits))
 }
 

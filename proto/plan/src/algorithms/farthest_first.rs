@@ -1,17 +1,19 @@
-//! Scatter, farthest destination first.
+//! Scatter, farthest destination first; also by a static schedule, to compare the two.
 
 use std::collections::BTreeMap;
 
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
-use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer};
-use super::steps::{MessagePlan, Steps, on_its_way};
+use super::lock_step::{LockStep, MessagePlan, Steps, on_its_way};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, OfferKind};
+use super::timetable::hop;
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
+/// Scatter, farthest destination first.
 pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Scatter,
     name: "fdf",
@@ -30,13 +32,21 @@ pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
-impl Algorithm {
-    /// Scatter, farthest destination first.
-    pub const FARTHEST_FIRST: Algorithm = Algorithm::of(&SPEC);
-}
+/// Scatter, farthest destination first, by a static schedule.
+pub(super) const LISTED: AlgorithmSpec = AlgorithmSpec {
+    name: "listed",
+    offer: Offer::other(
+        OfferKind::Hidden,
+        "The schedule of fdf as a static list of what each PE sends and receives, to compare the two",
+    ),
+    all_ports: AllPorts::Never,
+    role: PeRole::StaticSchedule,
+    hops,
+    ..SPEC
+};
 
 /// Returns the messages farthest destination first, as far as edges are equal.
-pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
+fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
     let order = rules::decreasing_tail(tree, bytes, timing);
     order.into_iter().map(MessageId::from).collect()
 }
@@ -76,4 +86,28 @@ pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<Mess
         on_its_way(tree, pe, flits, first_step)
     };
     order.iter().map(message).collect()
+}
+
+/// Returns the crossings of a scatter with their lock-step times.
+fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
+    let flits = bytes
+        .iter()
+        .map(|bytes| flits_of(*bytes, timing.flit_bytes()));
+    let flits: Vec<u64> = flits.collect();
+    let messages = one_by_one(tree, &flits, &rules::decreasing_tail(tree, bytes, timing));
+    let hops = messages.iter().flat_map(|message| hops_of(tree, message));
+    let mut hops: Vec<ScheduledHop> = hops.collect();
+    hops.sort_by_key(|hop| hop.first_step);
+    hops
+}
+
+/// Returns the crossings of a message that goes from P0 down to its PE without a stop, the last one
+/// first.
+pub fn hops_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
+    let plan = *message;
+    tree.up_from(plan.pe).filter_map(move |to| {
+        let first_step = plan.first_step + u64::from(tree.depth(to)) - 1;
+        let ends = [tree.parent(to)?, to];
+        Some(hop(plan.pe.into(), ends, [0, plan.flits], first_step))
+    })
 }

@@ -4,7 +4,6 @@ use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::blocks;
 use super::gossip_plan::{self, Order};
 use super::lock_step::LockStep;
@@ -44,7 +43,8 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     ..BASE
 };
 
-const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
+/// In a ring of all PEs: each PE forwards to the next PE what the previous one sent.
+pub(super) const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     name: "circulate",
     fits: TreeRequirement::Complete,
     all_ports: AllPorts::Never,
@@ -59,7 +59,7 @@ const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
 };
 
 /// For an unspecified network, or with absent PEs: a ring of all PEs.
-const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
+pub(super) const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     name: "on-network",
     offer: Offer::INTERNAL,
     all_ports: AllPorts::WithOwnLinks,
@@ -67,7 +67,8 @@ const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     ..CIRCULATE
 };
 
-const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
+/// In step k each PE sends all that it has to the PE with a number less by 2^k (Bruck et al.).
+pub(super) const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     name: "dissemination",
     offer: Offer::choice(
         &[("dissemination", None)],
@@ -87,7 +88,8 @@ const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     ..CIRCULATE
 };
 
-const DIRECT: AlgorithmSpec = AlgorithmSpec {
+/// Each PE sends its own message to all others, one after the other.
+pub(super) const DIRECT: AlgorithmSpec = AlgorithmSpec {
     name: "direct",
     offer: Offer::choice(
         &[("direct", None)],
@@ -98,23 +100,6 @@ const DIRECT: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     ..CIRCULATE
 };
-
-impl Algorithm {
-    /// Over the edges of the tree.
-    pub const GOSSIP_FLOOD: Algorithm = Algorithm::of(&FLOOD);
-
-    /// In a ring of all PEs: each PE forwards to the next PE what the previous one sent.
-    pub const GOSSIP_CIRCULATE: Algorithm = Algorithm::of(&CIRCULATE);
-
-    /// In step k each PE sends all that it has to the PE with a number less by 2^k (Bruck et al.).
-    pub const GOSSIP_DISSEMINATION: Algorithm = Algorithm::of(&DISSEMINATION);
-
-    /// Each PE sends its own message to all others, one after the other.
-    pub const GOSSIP_DIRECT: Algorithm = Algorithm::of(&DIRECT);
-
-    /// On an unspecified network; [`Algorithm::gossip_on`] specifies it.
-    pub const GOSSIP_ON_NETWORK: Algorithm = Algorithm::of(&ON_NETWORK);
-}
 
 /// Returns the messages with at least one nonnull delivery, by id.
 fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {

@@ -80,9 +80,7 @@ impl CycleGossip {
         let total: u64 = task.flits.iter().sum();
         let crossings = total.saturating_mul(tree.len() as u64 - 1);
         check_crossings(crossings.saturating_mul(times))?;
-        Ok(Cycles::of(tree, task.flits)
-            .run(self.order, self.combines)
-            .plan)
+        Ok(Cycles::of(tree, task.flits).run(self.order, self.combines))
     }
 }
 
@@ -137,14 +135,6 @@ enum Step {
     Up(usize),
     /// From each PE to its left (0) or right (1) child.
     Down(usize),
-}
-
-/// A gossip in cycles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct InCycles {
-    plan: Timetable,
-    /// The number of cycles that begin.
-    cycles: u64,
 }
 
 /// A flit that a PE has.
@@ -204,11 +194,10 @@ impl<'a> Cycles<'a> {
 
     /// Plans a gossip in which a PE sends a single flit in each step or, if it `combines`, all its flits,
     /// also those that its neighbour has (algorithm A3). A step takes as long as its largest message.
-    fn run(mut self, discipline: Discipline, combines: bool) -> InCycles {
+    fn run(mut self, discipline: Discipline, combines: bool) -> Timetable {
         let mut hops = HopList::over(self.arcs.len());
-        let (mut cycles, mut begin) = (0, 1);
+        let mut begin = 1;
         while self.lacking > 0 {
-            cycles += 1;
             for step in discipline.steps() {
                 let sent = self.send(step, combines);
                 let largest = sent.iter().map(|(_, flits)| flits.len()).max();
@@ -231,10 +220,7 @@ impl<'a> Cycles<'a> {
                 }
             }
         }
-        InCycles {
-            plan: hops.finish(),
-            cycles,
-        }
+        hops.finish()
     }
 
     /// Returns the arcs of a step with the flits that cross them.
@@ -285,23 +271,7 @@ impl<'a> Cycles<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::gossip_plan::least_steps;
     use crate::tests::{check_single_ports, tree};
-
-    /// Algorithm A3 needs 2h cycles of four steps on complete binary trees, with messages that grow.
-    #[test]
-    fn combined_messages_need_twice_the_height() {
-        for (height, pes) in [(1, 3), (2, 7), (3, 15), (4, 31), (5, 63)] {
-            let tree = tree(&format!("kary:2:{pes}"));
-            let flits = vec![1; pes];
-            for discipline in Discipline::ALL {
-                let InCycles { plan, cycles } = Cycles::of(&tree, &flits).run(discipline, true);
-                let sooner = u64::from(discipline.0.starts_with('p'));
-                assert_eq!(cycles, 2 * height - sooner, "{pes} {discipline:?}");
-                assert!(plan.time_steps >= least_steps(&tree, &flits));
-            }
-        }
-    }
 
     /// All PEs get all flits, over one send port and one receive port each.
     #[test]
@@ -314,7 +284,7 @@ mod tests {
             for (discipline, combines) in
                 Discipline::ALL.map(|it| [(it, false), (it, true)]).concat()
             {
-                let InCycles { plan, .. } = Cycles::of(&tree, &flits).run(discipline, combines);
+                let plan = Cycles::of(&tree, &flits).run(discipline, combines);
                 let crossings = check_single_ports(&plan.hops, MessageId::pe);
                 let arrived = crossings
                     .iter()

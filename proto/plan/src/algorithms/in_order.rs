@@ -105,16 +105,14 @@ fn cut(flits: &[u64], planned: &[Crossing]) -> (Vec<Part>, Vec<usize>) {
     (parts, first)
 }
 
-/// The first steps in which ports are free.
-enum Ports {
-    /// First free steps for each PE.
-    One { sends: Vec<u64>, takes: Vec<u64> },
-    /// First free steps for each arc; and for each receiver and message the step after the last
-    /// part, because the next part may come over another arc.
-    OfEach {
-        arcs: BTreeMap<[PeId; 2], u64>,
-        taken: Vec<u64>,
-    },
+/// A port of a PE, or the place of a message at it: over separate links, the next part of a message may come
+/// over another one than the last, and has to wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Port {
+    Sends(PeId),
+    Takes(PeId),
+    Arc([PeId; 2]),
+    Message(PeId, MessageId),
 }
 
 struct Run {
@@ -132,7 +130,10 @@ struct Run {
     here: Vec<Option<u64>>,
     /// For each PE and message: the part that the PE receives next.
     next: Vec<usize>,
-    ports: Ports,
+    /// Whether each neighbour has a separate link.
+    all_ports: bool,
+    /// The first step in which each port is free, if it is not the first of all.
+    free: BTreeMap<Port, u64>,
     /// For each send port, the packets that have not been scheduled, in the plan's order.
     queues: BTreeMap<(PeId, Option<PeId>), VecDeque<usize>>,
     /// For each receiver with one port, the packets that have not been scheduled, by their planned
@@ -156,16 +157,8 @@ impl Run {
             here: vec![None; parts.len() * pes],
             next: first[..messages].repeat(pes),
             setup: timing.setup_flits,
-            ports: match timing.all_ports {
-                true => Ports::OfEach {
-                    arcs: BTreeMap::new(),
-                    taken: vec![1; pes * messages],
-                },
-                false => Ports::One {
-                    sends: vec![1; pes],
-                    takes: vec![1; pes],
-                },
-            },
+            all_ports: timing.all_ports,
+            free: BTreeMap::new(),
             queues: BTreeMap::new(),
             due: BTreeMap::new(),
             possible: BinaryHeap::new(),
@@ -219,8 +212,7 @@ impl Run {
     /// Returns the packets that wait for the send port of one of them.
     fn queue(&mut self, packet: usize) -> &mut VecDeque<usize> {
         let Packet { from, to, .. } = self.packets[packet];
-        let of_each = matches!(self.ports, Ports::OfEach { .. });
-        let port = (from, of_each.then_some(to));
+        let port = (from, self.all_ports.then_some(to));
         self.queues.entry(port).or_default()
     }
 
@@ -228,9 +220,8 @@ impl Run {
     /// port has not finished.
     fn is_its_turn(&mut self, packet: usize) -> bool {
         let Packet { to, planned, .. } = self.packets[packet];
-        let of_each = matches!(self.ports, Ports::OfEach { .. });
         let due = self.due.get(&to).and_then(|due| due.keys().next());
-        (of_each || due == Some(&planned)) && self.queue(packet).front() == Some(&packet)
+        (self.all_ports || due == Some(&planned)) && self.queue(packet).front() == Some(&packet)
     }
 
     /// Removes a packet that is scheduled from those that wait for its ports, and offers the next ones.
@@ -274,40 +265,30 @@ impl Run {
         }
     }
 
-    /// Returns the first step in which a packet can begin to cross.
-    fn earliest(&self, packet: usize) -> Option<u64> {
+    /// Returns the ports that a packet occupies.
+    fn ports(&self, packet: usize) -> impl Iterator<Item = Port> {
         let Packet {
             from, to, parts, ..
         } = &self.packets[packet];
-        let mut step = match &self.ports {
-            Ports::One { sends, takes } => sends[from.index()].max(takes[to.index()]),
-            Ports::OfEach { arcs, taken } => {
-                let taken = parts.iter().map(|part| taken[self.next_place(*part, *to)]);
-                let arc = arcs.get(&[*from, *to]).copied();
-                taken.chain(arc).max().unwrap_or(1)
-            }
+        let (from, to) = (*from, *to);
+        let ends = match self.all_ports {
+            true => [Some(Port::Arc([from, to])), None],
+            false => [Port::Sends(from), Port::Takes(to)].map(Some),
         };
+        let parts = parts.iter().filter(|_| self.all_ports);
+        let messages = parts.map(move |part| Port::Message(to, self.parts[*part].message));
+        ends.into_iter().flatten().chain(messages)
+    }
+
+    /// Returns the first step in which a packet can begin to cross.
+    fn earliest(&self, packet: usize) -> Option<u64> {
+        let free = self.ports(packet).filter_map(|port| self.free.get(&port));
+        let mut step = free.max().copied().unwrap_or(1);
+        let Packet { from, parts, .. } = &self.packets[packet];
         for part in parts {
             step = step.max(self.here[self.place(*part, *from)]?);
         }
         Some(step)
-    }
-
-    /// Sets the step in which the ports of a packet are free again.
-    fn occupy(&mut self, packet: usize, free: u64) {
-        let Packet { from, to, .. } = self.packets[packet];
-        match &mut self.ports {
-            Ports::One { sends, takes } => {
-                (sends[from.index()], takes[to.index()]) = (free, free);
-            }
-            Ports::OfEach { arcs, taken } => {
-                arcs.insert([from, to], free);
-                for part in &self.packets[packet].parts {
-                    let message = self.parts[*part].message.index();
-                    taken[to.index() * self.messages + message] = free;
-                }
-            }
-        }
     }
 
     /// Schedules and returns all crossings, or `None` in a deadlock.
@@ -340,7 +321,9 @@ impl Run {
             Keeps::Parts => 0,
             _ => self.setup,
         };
-        self.occupy(packet, step + setup + flits);
+        let ports: Vec<Port> = self.ports(packet).collect();
+        let free = step + setup + flits;
+        self.free.extend(ports.into_iter().map(|port| (port, free)));
         self.packets[packet].is_scheduled = true;
         let mut first_step = step;
         for (place, part) in parts.iter().enumerate() {

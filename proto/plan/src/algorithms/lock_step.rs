@@ -1,12 +1,14 @@
-//! The plan of an algorithm in lock step: its kinds, the input of a static schedule, and the reasons
-//! against a plan.
+//! The plan of an algorithm in lock step: its kinds, the steps of messages and control items, the input
+//! of a static schedule, and the reasons against a plan.
 
+use flitcast_proto::items::Control;
 use flitcast_proto::{PeId, Tree};
 
 use super::plan_limits::PlanTooLarge;
-use super::steps::Steps;
 use super::timetable::Timetable;
 use crate::cost::Ports;
+use crate::on_links::{Load, Sent};
+use crate::trace::Crossing;
 
 /// Computes the steps of messages and control items; message lengths are in flits.
 type Planner = fn(&Tree, &[u64]) -> Steps;
@@ -24,6 +26,46 @@ pub(super) enum LockStep {
     List(ListPlanner),
     /// The static schedule of a broadcast; it takes time for each flit and PE.
     FlitByFlit(ListPlanner),
+}
+
+/// The steps in which a message crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessagePlan {
+    /// The PE of M_i.
+    pub pe: PeId,
+    /// L_i.
+    pub flits: u64,
+    /// The step in which its first flit crosses its first link.
+    pub first_step: u64,
+    /// The step in which its last flit reaches its destination.
+    pub arrival_step: u64,
+}
+
+/// The step in which a control item crosses.
+pub type ControlPlan = Crossing<Control>;
+
+impl ControlPlan {
+    /// Returns the crossing of the item.
+    pub fn sent(&self) -> Sent {
+        Sent::new(self.step, [self.from, self.to], Load::Control)
+    }
+}
+
+/// The steps of all messages and all control items of a round, in any order.
+pub(super) struct Steps {
+    pub(super) messages: Vec<MessagePlan>,
+    pub(super) control: Vec<ControlPlan>,
+}
+
+/// Returns the plan of M_i on its way between P0 and P_i, without a stop.
+pub(super) fn on_its_way(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
+    let arrival_step = first_step + flits - 1 + u64::from(tree.depth(pe)) - 1;
+    MessagePlan {
+        pe,
+        flits,
+        first_step,
+        arrival_step,
+    }
 }
 
 /// The messages of a static schedule, and the PEs that exchange them.

@@ -14,16 +14,14 @@ use super::algorithm::Algorithm;
 use super::certification::{self, order_on};
 use super::farthest_first::one_by_one;
 use super::gather_order::{GatherOrderError, child_ranks};
-use super::lock_step::LockStep;
-use super::steps::{Steps, on_its_way};
+use super::lock_step::{LockStep, Steps, on_its_way};
 use crate::on_links::{Sent, of_crossings};
 use crate::timing::Timing;
 use crate::trace::{Crossing, Item};
 
 pub use super::certification::{StreamPlan, streams};
-pub use super::farthest_first::plan_scatter_by_branch;
-pub use super::listed_scatter::hops_of;
-pub use super::steps::{ControlPlan, MessagePlan};
+pub use super::farthest_first::{hops_of, plan_scatter_by_branch};
+pub use super::lock_step::{ControlPlan, MessagePlan};
 
 /// The schedule of a round.
 #[derive(Clone, Debug)]
@@ -36,7 +34,7 @@ pub struct Plan {
     pub control: Vec<ControlPlan>,
     /// The time of the operation: the last arrival, 0 if there is nothing to send.
     pub time_steps: u64,
-    /// Lower bound on the steps of any schedule: see [`bounds`](crate::schedule::bounds).
+    /// Lower bound on the steps of any schedule.
     pub lower_bound_steps: u64,
 }
 

@@ -32,15 +32,19 @@ impl PlanTooLarge {
     }
 }
 
+fn check(is_within: bool, fault: impl FnOnce() -> String) -> Result<(), PlanTooLarge> {
+    match is_within {
+        true => Ok(()),
+        false => Err(PlanTooLarge(fault())),
+    }
+}
+
 /// Checks the number of PEs, at most [`MOST_PES`], of an operation in which each PE has a message for each
 /// other.
 pub fn check_pes(pes: usize) -> Result<(), PlanTooLarge> {
-    match pes > MOST_PES {
-        true => Err(PlanTooLarge(format!(
-            "{pes} PEs are too many to plan this; the limit is {MOST_PES}"
-        ))),
-        false => Ok(()),
-    }
+    check(pes <= MOST_PES, || {
+        format!("{pes} PEs are too many to plan this; the limit is {MOST_PES}")
+    })
 }
 
 /// Returns the total of the lengths, which `option` defines: at most [`MAX_FLITS`].
@@ -50,23 +54,20 @@ pub fn check_flits<'a>(
 ) -> Result<u64, PlanTooLarge> {
     let lengths = lengths.into_iter();
     let flits = lengths.fold(0, |sum: u64, flits| sum.saturating_add(*flits));
-    match flits > MAX_FLITS {
-        true => Err(PlanTooLarge(format!(
-            "{option}: {flits} flits in all are too many, the maximum is {MAX_FLITS}"
-        ))),
-        false => Ok(flits),
-    }
+    check(flits <= MAX_FLITS, || {
+        format!("{option}: {flits} flits in all are too many, the maximum is {MAX_FLITS}")
+    })?;
+    Ok(flits)
 }
 
 /// Checks that this number of crossings, at most [`MOST_CROSSINGS`], can be planned one by one.
 pub fn check_crossings(crossings: u64) -> Result<(), PlanTooLarge> {
-    match crossings > MOST_CROSSINGS {
-        true => Err(PlanTooLarge(format!(
+    check(crossings <= MOST_CROSSINGS, || {
+        format!(
             "{crossings} crossings of edges to plan one by one are too many, the maximum is \
              {MOST_CROSSINGS}"
-        ))),
-        false => Ok(()),
-    }
+        )
+    })
 }
 
 /// Checks that a broadcast of `flits` flits to `pes` PEs can be planned flit by flit: it has at most

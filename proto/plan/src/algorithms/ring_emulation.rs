@@ -11,7 +11,6 @@ use std::collections::BinaryHeap;
 
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
 use super::exchange_plan::ends;
 use super::lock_step::{ListTask, LockStep, NotPlanned};
 use super::plan_limits::check_crossings;
@@ -22,7 +21,8 @@ use crate::cost::Ports;
 
 const NAME: &str = "ring-emulation";
 
-const GOSSIP: AlgorithmSpec = AlgorithmSpec {
+/// Gossip around a tree: a baseline.
+pub(super) const GOSSIP: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer {
         needs: "--ports multi and --lengths equal:1",
@@ -43,7 +43,8 @@ const GOSSIP: AlgorithmSpec = AlgorithmSpec {
     ..gossip::FLOOD
 };
 
-const SCATTER: AlgorithmSpec = AlgorithmSpec {
+/// Scatter around a tree: a baseline.
+pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer::other(
         OfferKind::Planned,
@@ -53,23 +54,13 @@ const SCATTER: AlgorithmSpec = AlgorithmSpec {
     ..farthest_first::SPEC
 };
 
-const EXCHANGE: AlgorithmSpec = AlgorithmSpec {
+/// Exchange around a tree: a baseline.
+pub(super) const EXCHANGE: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer::other(OfferKind::Planned, ""),
     plan: LockStep::List(|task| carry(task, exchange(task.tree.len(), task.flits))),
     ..exchange::TREE
 };
-
-impl Algorithm {
-    /// Gossip around a tree: a baseline.
-    pub const GOSSIP_AROUND: Algorithm = Algorithm::of(&GOSSIP);
-
-    /// Scatter around a tree: a baseline.
-    pub const SCATTER_AROUND: Algorithm = Algorithm::of(&SCATTER);
-
-    /// Exchange around a tree: a baseline.
-    pub const EXCHANGE_AROUND: Algorithm = Algorithm::of(&EXCHANGE);
-}
 
 /// The ring around a tree.
 struct Ring {
@@ -277,27 +268,6 @@ mod tests {
             .time_steps
     }
 
-    /// One flit for each PE of complete binary trees from their last leaf, with a port for each
-    /// neighbour and with one port, as an independent reference works it out.
-    #[test]
-    fn a_scatter_from_a_leaf_takes_the_steps_of_the_table() {
-        for (pes, expected) in [
-            (3, [2, 2]),
-            (7, [10, 11]),
-            (15, [26, 37]),
-            (31, [58, 87]),
-            (63, [122, 198]),
-        ] {
-            let tree = tree(&format!("kary:2:{pes}"));
-            let last = PeId(pes - 1);
-            let times = [Ports::PerEdge, Ports::Single].map(|it| scattered(&tree, last, it));
-            assert_eq!(times, expected, "{pes} PEs");
-        }
-        let tree = tree("kary:2:31");
-        let worst = tree.pes().map(|from| scattered(&tree, from, Ports::Single));
-        assert_eq!(worst.max(), Some(95));
-    }
-
     /// With a port for each neighbour, the first flit takes all of the walk but its last part, and all
     /// others are there by then.
     #[test]
@@ -312,13 +282,6 @@ mod tests {
                 assert_eq!(Some(steps as usize), farthest, "{tree:?} {from}");
             }
         }
-    }
-
-    #[test]
-    fn a_ring_around_a_path_of_11_has_flits_that_pass_a_pe_twice() {
-        let kept = |spec: &str| gossip_of_flits(&tree(spec)).kept_flits();
-        let found = ["path:11", "star:11", "kary:2:15", "random:12:3"].map(kept);
-        assert_eq!(found, [9, 10, 14, 11]);
     }
 
     /// Each arc carries n (n - 1) / 2 flits, which is twice the load of the shortest ways.

@@ -8,38 +8,32 @@ use std::collections::BTreeMap;
 
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::ops::PeSchedule;
-use flitcast_proto::{MessageId, PeId, Tree};
+use flitcast_proto::{MessageId, Tree};
 
 use super::timetable::hop;
-use crate::packets::model::{Run, way};
+use crate::packets::model::{LinkCost, Run, Timetable};
 
 /// Returns the crossings of packets that P0 sends in this order, the flits of each message in order.
 /// Steps are those of links without a set-up time.
 pub fn hops(tree: &Tree, sequence: &[Run]) -> Vec<ScheduledHop> {
     let mut hops = Vec::new();
     let mut sent = vec![0; tree.len()];
-    // The first step in which each PE's send port is free.
-    let mut free = vec![1; tree.len()];
+    let mut timetable = Timetable::new(tree, LinkCost { setup: 0, flit: 1 });
     for run in sequence {
-        let way = way(tree, run.pe);
+        let way = tree.way_to(run.pe);
         let parts: Vec<_> = run.parts().collect();
         for _ in 0..run.packets {
-            let mut here = 1;
-            for (depth, sender) in way.iter().enumerate() {
-                let to = way.get(depth + 1).map_or(run.pe, |next| PeId(*next));
-                let free = &mut free[*sender as usize];
-                let mut first_step = here.max(*free);
+            let links = timetable.dispatch(run).links;
+            for ((ends, depth), [begin, _]) in way.windows(2).zip(0..).zip(links) {
+                let (mut packing, mut first_step) = (Packing::Begins, begin as u64 + 1);
                 let parts = parts.iter();
-                let forwarded = parts.take_while(|part| tree.depth(part.pe) as usize > depth);
-                let mut packing = Packing::Begins;
-                for part in forwarded {
+                for part in parts.take_while(|part| tree.depth(part.pe) > depth) {
                     let flits = [sent[part.pe.index()], part.flits];
-                    let hop = hop(part.pe.into(), [PeId(*sender), to], flits, first_step);
+                    let hop = hop(part.pe.into(), [ends[0], ends[1]], flits, first_step);
                     hops.push(ScheduledHop { packing, ..hop });
                     packing = Packing::Joins;
                     first_step += part.flits;
                 }
-                (*free, here) = (first_step, first_step);
             }
             for part in &parts {
                 sent[part.pe.index()] += part.flits;

@@ -6,13 +6,12 @@ use flitcast_proto::ops::PeRole;
 use flitcast_proto::schedule::pace::Packets;
 use flitcast_proto::schedule::shoulder_tap as rules;
 
-use super::algorithm::Algorithm;
-use super::lock_step::LockStep;
+use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
 use super::spec::{AlgorithmSpec, BASE, Offer, TreeRequirement, paced};
-use super::steps::{ControlPlan, Steps, on_its_way};
 use crate::timing::Timing;
 
-const SPEC: AlgorithmSpec = AlgorithmSpec {
+/// Gather by Shoulder-Tap; the tree must be a path.
+pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "shoulder-tap",
     offer: Offer::choice(paced!("shoulder-tap"), "Shoulder-Tap: paths only"),
     fits: TreeRequirement::Paths,
@@ -21,11 +20,6 @@ const SPEC: AlgorithmSpec = AlgorithmSpec {
     plan: LockStep::Messages(steps),
     ..BASE
 };
-
-impl Algorithm {
-    /// Gather by Shoulder-Tap; the tree must be a path.
-    pub const SHOULDER_TAP: Algorithm = Algorithm::of(&SPEC);
-}
 
 fn steps(tree: &Tree, flits: &[u64]) -> Steps {
     assert!(tree.is_path(), "Shoulder-Tap works on paths");

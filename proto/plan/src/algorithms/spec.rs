@@ -6,7 +6,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::lock_step::LockStep;
-use crate::schedule::bounds::gather_steps;
+use crate::schedule::gather_steps;
 use crate::timing::Timing;
 
 /// The trees on which an algorithm works.

@@ -9,14 +9,14 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, Time, Tree};
 
-use super::listed_scatter::hops_in_order;
-use super::plan::{plan, plan_scatter};
+use super::plan::plan;
 use super::{Algorithm, OnNetwork};
 use crate::cost::{Model, Ports};
 use crate::predict::predict;
 use crate::sim;
-use crate::tests::{arena, arrivals, crossed, flits_of, predicted, tree};
+use crate::tests::{arena, arrivals, flits_of, predicted, tree};
 use crate::timing::Timing;
+use crate::trace::Item;
 
 /// Random trees and lengths, some of which are 0.
 fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
@@ -49,27 +49,6 @@ fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
                 (planned, simulated, free.arrivals_ns, free.visible_ns)
             });
         assert_eq!(listed, fdf, "seed {seed}");
-    }
-}
-
-/// The simulation follows the schedule, not the planner's order.
-#[test]
-fn a_list_is_played_in_its_order() {
-    for (seed, tree, flits) in cases() {
-        let mut order: Vec<PeId> = tree.pes().filter(|pe| flits[pe.index()] > 0).collect();
-        let mut random = SplitMix64::new(seed);
-        order.sort_by_cached_key(|_| random.below(1000));
-        let planned = plan_scatter(&tree, &flits, &order);
-        let hops = hops_in_order(&tree, &flits, &order);
-        let operation = Algorithm::LISTED_SCATTER;
-        let mut schedules = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
-        for (pe, schedule) in tree.ids().zip(&mut schedules) {
-            let own = hops.iter().filter(|hop| hop.from == pe || hop.to == pe);
-            schedule.hops = own.copied().collect();
-        }
-        let mut crossings = sim::run_schedules(&tree, schedules).unwrap().crossings;
-        crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
-        assert_eq!(planned.crossings(), crossings, "seed {seed}");
     }
 }
 
@@ -269,7 +248,13 @@ fn gossip_and_exchange_are_played_as_planned() {
         let hops = operation.hops(&tree, &flits, &Timing::LOCK_STEP);
         let planned = BTreeSet::from_iter(flits_of(&hops));
         let run = sim::run(&tree, operation, &flits).unwrap();
-        let crossed = crossed(&run, |message, flit| (message, flit));
+        let crossed = run.crossings.iter().filter_map(|it| match it.item {
+            Item::Flit { message, index } => {
+                Some((it.step, it.from, it.to, (message.id, index - 1)))
+            }
+            Item::Control(_) => None,
+        });
+        let crossed: BTreeSet<_> = crossed.collect();
         assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
         let arrived = run.arrival_steps.iter().map(|step| *step > 0);
         let expected = flits.iter().map(|flits| *flits > 0);

@@ -186,40 +186,55 @@ mod tests {
     use super::*;
     use crate::tests::{lengths, tree};
 
+    /// The time, the control items and the fullest buffer. A request goes down in `depth` steps, and the first
+    /// flit comes back after as many; a wide window hides the requests and needs buffers. A binomial gather on
+    /// its own tree has levels of 1, 2 and 4 flits, one after the other.
     #[test]
-    fn a_linear_gather_pays_two_ways_for_each_pe() {
-        // The request goes down in `depth` steps, and the first flit comes back after as many.
-        let flow = |t: &str, flits: &[u64]| {
-            let tree = tree(t);
-            flow(&tree, &BaselineModel::Linear.gather(&tree, flits))
-        };
-        assert_eq!(flow("star:4", &[0, 5, 5, 5]).time_steps, 3 * (2 + 4));
-        assert_eq!(flow("path:4", &[0, 0, 0, 5]).time_steps, 6 + 4);
-        assert_eq!(flow("star:4", &[0, 5, 0, 5]).control_steps, 2);
-        assert_eq!(flow("path:4", &[0, 0, 0, 5]).largest_buffer_flits, 1);
-    }
-
-    #[test]
-    fn a_wide_window_hides_the_requests_and_needs_buffers() {
-        let tree = tree("kary:2:7");
-        let flits = [0, 8, 8, 8, 8, 8, 8];
-        let one = flow(&tree, &BaselineModel::Linear.gather(&tree, &flits));
-        let all = flow(&tree, &BaselineModel::Window(6).gather(&tree, &flits));
-        assert!(all.time_steps < one.time_steps, "{all:?} {one:?}");
-        let [all, one] = [all, one].map(|flow| flow.largest_buffer_flits);
-        assert!(all > one, "{all} {one}");
-    }
-
-    #[test]
-    fn binomial_on_its_own_tree_stores_and_forwards() {
-        let tree = tree("binomial:8");
-        let flits = [0, 1, 1, 1, 1, 1, 1, 1];
-        let gather = flow(&tree, &BaselineModel::Binomial.gather(&tree, &flits));
-        // Levels of 1, 2 and 4 flits, one after the other.
-        assert_eq!(gather.time_steps, 7);
-        assert_eq!(gather.largest_buffer_flits, 3);
-        let scatter = flow(&tree, &BaselineModel::Binomial.scatter(&tree, &flits));
-        assert_eq!(scatter.time_steps, 7);
+    fn transfers_take_the_steps_of_the_table() {
+        let [scatter, gather] = [BaselineModel::scatter, BaselineModel::gather];
+        let (linear, binomial) = (BaselineModel::Window(1), BaselineModel::Binomial);
+        for (transfers, baseline, spec, flits, expected) in [
+            (gather, linear, "star:4", &[0, 5, 5, 5][..], (18, 3, 0)),
+            (gather, linear, "star:4", &[0, 5, 0, 5], (12, 2, 0)),
+            (gather, linear, "path:4", &[0, 0, 0, 5], (10, 3, 1)),
+            (
+                gather,
+                linear,
+                "kary:2:7",
+                &[0, 8, 8, 8, 8, 8, 8],
+                (62, 10, 1),
+            ),
+            (
+                gather,
+                BaselineModel::Window(6),
+                "kary:2:7",
+                &[0, 8, 8, 8, 8, 8, 8],
+                (49, 10, 15),
+            ),
+            (
+                gather,
+                binomial,
+                "binomial:8",
+                &[0, 1, 1, 1, 1, 1, 1, 1],
+                (7, 0, 3),
+            ),
+            (
+                scatter,
+                binomial,
+                "binomial:8",
+                &[0, 1, 1, 1, 1, 1, 1, 1],
+                (7, 0, 4),
+            ),
+        ] {
+            let tree = tree(spec);
+            let flow = flow(&tree, &transfers(baseline, &tree, flits));
+            let found = (
+                flow.time_steps,
+                flow.control_steps,
+                flow.largest_buffer_flits,
+            );
+            assert_eq!(found, expected, "{baseline:?} {spec} {flits:?}");
+        }
     }
 
     #[test]
@@ -239,11 +254,12 @@ mod tests {
         let tree = tree("random:23:5");
         let flits = lengths(23, |i| i * 5 % 7);
         let total: u64 = flits.iter().sum();
-        let by_request = [BaselineModel::Linear, BaselineModel::Window(4)];
-        for baseline in by_request
-            .into_iter()
-            .chain([BaselineModel::Binomial, BaselineModel::Adaptive])
-        {
+        for baseline in [
+            BaselineModel::Window(1),
+            BaselineModel::Window(4),
+            BaselineModel::Binomial,
+            BaselineModel::Adaptive,
+        ] {
             for transfers in [BaselineModel::gather, BaselineModel::scatter]
                 .map(|it| it(baseline, &tree, &flits))
             {

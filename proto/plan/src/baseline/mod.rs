@@ -54,11 +54,8 @@ impl Transfer {
 /// A baseline in the step model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaselineModel {
-    /// P0 serves one PE after the other, by index. In a gather, P0 sends a request to each and
-    /// waits for its message.
-    Linear,
-    /// Like `Linear`, with this number of requests under way at once. A scatter has no requests and
-    /// is linear.
+    /// P0 serves one PE after the other, by index. In a gather, P0 sends a request to each, with at most
+    /// this number of requests under way at once. A scatter has no requests.
     Window(usize),
     /// A binomial tree over the PEs' indices; each PE waits for its children and sends everything
     /// that it has as one message.
@@ -73,7 +70,6 @@ impl BaselineModel {
     /// Returns the transfers of a gather; `flits[i]` is L_i.
     pub fn gather(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
         match self {
-            BaselineModel::Linear => requested(tree, flits, 1),
             BaselineModel::Window(width) => requested(tree, flits, width.max(1)),
             BaselineModel::Binomial => combined(&binomial(tree.len()), flits),
             BaselineModel::Adaptive => combined(&adaptive(flits), flits),
@@ -83,7 +79,7 @@ impl BaselineModel {
     /// Returns the transfers of a scatter.
     pub fn scatter(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
         match self {
-            BaselineModel::Linear | BaselineModel::Window(_) => {
+            BaselineModel::Window(_) => {
                 let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
                 let root = tree.root();
                 let transfer = |pe: PeId| Transfer::data(root, pe, flits[pe.index()], None);

@@ -7,7 +7,7 @@ use flitcast_proto::names::whole_number;
 
 use super::complete::{COMPLETE_FORMS, CompleteGossip};
 use super::gossip_network::MAX_PES;
-use super::line::LineParameters;
+use super::moves::LineParameters;
 use super::stage::Diagonal;
 
 /// A gossip algorithm.

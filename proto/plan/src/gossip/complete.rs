@@ -64,14 +64,6 @@ impl CompleteGossip {
         Some(("", Some(one)))
     }
 
-    /// Returns the number of packets that a PE sends in a step, if it is a parameter.
-    pub(super) fn chosen_ports(self) -> Option<usize> {
-        match self {
-            CompleteGossip::Dissemination { ports } => Some(ports),
-            _ => None,
-        }
-    }
-
     /// Returns the maximum number of packets that a PE sends in a step.
     pub fn ports(self, pes: usize) -> usize {
         match self {

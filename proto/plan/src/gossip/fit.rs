@@ -3,7 +3,7 @@
 use super::algorithm::GossipAlgorithm;
 use super::complete::{COMPLETE_FORMS, CompleteGossip, FORMS_OF_ODD};
 use super::gossip_network::GossipNetwork;
-use super::line::LineParameters;
+use super::moves::LineParameters;
 use super::stage::{Diagonal, Stage};
 use crate::network::Grid;
 
@@ -29,11 +29,6 @@ impl Unfit {
         let fit = fitting(arena);
         Unfit(format!("it does not run on a {arena}; use one of {fit}"))
     }
-
-    /// Returns the error for a parameter a or b below 2.
-    fn division(given: usize) -> Unfit {
-        Unfit(format!("a is {given}; it must be at least 2"))
-    }
 }
 
 impl GossipAlgorithm {
@@ -54,11 +49,11 @@ impl GossipAlgorithm {
                 }
                 (GossipAlgorithm::Approach2(heads), _) => {
                     let parameters = LineParameters::approach_2(*heads);
-                    check_line(parameters, grid)?;
+                    check(faults_of_line(parameters, grid))?;
                     Ok(in_phases(grid, |_| parameters))
                 }
                 (GossipAlgorithm::Circgos(parameters), [_]) => {
-                    check_line(*parameters, grid)?;
+                    check(faults_of_line(*parameters, grid))?;
                     Ok(in_phases(grid, |_| *parameters))
                 }
                 (GossipAlgorithm::Phases(phases), _) => check_phases(phases, grid, arena),
@@ -109,38 +104,58 @@ fn fitting(arena: &GossipNetwork) -> String {
     )
 }
 
+/// Returns a reason if something is wrong.
+fn unfit(is_wrong: bool, fault: impl FnOnce() -> String) -> Option<Unfit> {
+    is_wrong.then(|| Unfit(fault()))
+}
+
+fn check(faults: impl IntoIterator<Item = Option<Unfit>>) -> Result<(), Vec<Unfit>> {
+    let faults: Vec<Unfit> = faults.into_iter().flatten().collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults),
+    }
+}
+
 fn check_among(among: CompleteGossip, pes: usize) -> Result<Way, Vec<Unfit>> {
     let most = pes - 1;
-    let fault = match (among, among.chosen_ports()) {
-        (CompleteGossip::Neighbour, _) if pes % 2 == 1 => {
-            format!("{pes} PEs are an odd number; use {FORMS_OF_ODD}")
-        }
-        (_, Some(given)) if given == 0 || given > most => {
-            format!("K is {given}; it must be from 1 to {most}, the number of other PEs")
-        }
-        _ => return Ok(Way::Among(among)),
+    let ports = match among {
+        CompleteGossip::Dissemination { ports } => ports,
+        _ => 1,
     };
-    Err(vec![Unfit(fault)])
+    check([
+        unfit(among == CompleteGossip::Neighbour && pes % 2 == 1, || {
+            format!("{pes} PEs are an odd number; use {FORMS_OF_ODD}")
+        }),
+        unfit(ports == 0 || ports > most, || {
+            format!("K is {ports}; it must be from 1 to {most}, the number of other PEs")
+        }),
+    ])?;
+    Ok(Way::Among(among))
 }
 
 fn least_steps(name: &str, given: usize, of: usize) -> Option<Unfit> {
     let least = of / 2;
-    let fault =
-        || format!("{name} is {given}; it must be at least {least}, half of {of} rounded down");
-    (given < least).then(|| Unfit(fault()))
+    unfit(given < least, || {
+        format!("{name} is {given}; it must be at least {least}, half of {of} rounded down")
+    })
 }
 
-fn check_line(parameters: LineParameters, grid: &Grid) -> Result<(), Vec<Unfit>> {
+/// Returns the faults of parameters on lines of `grid`.
+fn faults_of_line(parameters: LineParameters, grid: &Grid) -> [Option<Unfit>; 3] {
     let most = grid.sides.iter().copied().max().unwrap_or(1);
     let (heads, division) = (parameters.heads, parameters.division);
-    let wrong_heads =
-        || format!("A is {heads}; it must be from 1 to {most}, the number of PEs of a line");
-    let faults = [
-        (heads == 0 || heads > most).then(|| Unfit(wrong_heads())),
-        (division < 2).then(|| Unfit::division(division)),
+    [
+        unfit(heads == 0 || heads > most, || {
+            format!("A is {heads}; it must be from 1 to {most}, the number of PEs of a line")
+        }),
+        unfit(division < 2, || at_least_2(division)),
         least_steps("b", parameters.steps, division),
-    ];
-    all_well(faults.into_iter().flatten().collect())
+    ]
+}
+
+fn at_least_2(division: usize) -> String {
+    format!("a is {division}; it must be at least 2")
 }
 
 fn check_phases(
@@ -149,11 +164,10 @@ fn check_phases(
     arena: &GossipNetwork,
 ) -> Result<Way, Vec<Unfit>> {
     let (given, needed) = (phases.len(), grid.sides.len());
-    let checks = phases.iter().map(|phase| check_line(*phase, grid));
-    let mut faults: Vec<Unfit> = checks.filter_map(Result::err).flatten().collect();
-    let fault = || format!("{given} phases are given, and a {arena} has {needed}");
-    faults.extend((given != needed).then(|| Unfit(fault())));
-    all_well(faults)?;
+    let of_lines = phases.iter().flat_map(|phase| faults_of_line(*phase, grid));
+    check(of_lines.chain([unfit(given != needed, || {
+        format!("{given} phases are given, and a {arena} has {needed}")
+    })]))?;
     Ok(in_phases(grid, |axis| phases[axis]))
 }
 
@@ -163,37 +177,24 @@ fn check_diagonal(diagonal: &Diagonal, side: usize) -> Result<(), Vec<Unfit>> {
         product.saturating_mul(division as u128)
     });
     let rounds = diagonal.rounds.iter().enumerate();
-    let steps = rounds.filter_map(|(j, (of, steps))| least_steps(&format!("x{j}"), *steps, *of));
-    let wrong = (product != side as u128).then(|| {
-        Unfit(format!(
-            "the product of A and all b is {product}; it must be the side, {side}"
-        ))
-    });
+    let steps = rounds.map(|(j, (of, steps))| least_steps(&format!("x{j}"), *steps, *of));
     // A b of 1 divides nothing.
     let is_one = diagonal.rounds.iter().any(|round| round.0 == 1);
-    all_well(
-        steps
-            .chain(wrong)
-            .chain(is_one.then(|| Unfit::division(1)))
-            .collect(),
-    )
+    check(steps.chain([
+        unfit(product != side as u128, || {
+            format!("the product of A and all b is {product}; it must be the side, {side}")
+        }),
+        unfit(is_one, || at_least_2(1)),
+    ]))
 }
 
 fn equal_side(grid: &Grid, arena: &GossipNetwork) -> Result<usize, Vec<Unfit>> {
     let side = grid.sides[0];
-    let fault =
-        || format!("the sides of a {arena} differ; use approach1, approach2[:A] or phases:..");
-    match grid.sides.iter().all(|other| *other == side) {
-        true => Ok(side),
-        false => Err(vec![Unfit(fault())]),
-    }
-}
-
-fn all_well(faults: Vec<Unfit>) -> Result<(), Vec<Unfit>> {
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(faults),
-    }
+    let differ = grid.sides.iter().any(|other| *other != side);
+    check([unfit(differ, || {
+        format!("the sides of a {arena} differ; use approach1, approach2[:A] or phases:..")
+    })])?;
+    Ok(side)
 }
 
 /// Returns k if a number is 3^k.

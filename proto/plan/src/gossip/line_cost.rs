@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::flits::{Flits, share_of};
-use super::line::{LineParameters, meeting, spreading};
-use super::moves::{Gap, Line, Move};
+use super::moves::{Gap, Line, LineParameters, Move, meeting, spreading};
 use super::steps::StepCost;
 
 /// The data of a line's positions for a gossip on it.

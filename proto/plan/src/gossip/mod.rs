@@ -6,31 +6,26 @@
 //! steps of packets (`steps`). It need not be sent to PEs, because it follows from the network, the
 //! lengths of all blocks and the algorithm's name.
 //!
-//! `moves` contains the moves on one line, `line` and `stage` the order of moves, `walk` the data that
+//! `moves` contains the moves on one line, `stage` the order of moves, `walk` the data that
 //! each PE has at each time; `complete` is for complete networks. [`choose`](fn@choose) finds the
-//! algorithm with the least cost, by `line_cost` and `diagonal_search`; [`free_run`](fn@free_run)
-//! computes the end without waits for steps. [`paper`] and [`whole_steps`] contain the paper's own
-//! figures.
+//! algorithm with the least cost, by `line_cost`; [`free_run`](fn@free_run)
+//! computes the end without waits for steps. [`paper`] contains the paper's own figures.
 //!
 //! Lengths may differ, and may be 0; then, too, a packet omits what its receiver has.
 
 mod algorithm;
-mod bounds;
 mod choose;
 mod complete;
-mod diagonal_search;
 mod fit;
 mod flits;
 mod free_run;
 mod gossip_network;
-mod line;
 mod line_cost;
 mod moves;
 pub mod paper;
 mod stage;
 mod steps;
 mod walk;
-pub mod whole_steps;
 
 pub use crate::network::Grid;
 pub use algorithm::{GossipAlgorithm, NameError};
@@ -43,7 +38,7 @@ pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
 pub use gossip_network::GossipNetwork;
-pub use line::LineParameters;
+pub use moves::LineParameters;
 pub use stage::Diagonal;
 pub use steps::{Cost, Packet, Prices, Step, StepCost};
 
@@ -92,13 +87,39 @@ impl Gossip {
     }
 
     /// Returns a lower bound of the time of any gossip of these blocks on this network, at these
-    /// prices; on a complete network, of any that sends as many packets at a time.
+    /// prices; on a complete network, of any that sends as many packets at a time (Lemma 1, with N - 1
+    /// for N and the degree of a mesh's corners). It is the greatest of three: the data that the PE with
+    /// the fewest edges must receive, the largest distance from a PE with data, and the number of steps
+    /// until a block can have reached all PEs. Theorem 1's bound has no constant, so it is not a number.
     pub fn bound(&self, prices: &Prices) -> Fraction {
-        let ports = match self.way {
-            Way::Among(among) => among.ports(self.arena.pes()),
-            _ => 1,
+        let (pes, lengths) = (self.arena.pes(), self.blocks.lengths());
+        let total: u64 = lengths.iter().sum();
+        let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
+        if nonnull == 0 || pes == 1 {
+            return Fraction::new(0, 1);
+        }
+        let unit = u128::from(prices.unit);
+        let whole =
+            |price: u64, times: u64| Fraction::new(u128::from(price) * u128::from(times), unit);
+        // The edges of a PE, and the distance to the farthest PE.
+        let around = |pe: usize| match &self.arena {
+            GossipNetwork::Grid(grid) => (grid.degree(pe), grid.eccentricity(pe)),
+            GossipNetwork::Complete(_) => (1, 1),
         };
-        bounds::bound(&self.arena, self.blocks.lengths(), ports, prices)
+        let data = |pe: usize| {
+            let price = u128::from(prices.flit) * u128::from(total - lengths[pe]);
+            Fraction::new(price, u128::from(around(pe).0) * unit)
+        };
+        let sources = (0..pes).filter(|pe| lengths[*pe] > 0);
+        let hops = sources.map(|pe| around(pe).1).max().unwrap_or(0);
+        let fan_out = match self.way {
+            Way::Among(among) => among.ports(pes) as u64,
+            _ => (0..pes).map(|pe| around(pe).0).max().unwrap_or(1),
+        };
+        let steps = least_steps(pes.min(nonnull + 1) as u64, fan_out);
+        let others = [whole(prices.hop, hops), whole(prices.startup, steps)];
+        let all = (0..pes).map(data).chain(others);
+        all.max().unwrap_or(Fraction::new(0, 1))
     }
 
     /// Returns the cost.
@@ -131,6 +152,12 @@ fn halves(blocks: &Blocks) -> Box<dyn Iterator<Item = Step> + '_> {
         let right = (0..n).map(|pe| half(pe, step, 1));
         Step::of(right.chain((0..n).map(|pe| half(pe, step, -1))))
     }))
+}
+
+/// `ceil(log_{fan_out + 1} pes)`.
+fn least_steps(pes: u64, fan_out: u64) -> u64 {
+    let reached = std::iter::successors(Some(1u64), |reached| reached.checked_mul(fan_out + 1));
+    reached.take_while(|reached| *reached < pes).count() as u64
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 
 use std::rc::Rc;
 
-use super::line::LineParameters;
-use super::moves::{Gap, Line, Move, concentrate, root};
+use super::moves::{Gap, Line, LineParameters, Move, concentrate, root};
 
 /// The common action of all lines along an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]

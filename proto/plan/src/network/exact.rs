@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::Network;
+use super::matching::Matching;
 
 /// Maximum number of nodes for which the search is complete: it visits at most 2^15 sets, in well
 /// below a second.
@@ -59,15 +60,12 @@ struct Search {
 }
 
 /// One set of calls in a step.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Calls {
-    /// Node that each node with the token calls.
-    called_by: [u8; 64],
+    matching: Matching,
     callers: u64,
     called: u64,
 }
-
-const NO_NODE: u8 = u8::MAX;
 
 impl Search {
     /// Returns whether all nodes get the token within `steps` once `informed` have it. The
@@ -95,11 +93,11 @@ impl Search {
             std::cmp::Reverse((reach, (self.neighbours[n] & !informed).count_ones()))
         });
         let none = Calls {
-            called_by: [NO_NODE; 64],
+            matching: Matching::new(self.neighbours.len()),
             callers: informed,
             called: 0,
         };
-        let mut most = none;
+        let mut most = none.clone();
         let rank = choices.iter().filter(|&&n| self.add(&mut most, n)).count();
         let found = self.choose(&none, &choices, rank, steps);
         if !found && self.left > 0 {
@@ -113,11 +111,9 @@ impl Search {
         if wanted == 0 {
             let found = self.from(calls.callers | calls.called, steps - 1);
             if found {
-                for caller in nodes(calls.callers) {
-                    let called = calls.called_by[caller];
-                    if called != NO_NODE {
-                        self.parents[usize::from(called)] = caller as u32;
-                    }
+                for called in nodes(calls.called) {
+                    let caller = calls.matching.partner(called as u32);
+                    self.parents[called] = caller.unwrap_or(self.parents[called]);
                 }
             }
             return found;
@@ -129,7 +125,7 @@ impl Search {
             return false;
         }
         self.left -= 1;
-        let mut with = *calls;
+        let mut with = calls.clone();
         if self.add(&mut with, *first) && self.choose(&with, rest, wanted - 1, steps) {
             return true;
         }
@@ -138,37 +134,12 @@ impl Search {
 
     /// Adds a node to the called ones, if all can still be called at once.
     fn add(&self, calls: &mut Calls, node: usize) -> bool {
-        let mut before = [NO_NODE; 64];
-        let mut seen = 0u64;
-        let mut queue = vec![node];
-        let mut done = 0;
-        while let Some(&called) = queue.get(done) {
-            done += 1;
-            for caller in nodes(self.neighbours[called] & calls.callers & !seen) {
-                seen |= 1 << caller;
-                before[caller] = called as u8;
-                let busy_with = calls.called_by[caller];
-                if busy_with != NO_NODE {
-                    queue.push(usize::from(busy_with));
-                    continue;
-                }
-                // Each caller on the path takes the node before it; the node's previous caller is
-                // the next.
-                let mut caller = caller;
-                loop {
-                    let called = before[caller];
-                    let until_now = nodes(calls.callers).find(|&c| calls.called_by[c] == called);
-                    calls.called_by[caller] = called;
-                    match until_now {
-                        Some(other) => caller = other,
-                        None => break,
-                    }
-                }
-                calls.called |= 1 << node;
-                return true;
-            }
-        }
-        false
+        let callers = calls.callers;
+        let added = calls.matching.add(node as u32, |called| {
+            nodes(self.neighbours[called as usize] & callers).map(|caller| caller as u32)
+        });
+        calls.called |= u64::from(added) << node;
+        added
     }
 
     /// Returns whether the bound of [`broadcast_lower_bound`](super::broadcast_lower_bound) permits

@@ -24,6 +24,7 @@ use std::cmp::Reverse;
 use flitcast_proto::seeded::SplitMix64;
 
 use super::Network;
+use super::matching::Matching;
 
 /// Approximate maximum number of visited neighbours of all tries together: up to a second for ten
 /// thousand nodes, some seconds for a million, whose memory exceeds the cache. One whole try on
@@ -275,117 +276,22 @@ impl<'a> Rounds<'a> {
             if callers == 0 {
                 break;
             }
-            let is_caller = |n: u32| self.layer[n as usize] == INFORMED;
-            let added = self
-                .matching
-                .add(self.network, node, is_caller, &mut self.spent);
+            let (layer, spent) = (&self.layer, &mut self.spent);
+            let added = self.matching.add(node, |called| {
+                let neighbours = self.network.neighbours(called);
+                *spent += neighbours.len() as u64;
+                let is_caller = |n: &u32| layer[*n as usize] == INFORMED;
+                neighbours.iter().copied().filter(is_caller)
+            });
             callers -= usize::from(added);
         }
         for &node in &self.outside[..first] {
-            if let Some(caller) = self.matching.caller(node) {
+            if let Some(caller) = self.matching.partner(node) {
                 self.parents[node as usize] = caller;
                 self.layer[node as usize] = INFORMED;
                 self.border.push(node);
                 self.informed += 1;
             }
-        }
-    }
-}
-
-/// A matching between callers and called nodes that grows by augmenting paths. The sets of called
-/// nodes that can be matched form a matroid, so adding nodes by decreasing weight gives the best
-/// matching in the sense above.
-struct Matching {
-    partner: Vec<u32>,
-    /// For each caller on an augmenting path, the called node before it.
-    from: Vec<u32>,
-    /// Whether a caller has been visited. After a failed search the mark stays, because no later
-    /// search succeeds from there.
-    seen: Vec<bool>,
-    queue: Vec<u32>,
-    looked_at: Vec<u32>,
-}
-
-impl Matching {
-    fn new(len: usize) -> Self {
-        Matching {
-            partner: vec![NO_NODE; len],
-            from: vec![NO_NODE; len],
-            seen: vec![false; len],
-            queue: Vec::new(),
-            looked_at: Vec::new(),
-        }
-    }
-
-    fn clear<'n>(&mut self, nodes: impl Iterator<Item = &'n u32>) {
-        for &node in nodes {
-            self.partner[node as usize] = NO_NODE;
-            self.seen[node as usize] = false;
-        }
-    }
-
-    fn caller(&self, called: u32) -> Option<u32> {
-        let caller = self.partner[called as usize];
-        (caller != NO_NODE).then_some(caller)
-    }
-
-    /// Adds a node to the called ones, if all can still be called at once.
-    fn add(
-        &mut self,
-        network: &Network,
-        node: u32,
-        is_caller: impl Fn(u32) -> bool,
-        spent: &mut u64,
-    ) -> bool {
-        let neighbours = network.neighbours(node);
-        *spent += neighbours.len() as u64;
-        let is_free = |&caller: &u32| is_caller(caller) && self.partner[caller as usize] == NO_NODE;
-        if let Some(caller) = neighbours.iter().copied().find(is_free) {
-            self.partner[caller as usize] = node;
-            self.partner[node as usize] = caller;
-            return true;
-        }
-        self.queue.clear();
-        self.queue.push(node);
-        self.looked_at.clear();
-        let mut done = 0;
-        while let Some(&called) = self.queue.get(done) {
-            done += 1;
-            let neighbours = network.neighbours(called);
-            *spent += neighbours.len() as u64;
-            for &caller in neighbours {
-                if !is_caller(caller) || self.seen[caller as usize] {
-                    continue;
-                }
-                self.seen[caller as usize] = true;
-                self.looked_at.push(caller);
-                self.from[caller as usize] = called;
-                match self.partner[caller as usize] {
-                    NO_NODE => {
-                        self.turn_over(caller, node);
-                        for &caller in &self.looked_at {
-                            self.seen[caller as usize] = false;
-                        }
-                        return true;
-                    }
-                    called => self.queue.push(called),
-                }
-            }
-        }
-        false
-    }
-
-    /// Matches every caller on the path from `node` to `end` with the node before it.
-    fn turn_over(&mut self, end: u32, node: u32) {
-        let mut caller = end;
-        loop {
-            let called = self.from[caller as usize];
-            let next = std::mem::replace(&mut self.partner[called as usize], caller);
-            self.partner[caller as usize] = called;
-            if called == node {
-                return;
-            }
-            caller = next;
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod cover;
 mod exact;
 mod grid;
 mod harutyunyan_shao;
+pub(crate) mod matching;
 mod spanning;
 mod spec;
 

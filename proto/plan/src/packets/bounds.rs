@@ -4,8 +4,7 @@
 //! that serve packets in the order of arrival.
 
 use super::caps::{Caps, caps};
-use super::count::{best_alone, time_alone};
-use super::model::{LinkCost, Message, Ticks};
+use super::model::{LinkCost, Message, Ticks, best_alone, time_alone};
 use super::tree::Scatter;
 
 /// Limit of messages below a relay times caps that are examined: a quarter of a second.

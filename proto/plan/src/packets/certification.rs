@@ -11,8 +11,7 @@ use std::cmp::Reverse;
 use flitcast_proto::{PeId, Tree};
 
 use super::caps::caps;
-use super::error::PacketPlanError;
-use super::model::{LinkCost, Ticks};
+use super::model::{LinkCost, PacketPlanError, Ticks};
 
 /// Limit of tried caps times certified PEs: half a second.
 const MOST_CAPS: usize = 1000;

@@ -16,9 +16,10 @@ use flitcast_proto::{PeId, Tree};
 
 use super::bounds::growing;
 use super::caps::caps;
-use super::count::{best_alone, time_alone};
-use super::error::PacketPlanError;
-use super::model::{LinkCost, Message, Part, Run, Ticks, Timetable, even, messages};
+use super::model::{
+    LinkCost, Message, PacketPlanError, Part, Run, Ticks, Timetable, best_alone, even, messages,
+    time_alone,
+};
 use super::{Method, PacketPlan, plan};
 
 /// Limits of tried caps, and of link crossings of packets for all of them: half a second.

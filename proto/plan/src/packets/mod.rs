@@ -4,8 +4,8 @@
 //! Source: Tsai, *On the Furthest-Distance-First Principle in Scattering and Gathering* (paper
 //! 003); additions to the paper are marked. A packet of p flits takes the set-up cost and p on a
 //! link, with single ports, store and forward, first come, first served: [`model`]. One message has
-//! a best packet count ([`count`]), messages on one path from P0 a best schedule ([`path`]). On
-//! other trees a schedule is searched for ([`tree`], [`search`], [`local`]) and compared with
+//! a best packet count ([`model::best_count`]), messages on one path from P0 a best schedule ([`path`]). On
+//! other trees a schedule is searched for ([`tree`], [`search`]) and compared with
 //! bounds ([`bounds`]). Packets may also have flits of several messages ([`mixed`]).
 //!
 //! A gather whose lengths are all known is a mirrored scatter: time runs backwards, send and
@@ -16,22 +16,19 @@
 mod bounds;
 mod caps;
 pub mod certification;
-pub mod count;
-pub mod error;
-mod local;
 pub mod mixed;
 pub mod model;
 pub mod path;
 pub mod search;
 mod tree;
 
-use count::{best_alone, time_alone};
-use error::PacketPlanError;
 use flitcast_proto::{PeId, Tree};
-use model::{LinkCost, Message, Run, Ticks, even, messages};
+use model::{
+    LinkCost, Message, PacketPlanError, Run, Ticks, best_alone, even, messages, time_alone,
+};
 use tree::{Scatter, Schedule, Sorting};
 
-/// Limit of the flits of all messages: see [`count::best_count`] for the largest product.
+/// Limit of the flits of all messages: see [`model::best_count`] for the largest product.
 pub const MAX_FLITS: u64 = 1 << 48;
 
 /// The method by which a schedule was found.
@@ -186,7 +183,7 @@ fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
     if best.time > bound && nodes > 0 {
         match search::search(tree, scatter, bound, nodes, &mut best) {
             true => bound = best.time,
-            false => local::improve(scatter, bound, &mut best),
+            false => search::improve(scatter, bound, &mut best),
         }
     }
     PacketPlan {

@@ -17,6 +17,17 @@ use crate::schedule::scatter::farthest_first;
 /// module.
 pub type Ticks = u128;
 
+/// The reason why messages cannot be planned in packets, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PacketPlanError {
+    /// Messages that are too long, or cross too many links.
+    #[error("{0}")]
+    Lengths(String),
+    /// A cut of messages that does not suit them.
+    #[error("{0}")]
+    Split(String),
+}
+
 /// The largest numerator and denominator of a set-up cost: with them, and with
 /// [`MAX_FLITS`](super::MAX_FLITS), all products of this module fit into 128 bits.
 const MAX_NUMERATOR: u64 = 1 << 32;
@@ -176,33 +187,17 @@ pub fn even(pe: PeId, flits: u64, packets: u64) -> impl Iterator<Item = Run> {
     runs.into_iter().filter(|run| run.packets > 0)
 }
 
-/// The send ports of P0 and the relays.
-#[derive(Clone, Debug)]
-pub struct SendPorts {
-    /// Time from which each is free.
-    pub free: Vec<Ticks>,
-}
-
-impl SendPorts {
-    /// Creates ports that are free from the beginning.
-    pub fn new(count: usize) -> SendPorts {
-        SendPorts {
-            free: vec![0; count],
-        }
+/// Sends a packet that takes `ticks` on each link through the ports of these senders, P0's first, and
+/// returns when it is complete at its destination; `free` has the time from which each port is free. Packets
+/// that meet anywhere arrive in the order in which P0 sends them, so one pass is exact.
+pub fn send(free: &mut [Ticks], way: &[u32], ticks: Ticks) -> Ticks {
+    let mut whole = 0;
+    for &sender in way {
+        let free = &mut free[sender as usize];
+        whole = whole.max(*free) + ticks;
+        *free = whole;
     }
-
-    /// Sends a packet that takes `ticks` on each link through these ports, P0's first, and returns when
-    /// it is complete at its destination. Packets that meet anywhere arrive in the order in which P0
-    /// sends them, so one pass is exact.
-    pub fn send(&mut self, way: &[u32], ticks: Ticks) -> Ticks {
-        let mut whole = 0;
-        for &sender in way {
-            let free = &mut self.free[sender as usize];
-            whole = whole.max(*free) + ticks;
-            *free = whole;
-        }
-        whole
-    }
+    whole
 }
 
 /// The times when a packet of a dispatch sequence crosses.
@@ -221,7 +216,8 @@ pub struct Dispatched {
 pub struct Timetable<'a> {
     tree: &'a Tree,
     cost: LinkCost,
-    ports: SendPorts,
+    /// Time from which each send port is free.
+    free: Vec<Ticks>,
     /// The senders of packets for `to`, P0 first.
     way: Vec<u32>,
     to: PeId,
@@ -233,7 +229,7 @@ impl<'a> Timetable<'a> {
         Timetable {
             tree,
             cost,
-            ports: SendPorts::new(tree.len()),
+            free: vec![0; tree.len()],
             way: Vec::new(),
             to: PeId::ROOT,
         }
@@ -245,13 +241,13 @@ impl<'a> Timetable<'a> {
             self.to = run.pe;
             self.way = way(self.tree, run.pe);
         }
-        let leaves = self.ports.free[PeId::ROOT.index()];
+        let leaves = self.free[PeId::ROOT.index()];
         let (mut size, mut also) = (run.size(), &run.also[..]);
         let mut whole = SmallVec::new();
         let mut links = Vec::with_capacity(self.way.len());
         let mut end = 0;
         for (hop, &sender) in self.way.iter().enumerate() {
-            let free = &mut self.ports.free[sender as usize];
+            let free = &mut self.free[sender as usize];
             let begin = end.max(*free);
             end = begin + self.cost.packet(size);
             *free = end;
@@ -280,4 +276,54 @@ pub fn way(tree: &Tree, pe: PeId) -> Vec<u32> {
     let mut way: Vec<u32> = tree.way_to(pe).into_iter().map(|pe| pe.0).collect();
     way.pop();
     way
+}
+
+/// Returns the best number of packets of one message (paper 003, section 5.1, whose integer problem this
+/// solves exactly): the smallest r in `1..=flits` that minimises `per_packet * r + per_size * ceil(flits / r)`.
+///
+/// It tries about `2 * sqrt(2) * flits^(1/4)` values at most: every best r is between the roots of the
+/// same expression without the rounding, minus a value that is known to be reached, and so is its
+/// `ceil(flits / r)`; the fewer of both are tried. Products of the arguments, times 4, must fit into
+/// 128 bits.
+pub fn best_count(per_packet: Ticks, per_size: Ticks, flits: u64) -> u64 {
+    if per_size == 0 {
+        return 1;
+    }
+    if per_packet == 0 {
+        return flits;
+    }
+    let product = per_packet * per_size * Ticks::from(flits);
+    let value = |r: u64| per_packet * Ticks::from(r) + per_size * Ticks::from(flits.div_ceil(r));
+    let near = (per_size * Ticks::from(flits) / per_packet).isqrt();
+    let near = near.clamp(1, flits.into()) as u64;
+    let reached = value(near).min(value(flits.min(near + 1)));
+    // Not less than 0 except for rounding: a sum is not less than twice the root of the product.
+    let width = (reached * reached).saturating_sub(4 * product).isqrt() + 1;
+    let range = |factor: Ticks| {
+        let ends = [reached.saturating_sub(width), reached + width];
+        let [low, high] = ends.map(|end| (end / (2 * factor)).clamp(1, flits.into()) as u64);
+        low..=flits.min(high + 1)
+    };
+    let best = match per_packet >= per_size {
+        true => range(per_packet).min_by_key(|&r| (value(r), r)),
+        false => {
+            let counts = range(per_size).map(|size| flits.div_ceil(size));
+            counts.min_by_key(|&r| (value(r), r))
+        }
+    };
+    best.unwrap_or(near)
+}
+
+/// Returns the best packet count of a message that is the only one on its path.
+pub fn best_alone(cost: LinkCost, message: &Message) -> u64 {
+    let per_size = cost.flit * Ticks::from(message.hops - 1);
+    best_count(cost.setup, per_size, message.flits)
+}
+
+/// Returns the time when the last of `packets` even packets of a single message is complete at its
+/// destination: alpha of Lemma 12.
+pub fn time_alone(cost: LinkCost, message: &Message, packets: u64) -> Ticks {
+    let largest = message.flits.div_ceil(packets);
+    let behind = cost.packet(largest) * Ticks::from(message.hops - 1);
+    cost.stream(packets, message.flits) + behind
 }

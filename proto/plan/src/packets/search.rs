@@ -1,11 +1,12 @@
-//! Branch and bound over dispatch sequences: exact if it completes in single flits (not in the paper).
+//! Branch and bound over dispatch sequences: exact if it completes in single flits (not in the paper). Local
+//! search improves a sequence by small changes, down to single flits, until none helps.
 
 use std::collections::BTreeMap;
 
 use flitcast_proto::{PeId, Tree};
 
 use super::bounds::of_rest;
-use super::model::{Message, SendPorts, Ticks};
+use super::model::{Message, Ticks, send};
 use super::tree::{Packet, Scatter, Schedule};
 
 /// Default number of nodes, which take a fraction of a second.
@@ -49,7 +50,7 @@ pub fn search(
         grain,
         bound,
         left: messages.iter().map(|message| message.flits).collect(),
-        ports: SendPorts::new(scatter.relays()),
+        free: vec![0; scatter.relays()],
         time: 0,
         sent: Vec::new(),
         best,
@@ -73,7 +74,8 @@ struct Search<'a> {
     grain: u64,
     bound: Ticks,
     left: Vec<u64>,
-    ports: SendPorts,
+    /// Time from which each send port is free.
+    free: Vec<Ticks>,
     /// Time when the last packet so far is complete.
     time: Ticks,
     sent: Vec<Packet>,
@@ -121,11 +123,11 @@ impl Search<'_> {
     /// Sends a packet, continues from there, and takes it back.
     fn append(&mut self, packet: Packet) {
         let way = &self.scatter.ways[packet.message];
-        let free = way.iter().map(|&relay| self.ports.free[relay as usize]);
+        let free = way.iter().map(|&relay| self.free[relay as usize]);
         let free: Vec<Ticks> = free.collect();
         let time = self.time;
         let ticks = self.scatter.cost.packet(packet.flits);
-        self.time = time.max(self.ports.send(way, ticks));
+        self.time = time.max(send(&mut self.free, way, ticks));
         self.left[packet.message] -= packet.flits;
         self.sent.push(packet);
         if self.is_promising() {
@@ -135,21 +137,21 @@ impl Search<'_> {
         self.left[packet.message] += packet.flits;
         self.time = time;
         for (&relay, free) in way.iter().zip(free) {
-            self.ports.free[relay as usize] = free;
+            self.free[relay as usize] = free;
         }
     }
 
     /// Returns whether the current sequence may lead to an improvement.
     fn is_promising(&mut self) -> bool {
         let Scatter { cost, messages, .. } = self.scatter;
-        let start = self.ports.free[PeId::ROOT.index()];
+        let start = self.free[PeId::ROOT.index()];
         let rest = of_rest(*cost, messages, &self.left, start);
         self.time.max(rest) < self.best.time && !self.is_dominated()
     }
 
     /// Returns whether the same flits were left before with no time later; else remembers the state.
     fn is_dominated(&mut self) -> bool {
-        let state = [&[self.time], &self.ports.free[..]].concat();
+        let state = [&[self.time], &self.free[..]].concat();
         let last = self.sent.last().map(|packet| packet.message);
         let place = (self.left.clone(), last);
         let is_no_later =
@@ -165,4 +167,115 @@ impl Search<'_> {
         }
         false
     }
+}
+
+/// Limit of link crossings in all trials: some tenths of a second.
+const MOST_SENDINGS: u64 = 20_000_000;
+
+/// Accepts each improvement found, until there is none, `bound` is reached, or the limit of trials is.
+pub fn improve(scatter: &Scatter, bound: Ticks, best: &mut Schedule) {
+    let mut trials = Trials {
+        scatter,
+        best,
+        left: MOST_SENDINGS,
+    };
+    while trials.best.time > bound
+        && (trials.moves() || trials.shifts() || trials.splits_and_joins())
+    {}
+}
+
+struct Trials<'a> {
+    scatter: &'a Scatter,
+    best: &'a mut Schedule,
+    left: u64,
+}
+
+impl Trials<'_> {
+    /// Makes this sequence the best if it is better, and returns whether it is.
+    fn is_better(&mut self, packets: Vec<Packet>) -> bool {
+        let messages = packets.iter().map(|it| &self.scatter.messages[it.message]);
+        let sendings = messages.map(|message| message.hops).sum();
+        self.left = self.left.saturating_sub(sendings);
+        let time = self.scatter.time(&packets);
+        let is_better = time < self.best.time;
+        if is_better {
+            *self.best = Schedule { packets, time };
+        }
+        is_better
+    }
+
+    /// Tries a change at all pairs of places, and returns whether the best sequence has improved.
+    fn pairs(&mut self, change: impl Fn(&[Packet], usize, usize) -> Option<Vec<Packet>>) -> bool {
+        let count = self.best.packets.len();
+        for from in 0..count {
+            for to in (0..count).filter(|&to| to != from) {
+                if self.left == 0 {
+                    return false;
+                }
+                self.left -= 1;
+                let changed = change(&self.best.packets, from, to);
+                if changed.is_some_and(|packets| self.is_better(packets)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Moves a packet to another place.
+    fn moves(&mut self) -> bool {
+        self.pairs(|packets, from, to| {
+            let mut packets = packets.to_vec();
+            let packet = packets.remove(from);
+            packets.insert(to, packet);
+            Some(packets)
+        })
+    }
+
+    /// Moves flits from one packet of a message to another: one of them, or half.
+    fn shifts(&mut self) -> bool {
+        let shift = |half| {
+            move |packets: &[Packet], from: usize, to: usize| {
+                let is_one_message = packets[from].message == packets[to].message;
+                let flits = part(packets[from], half).filter(|_| is_one_message)?;
+                let mut packets = packets.to_vec();
+                packets[from].flits -= flits;
+                packets[to].flits += flits;
+                Some(packets)
+            }
+        };
+        self.pairs(shift(false)) || self.pairs(shift(true))
+    }
+
+    /// Moves one flit of a packet, or half of it, to another place; or joins two packets of a message.
+    fn splits_and_joins(&mut self) -> bool {
+        let split = |half| {
+            move |packets: &[Packet], from: usize, to: usize| {
+                let message = packets[from].message;
+                let flits = part(packets[from], half)?;
+                let mut packets = packets.to_vec();
+                packets[from].flits -= flits;
+                // After a later packet, so that it may be the last as well as the first.
+                let place = if to > from { to + 1 } else { to };
+                packets.insert(place, Packet { message, flits });
+                Some(packets)
+            }
+        };
+        let join = |packets: &[Packet], from: usize, to: usize| {
+            let is_one_message = packets[from].message == packets[to].message;
+            is_one_message.then(|| {
+                let mut packets = packets.to_vec();
+                packets[to].flits += packets[from].flits;
+                packets.remove(from);
+                packets
+            })
+        };
+        self.pairs(split(true)) || self.pairs(split(false)) || self.pairs(join)
+    }
+}
+
+/// Returns the number of flits that can be taken from a packet without emptying it: half, or one.
+fn part(packet: Packet, half: bool) -> Option<u64> {
+    let flits = if half { packet.flits / 2 } else { 1 };
+    (1..packet.flits).contains(&flits).then_some(flits)
 }

@@ -4,9 +4,8 @@
 use flitcast_proto::PeId;
 use flitcast_proto::seeded::SplitMix64;
 
-use super::count::best_count;
 use super::mixed::time_of as replay;
-use super::model::{LinkCost, Run, messages};
+use super::model::{LinkCost, Run, best_count, messages};
 use super::search::DEFAULT_NODES;
 use super::tree::Scatter;
 use super::*;

@@ -11,8 +11,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::Method;
 use super::caps::caps;
-use super::error::PacketPlanError;
-use super::model::{LinkCost, Message, Run, SendPorts, Ticks, messages, way};
+use super::model::{LinkCost, Message, PacketPlanError, Run, Ticks, messages, send, way};
 
 /// Limit of links on the paths of all messages of a plan on a tree.
 const MOST_HOPS: u64 = 20_000_000;
@@ -115,10 +114,10 @@ impl Scatter {
 
     /// Returns the time when the last of these packets is complete at its destination.
     pub fn time(&self, packets: &[Packet]) -> Ticks {
-        let mut ports = SendPorts::new(self.relays());
+        let mut free = vec![0; self.relays()];
         let whole = packets.iter().map(|packet| {
             let ticks = self.cost.packet(packet.flits);
-            ports.send(&self.ways[packet.message], ticks)
+            send(&mut free, &self.ways[packet.message], ticks)
         });
         whole.max().unwrap_or(0)
     }

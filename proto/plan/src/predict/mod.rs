@@ -12,9 +12,7 @@ mod predicted_pe;
 mod prediction;
 mod prediction_state;
 mod resources;
-mod turns;
 mod wires;
-mod work;
 
 use std::sync::{Arc, atomic::AtomicBool};
 

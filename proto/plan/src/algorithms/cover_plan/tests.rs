@@ -1,7 +1,7 @@
 use super::*;
-use crate::network::cover::{cover, ways_to_all};
-use crate::network::{Network, NetworkSpec, bfs};
-use crate::tests::{lengths, tree};
+use crate::network::cover::{cover, tree_for_each_port, ways_to_all};
+use crate::network::{Network, bfs};
+use crate::tests::{lengths, network, tree};
 
 struct Case {
     network: Network,
@@ -11,8 +11,7 @@ struct Case {
 }
 
 fn case(spec: &str, root: u32) -> Case {
-    let spec: NetworkSpec = spec.parse().unwrap();
-    let network = spec.build().unwrap();
+    let (spec, network) = network(spec);
     let tree = bfs(&network, root).unwrap().tree;
     Case {
         cover: cover(&network, Some(&spec), root).unwrap(),
@@ -88,4 +87,68 @@ fn covers_take_the_steps_of_the_table() {
 fn relays_wait_as_in_the_spec() {
     let Streams { lags, .. } = streams(&tree("path:6"), &[0, 2, 3, 0, 2, 1], 11, 2);
     assert_eq!(lags[1..], [2, 2, 3, 1, 1]);
+}
+
+fn steps(cover: &Cover, dealt: &[Vec<u64>]) -> u64 {
+    scatter(cover, dealt).time_steps
+}
+
+/// Two ways lead from P0 to P3, and one arc from there to P4, worked out by hand: a flit for P4 on
+/// either way would be at P3 in step 2, so one of them leaves a step later.
+#[test]
+fn streams_over_a_shared_arc_follow_each_other() {
+    let edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
+    let network = Network::from_edges(5, edges).unwrap();
+    let apart = cover(&network, None, 0).unwrap();
+    assert_eq!(apart.trees.len(), 1, "one arc leads to P4");
+    let cover = tree_for_each_port(&network, 0).unwrap();
+    assert_eq!(cover.trees.len(), 2);
+    let alone = vec![vec![0, 0, 0, 0, 1], vec![0; 5]];
+    assert_eq!(steps(&cover, &alone), 3);
+    let both = vec![vec![0, 0, 0, 0, 1], vec![0, 0, 0, 0, 1]];
+    let plan = scatter(&cover, &both);
+    let shared = plan.hops.iter().filter(|hop| hop.to == PeId(4));
+    let begun: Vec<u64> = shared.map(|hop| hop.first_step).collect();
+    assert_eq!(begun, [3, 4]);
+    assert_eq!(steps(&cover, &both), 4);
+    // Six flits over one tree take at least six steps at its port of P0, and a step more to P3.
+    let flits = [0, 0, 0, 4, 2];
+    let distances = [0, 1, 1, 2, 3];
+    assert_eq!(least_steps_of_scatter(2, &distances, &flits), 4);
+    let split = [vec![0, 0, 0, 1, 2], vec![0, 0, 0, 3, 0]];
+    assert_eq!(steps(&cover, &split), 4);
+}
+
+/// Eight flits for each PE: with trees that share no arc, and with one for each port of P0. More
+/// trees gain where P0 has more ports than there are disjoint trees.
+#[test]
+fn a_tree_for_each_port_gains_where_disjoint_trees_are_few() {
+    let expected = [
+        ("mesh:4x4", 5, [2, 4], [36, 31, 30]),
+        ("mesh:3x3", 4, [2, 4], [19, 17, 16]),
+        ("debruijn:2:4", 5, [2, 3], [44, 40, 40]),
+        ("torus:4x4", 0, [4, 4], [30, 30, 30]),
+    ];
+    let mut found = Vec::new();
+    for (spec, root, trees, _) in expected {
+        let (spec, network) = network(spec);
+        let flits = lengths(network.len() as u64, |_| 8);
+        let covers = [
+            cover(&network, Some(&spec), root).unwrap(),
+            tree_for_each_port(&network, root).unwrap(),
+        ];
+        assert_eq!([0, 1].map(|at| covers[at].trees.len()), trees, "{spec}");
+        let least = |cover: &Cover| {
+            let times = SplitPolicy::ALL.map(|how| steps(cover, &deal(cover, &flits, how)));
+            times.into_iter().min().unwrap()
+        };
+        let [apart, in_turn] = covers.each_ref().map(least);
+        let nearest = bfs(&network, root).unwrap().tree;
+        let distances: Vec<u64> = nearest.pes().map(|pe| nearest.depth(pe).into()).collect();
+        let ports = network.neighbours(root).len();
+        let least = least_steps_of_scatter(ports, &distances, &flits);
+        found.push((spec.to_string(), [apart, in_turn, least]));
+    }
+    let expected = expected.map(|(spec, .., steps)| (spec.to_owned(), steps));
+    assert_eq!(found, expected);
 }

@@ -1,8 +1,8 @@
 use super::*;
+use crate::tests::network;
 
 fn covered(spec: &str, root: u32) -> Cover {
-    let spec: NetworkSpec = spec.parse().unwrap();
-    let network = spec.build().unwrap();
+    let (spec, network) = network(spec);
     let cover = cover(&network, Some(&spec), root).unwrap();
     let parents = cover.trees.iter().map(|tree| {
         let mut parents = vec![root; network.len()];
@@ -46,8 +46,8 @@ fn a_lone_node_and_an_edge_have_a_tree() {
 
 #[test]
 fn what_cannot_be_searched_is_refused() {
-    let spec: NetworkSpec = "complete:100".parse().unwrap();
-    let fault = cover(&spec.build().unwrap(), Some(&spec), 0).unwrap_err();
+    let (spec, network) = network("complete:100");
+    let fault = cover(&network, Some(&spec), 0).unwrap_err();
     assert_eq!(
         fault.to_string(),
         "a cover of a network without a rule of its own is computed for at most 1000 edges, and \
@@ -75,8 +75,7 @@ fn trees_of_a_cover_share_edges_in_opposite_directions() {
 
 #[test]
 fn a_port_that_leads_nowhere_else_has_no_tree() {
-    let spec: NetworkSpec = "mesh:1x3".parse().unwrap();
-    let network = spec.build().unwrap();
+    let (_, network) = network("mesh:1x3");
     let fault = tree_for_each_port(&network, 1).unwrap_err();
     assert_eq!(
         fault.to_string(),

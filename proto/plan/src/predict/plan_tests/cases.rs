@@ -6,9 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Collective;
 
-use crate::algorithms::exchange_bruck;
 use crate::algorithms::plan::plan;
-use crate::algorithms::timetable::Timetable;
 use crate::algorithms::{Algorithm, ListTask, OnNetwork, TreeRequirement};
 use crate::baseline::{BaselineModel, Transfer, adaptive_tree, after_token, binomial_tree};
 use crate::cost::Ports;
@@ -115,46 +113,62 @@ fn all(cases: impl IntoIterator<Item: IntoIterator<Item = Case>>) -> Vec<Case> {
     cases.into_iter().flatten().collect()
 }
 
-/// Returns the plan of an algorithm in lock step.
-fn listed(one: Algorithm, tree: &Tree, flits: &[u64], ports: Ports) -> Timetable {
-    let task = ListTask::new(tree, tree.root(), flits, ports);
-    one.list(&task).expect("a plan")
-}
-
-fn broadcast(one: Algorithm, trees: &[&str]) -> Vec<Case> {
-    let specs = match one.fits() {
-        TreeRequirement::Cubes => vec!["path:8", "path:16"],
-        _ => [trees, &["path:8", "kary:2:8"]].concat(),
+/// Returns rounds of an algorithm with a static schedule in lock step, by all ports that it can use.
+fn listed(operation: Algorithm, specs: &[&str]) -> Vec<Case> {
+    // For `at-once` no order is planned.
+    let planner = match operation == Algorithm::EXCHANGE_AT_ONCE {
+        true => Algorithm::EXCHANGE_SHIFTS,
+        false => operation,
     };
-    let of_tree = |spec: &str| {
-        let tree = tree(spec);
-        [1, 4, 7].map(|flits| {
-            let mut hops = listed(one, &tree, &[flits], Ports::Single).hops;
-            hops.sort_by_key(|hop| hop.first_step);
-            let lengths = vec![flits; tree.len() - 1];
-            let name = format!("{one:?} {spec} {flits}");
-            Case::new(name, &tree, one, &lengths, of_hops(&hops, false))
-        })
+    let all_ports = match operation.has_all_ports() {
+        true => &[Ports::Single, Ports::PerEdge][..],
+        false => &[Ports::Single],
     };
-    specs.into_iter().flat_map(of_tree).collect()
-}
-
-/// Returns gossips over the edges of trees.
-fn flood() -> Vec<Case> {
-    let operation = Algorithm::GOSSIP_FLOOD;
-    let of_tree = |spec: &'static str| {
+    let mut cases = Vec::new();
+    for spec in specs {
         let tree = tree(spec);
-        lengths(tree.len()).into_iter().flat_map(move |lengths| {
-            let name = format!("flood {spec} {lengths:?}");
-            let case = |ports| {
-                let plan = listed(operation, &tree, &lengths, ports);
-                let planned = of_hops(&plan.hops, false);
-                Case::new(&name, &tree, operation, &lengths, planned)
+        let pes = tree.len();
+        let rounds = match operation.collective() {
+            Collective::Broadcast => [1, 4, 7].map(|flits| vec![flits]).to_vec(),
+            Collective::Gossip => lengths(pes).to_vec(),
+            _ => {
+                let mut matrices = lengths(pes * pes);
+                for matrix in &mut matrices {
+                    (0..pes).for_each(|pe| matrix[pe * pes + pe] = 0);
+                }
+                matrices.to_vec()
+            }
+        };
+        let of_round = |flits| all_ports.iter().map(move |ports| (flits, *ports));
+        for (flits, ports) in rounds.iter().flat_map(of_round) {
+            let messages = match operation.collective() {
+                Collective::Broadcast => flits.repeat(pes - 1),
+                _ => flits.clone(),
             };
-            [case(Ports::Single), case(Ports::PerEdge).multi()]
-        })
-    };
-    all(["path:5", "kary:2:7", "random:8:4"].map(of_tree))
+            let name = format!("{operation:?} {spec} {flits:?}");
+            let case = Case::new(name, &tree, operation, &messages, Vec::new());
+            let (tree, flits) = (tree.clone(), flits.clone());
+            let planned = move |timing: &Timing| {
+                let task = ListTask {
+                    setup_flits: timing.setup_flits,
+                    ..ListTask::new(&tree, tree.root(), &flits, ports)
+                };
+                let mut hops = planner.list(&task).expect("a plan").hops;
+                hops.sort_by_key(|hop| hop.first_step);
+                of_hops(&hops, false)
+            };
+            let case = Case {
+                planned: Box::new(planned),
+                ..case
+            };
+            cases.push(if ports == Ports::PerEdge {
+                case.multi()
+            } else {
+                case
+            });
+        }
+    }
+    cases
 }
 
 /// Returns gossips by an operation of the table that has the plan of this algorithm for networks.
@@ -220,54 +234,6 @@ fn kind(algorithm: &GossipAlgorithm) -> usize {
 }
 const KINDS: usize = 11;
 
-fn exchange(operation: Algorithm) -> Vec<Case> {
-    let of_tree = |spec: &'static str| {
-        let tree = tree(spec);
-        let pes = tree.len();
-        lengths(pes * pes).into_iter().flat_map(move |mut lengths| {
-            (0..pes).for_each(|pe| lengths[pe * pes + pe] = 0);
-            // For `at-once` no order is planned.
-            let planned = match operation == Algorithm::EXCHANGE_AT_ONCE {
-                true => Algorithm::EXCHANGE_SHIFTS,
-                false => operation,
-            };
-            let ports = match operation.fits() {
-                TreeRequirement::Trees => &[Ports::Single, Ports::PerEdge][..],
-                _ => &[Ports::Single],
-            };
-            let is_uneven = lengths.iter().any(|flits| *flits > 1);
-            let uneven = if is_uneven { " uneven" } else { "" };
-            let name = format!("{operation:?} {spec}{uneven}");
-            let case = |ports: &Ports| {
-                let plan = listed(planned, &tree, &lengths, *ports);
-                let planned = of_hops(&plan.hops, false);
-                let case = Case::new(&name, &tree, operation, &lengths, planned);
-                match (operation == Algorithm::EXCHANGE_BRUCK, ports) {
-                    (true, _) => Case {
-                        planned: in_packets(&lengths, pes),
-                        ..case
-                    },
-                    (_, Ports::Single) => case,
-                    (_, Ports::PerEdge) => case.multi(),
-                }
-            };
-            ports.iter().map(case).collect::<Vec<Case>>()
-        })
-    };
-    all(["star:5", "star:8", "kary:2:7"].map(of_tree))
-}
-
-/// Returns the plan of Bruck's exchange, whose radix depends on the set-up time.
-fn in_packets(flits: &[u64], pes: usize) -> Planned {
-    let rows: Vec<Vec<u64>> = flits.chunks(pes).map(<[u64]>::to_vec).collect();
-    Box::new(move |timing| {
-        of_hops(
-            &exchange_bruck::in_packets(&rows, timing.setup_flits).hops,
-            false,
-        )
-    })
-}
-
 /// Returns the rounds of an algorithm with the crossings of their plans.
 pub fn cases(operation: Algorithm) -> Vec<Case> {
     let trees = ["path:6", "kary:2:7", "star:6", "random:9:2"];
@@ -297,8 +263,13 @@ pub fn cases(operation: Algorithm) -> Vec<Case> {
             after_token(tree, baseline.gather(tree, flits))
         }),
         (Collective::Scatter, "combining") => combining(operation, BaselineModel::scatter),
-        (Collective::Broadcast, _) => broadcast(operation, &trees),
-        (Collective::Gossip, "flood") => flood(),
+        (Collective::Broadcast, _) if operation.fits() == TreeRequirement::Cubes => {
+            listed(operation, &["path:8", "path:16"])
+        }
+        (Collective::Broadcast, _) => {
+            listed(operation, &[&trees[..], &["path:8", "kary:2:8"]].concat())
+        }
+        (Collective::Gossip, "flood") => listed(operation, &["path:5", "kary:2:7", "random:8:4"]),
         (Collective::Gossip, "on-network") => {
             let each = |(network, names): (&'static str, &'static str)| {
                 names.split(' ').map(move |name| (network, name))
@@ -317,7 +288,7 @@ pub fn cases(operation: Algorithm) -> Vec<Case> {
             let one = |network| of_network(Some(operation), network, on_complete);
             all(["complete:8", "complete:9"].map(one))
         }
-        (Collective::Exchange, _) => exchange(operation),
+        (Collective::Exchange, _) => listed(operation, &["star:5", "star:8", "kary:2:7"]),
         other => panic!("an algorithm without a case: {other:?}"),
     }
 }

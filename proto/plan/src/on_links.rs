@@ -16,18 +16,61 @@
 //! No state machine runs here. [`crate::predict`] runs those of real rounds, and both have to take the
 //! same time (`predict/plan_tests.rs`).
 
-mod plans;
-mod sent;
-
 use std::collections::{BTreeMap, VecDeque};
 
+use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use crate::baseline::Transfer;
 use crate::cost::{Model, Ports};
-use crate::gossip::Piece;
+use crate::gossip::{Gossip, Piece};
+use crate::trace::{Crossing, Item};
 
-pub use plans::{of_crossings, of_gossip, of_hops, of_transfers};
-pub use sent::{Load, Sent};
+/// A planned crossing of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The step in which it begins.
+    pub step: u64,
+    /// The sender.
+    pub from: PeId,
+    /// The receiver.
+    pub to: PeId,
+    /// The content.
+    pub load: Load,
+    /// Positions of the crossings that have to arrive before it can begin, besides those that bring
+    /// its flits.
+    pub after: Vec<usize>,
+}
+
+impl Sent {
+    /// Creates a crossing that waits for its flits alone.
+    pub(crate) fn new(step: u64, [from, to]: [PeId; 2], load: Load) -> Sent {
+        Sent {
+            step,
+            from,
+            to,
+            load,
+            after: Vec::new(),
+        }
+    }
+}
+
+/// The content of a planned crossing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// A control item.
+    Control,
+    /// Flits that leave the sender together. They are one packet if `is_whole` or if links have a
+    /// set-up time; else each flit follows as soon as it is there.
+    Flits {
+        /// The flits, in order.
+        flits: Vec<Piece>,
+        /// Whether they are one packet on links without a set-up time, too.
+        is_whole: bool,
+    },
+    /// This number of flits, each a packet. The sender has them before.
+    Count(u64),
+}
 
 /// The course of a plan on links.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -229,4 +272,93 @@ impl Carrier<'_> {
         self.whole.packets += 1;
         *taken
     }
+}
+
+/// Returns the crossings of a plan that lists flits and control items step by step.
+pub fn of_crossings(crossings: &[Crossing]) -> Vec<Sent> {
+    let all = crossings.iter().map(|crossing| {
+        let load = match crossing.item {
+            Item::Control(_) => Load::Control,
+            Item::Flit { message, index } => Load::Flits {
+                flits: vec![Piece {
+                    message: message.id,
+                    offset: index - 1,
+                    flits: 1,
+                }],
+                is_whole: false,
+            },
+        };
+        Sent::new(crossing.step, [crossing.from, crossing.to], load)
+    });
+    all.collect()
+}
+
+/// Returns the crossings of a static schedule. With `are_whole`, its packets are whole, whatever the
+/// links.
+pub fn of_hops(hops: &[ScheduledHop], are_whole: bool) -> Vec<Sent> {
+    let mut all: Vec<Sent> = Vec::new();
+    // The last packet of each sender to each receiver.
+    let mut last: BTreeMap<[PeId; 2], usize> = BTreeMap::new();
+    for hop in hops {
+        let ends = [hop.from, hop.to];
+        let flits = |place, flits| Piece {
+            message: hop.message,
+            offset: hop.offset + place,
+            flits,
+        };
+        let packet = |place, number| {
+            let load = Load::Flits {
+                flits: vec![flits(place, number)],
+                is_whole: are_whole,
+            };
+            Sent::new(hop.first_step + place * hop.every, ends, load)
+        };
+        let joined = last.get(&ends).filter(|_| hop.packing == Packing::Joins);
+        match (hop.packing, joined.map(|place| &mut all[*place].load)) {
+            (_, Some(Load::Flits { flits: joined, .. })) => joined.push(flits(0, hop.flits)),
+            (Packing::Flits, _) => all.extend((0..hop.flits).map(|place| packet(place, 1))),
+            _ => {
+                last.insert(ends, all.len());
+                all.push(packet(0, hop.flits));
+            }
+        }
+    }
+    all
+}
+
+/// Returns the packets of a gossip on a network; each goes from its first PE directly to its last.
+/// With `are_whole`, a packet leaves when all of it is there, whatever the links.
+pub fn of_gossip(gossip: &Gossip, are_whole: bool) -> Vec<Sent> {
+    let steps = (1..).zip(gossip.steps());
+    let all = steps.flat_map(|(step, packets)| {
+        packets.packets.into_iter().map(move |packet| {
+            let pieces = gossip.blocks.pieces(packet.class, &packet.flits);
+            let load = Load::Flits {
+                flits: pieces.collect(),
+                is_whole: are_whole,
+            };
+            Sent::new(step, [packet.from, packet.to], load)
+        })
+    });
+    all.collect()
+}
+
+/// Returns the crossings of a baseline, whose ends are neighbours. A step here is the number of
+/// transfers that one waits for in succession.
+pub fn of_transfers(transfers: &[Transfer]) -> Vec<Sent> {
+    let mut all: Vec<Sent> = Vec::new();
+    for transfer in transfers {
+        let before = transfer.after.iter().map(|before| all[*before].step);
+        all.push(Sent {
+            step: 1 + before.max().unwrap_or(0),
+            from: transfer.from,
+            to: transfer.to,
+            load: match transfer.control {
+                true => Load::Control,
+                false => Load::Count(transfer.flits),
+            },
+            after: transfer.after.clone(),
+        });
+    }
+    all
 }

@@ -50,7 +50,6 @@ impl ActivityMonitor {
         }
     }
 
-    /// Returns the PE's counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -14,7 +14,6 @@ use crate::security::Security;
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     pub pe: PeId,
-    /// The coordinator's address.
     pub coordinator: SocketAddr,
     /// The number of the cluster.
     pub cluster: u64,
@@ -26,6 +25,5 @@ pub struct NodeConfig {
     pub timeouts: Timeouts,
     /// The PE's counters.
     pub tally: Tally,
-    /// The permissions of the coordinator.
     pub allowed: Permissions,
 }

@@ -40,9 +40,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// A connected client that is not authenticated yet.
 #[derive(Debug)]
 pub struct PendingConnection {
-    /// The connection.
     pub stream: TcpStream,
-    /// The client's lease.
     pub lease: Lease,
 }
 
@@ -51,7 +49,6 @@ pub struct PendingConnection {
 pub struct Lease(Arc<Mutex<Option<Instant>>>);
 
 impl Lease {
-    /// Creates a lease from now on.
     pub fn new(time: Duration) -> Lease {
         Lease(Arc::new(Mutex::new(Some(Instant::now() + time))))
     }

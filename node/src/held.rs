@@ -15,7 +15,6 @@ use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
 
-/// All stored messages.
 #[derive(Debug, Default)]
 pub struct HeldMessages {
     messages: BTreeMap<MessageId, Frames>,

@@ -84,7 +84,6 @@ pub struct RoundBuffers<'a> {
     prefix: Vec<u8>,
     pub held: HeldMessages,
     outlet: Outlet,
-    /// The order of polling.
     last: PollCursor,
     /// Whether the PE polls for frames a few more times before it sleeps.
     polls_before_sleep: bool,

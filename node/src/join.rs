@@ -63,7 +63,6 @@ pub enum Credentials {
     None,
     /// Credentials issued by the PE's daemon.
     Issued(Identity),
-    /// The credentials in this folder.
     Folder(PathBuf),
 }
 

@@ -44,7 +44,6 @@ impl Yields {
         self.long <= 2 * ROUNDS_OF_A_LONG_YIELD
     }
 
-    /// Begins the next round.
     pub fn next_round(&mut self) {
         self.long = self.long.saturating_sub(1);
     }

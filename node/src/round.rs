@@ -17,10 +17,8 @@ pub use error::RoundError;
 /// The environment of a round: connections to neighbours, the messages' bytes, a clock.
 #[expect(async_fn_in_trait, reason = "whoever plays a round knows its type")]
 pub trait RoundIo {
-    /// An error that ends the round.
     type Error;
 
-    /// Returns the time.
     fn now(&self) -> Time;
 
     /// Sends a control frame. If the round sends and receives at the same time, the frame goes as
@@ -105,7 +103,6 @@ pub trait RoundIo {
 pub enum SendProgress {
     /// The transmission is complete.
     Whole,
-    /// The transmission is in progress.
     Begun,
 }
 

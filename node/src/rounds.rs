@@ -14,7 +14,6 @@ use crate::round::{self, RoundIo};
 /// The connections, files and counters with which a PE runs its rounds.
 #[expect(async_fn_in_trait, reason = "whoever plays rounds knows its type")]
 pub trait RoundsIo: RoundIo {
-    /// Observer of the rounds.
     type Observer: Observer;
     /// Guard that marks the PE as active until it is dropped.
     type Working;

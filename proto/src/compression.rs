@@ -3,7 +3,6 @@
 /// The compression of flits where it makes them shorter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// No compression.
     #[default]
     Never,
     /// Blocks of LZ4.

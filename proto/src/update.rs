@@ -8,6 +8,5 @@ pub enum Update {
     Never,
     /// The size and the modification time are compared.
     ByTime,
-    /// The content is compared.
     ByContent,
 }

@@ -26,13 +26,10 @@ impl fmt::Display for Neighbour {
 /// An error of the connection to a neighbour.
 #[derive(Debug, Error)]
 pub enum LinkError {
-    /// The connection was closed between frames.
     #[error("{0} closed the connection")]
     Closed(Neighbour),
-    /// The connection was closed inside a frame, after this number of its bytes.
     #[error("{0} closed the connection inside a frame, {1} of {2} bytes")]
     Truncated(Neighbour, usize, usize),
-    /// An error of the operating system.
     #[error("the connection to {0} failed: {1}")]
     Io(Neighbour, #[source] io::Error),
     /// The neighbour's host does not answer, or there is no route to it.

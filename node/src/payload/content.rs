@@ -10,7 +10,6 @@ pub enum Content {
     Entry(PathBuf),
     /// Some of the files below a directory, and the directories on the way to them.
     Dealt {
-        /// The directory.
         base: PathBuf,
         /// Regular files, symlinks and empty directories, relative to `base`, sorted, none twice.
         files: Arc<[PathBuf]>,
@@ -20,11 +19,9 @@ pub enum Content {
     },
     /// A part of a regular file.
     Part {
-        /// The file.
         path: PathBuf,
         /// The position of the first byte.
         at: u64,
-        /// The number of bytes.
         bytes: u64,
     },
 }

@@ -12,14 +12,12 @@ use crate::system::process::file_size_limit;
 /// Error on the files of a message.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
-    /// A system call failed.
     #[error("cannot {action} {}: {source}{}", shown(.path), advice(.source))]
     Io {
         /// The action that failed, as in "cannot `action` `path`".
         action: &'static str,
         /// The path that the action was on.
         path: PathBuf,
-        /// The error of the system.
         source: io::Error,
     },
     /// An entry that no message may contain; at the receiver it is a fault of the sender. The path is
@@ -43,13 +41,11 @@ pub enum PayloadError {
         shown(.0), .2
     )]
     OtherVersion(PathBuf, MessageId, String),
-    /// The message is longer than 2^64 - 1 bytes, which sparse files can cause.
     #[error("the message is longer than a message can be at {}: send less", shown(.0))]
     TooLong(PathBuf),
     /// An input or a destination that no message can be read from or written to.
     #[error("{0}")]
     Unusable(String),
-    /// The destination exists and must not be replaced.
     #[error("{} exists already: move it away, or ask for it to be replaced", shown(.0))]
     Exists(PathBuf),
     /// The message ended inside an entry or before its first one, or was refused.

@@ -229,7 +229,6 @@ fn handed_to_a_thread_ns() -> f64 {
     })
 }
 
-/// Returns the bytes of a message.
 fn read(message: &Outgoing) -> Result<Vec<u8>, PayloadError> {
     let mut bytes = vec![0; message.measured.bytes as usize];
     Packer::of(message)?.fill(&mut bytes)?;

@@ -239,7 +239,6 @@ pub fn in_the_way(
     Ok(None)
 }
 
-/// Returns the records in a folder.
 pub fn records_in(folder: &Path) -> Result<Vec<PathBuf>, PayloadError> {
     let names = names_in(folder)?.into_iter();
     let names = names.filter(|name| matches!(HiddenName::parse(name), Some(HiddenName::Record)));

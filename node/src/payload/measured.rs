@@ -112,7 +112,6 @@ impl Sample {
         self.files.is_multiple_of(every)
     }
 
-    /// Examines a file.
     fn look(&mut self, file: &File, entry: &Entry) {
         for (at, bytes) in entry.data() {
             self.looked_at += bytes;
@@ -120,7 +119,6 @@ impl Sample {
         }
     }
 
-    /// Counts a file.
     fn count(&mut self, entry: &Entry) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(entry.content_bytes());

@@ -120,7 +120,6 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// Returns the error for two entries of one PE.
 pub fn two_entries(pe: PeId, one: &Path, other: &Path) -> PayloadError {
     let [one, other] = [one, other].map(shown);
     PayloadError::Unusable(format!(

@@ -185,7 +185,6 @@ fn found(path: &Path) -> Result<Option<std::fs::Metadata>, PayloadError> {
     }
 }
 
-/// Returns whether a name matches a pattern.
 fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     let is_hidden = name.starts_with(b".") && !pattern.starts_with(b".");
     !is_hidden && HiddenName::parse(OsStr::from_bytes(name)).is_none() && fits(pattern, name)

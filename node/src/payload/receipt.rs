@@ -26,7 +26,6 @@ use super::target::above;
 
 use crate::limits::RECEIPT_BYTES;
 
-/// State of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestinationState {
     /// No entry exists.

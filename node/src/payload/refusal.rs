@@ -11,10 +11,8 @@ pub(super) const PATH_BYTES_MAX: usize = 4095;
 /// Reason why an entry is refused as a part of a message.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Not a regular file, directory or symlink.
     #[error("it is {0}; only regular files, directories and symlinks can be sent")]
     Special(&'static str),
-    /// A symlink where the root of a message should be.
     #[error("a message cannot be a symlink itself; put what it points to in its place")]
     RootSymlink,
     /// A symlink whose target could be outside of the message.
@@ -27,13 +25,11 @@ pub enum Refusal {
     /// A hard link at the root of a message, or without the path of a file.
     #[error("it is a hard link to nothing in the message")]
     HardLinkTarget,
-    /// More extended attributes than an archive has room for.
     #[error("its extended attributes are longer than 128 KiB, or more than 1024")]
     ExtendedTooLong,
     /// An owner, extended attributes or a hard link outside of an archive.
     #[error("it has attributes of an archive, which this message is not")]
     NotArchive,
-    /// A path or a link target that is longer than `PATH_BYTES_MAX`.
     #[error("its path is longer than {PATH_BYTES_MAX} bytes")]
     PathTooLong,
     /// A path that is absolute, or has a component that is empty, `.`, `..` or contains a NUL.
@@ -42,7 +38,6 @@ pub enum Refusal {
     /// An encoding that is not an entry in this version of the protocol.
     #[error("the entry is malformed: {0}")]
     Malformed(&'static str),
-    /// An entry before the message's root.
     #[error("it comes before the message's root")]
     BeforeRoot,
     /// An entry below a root that is a regular file.
@@ -51,7 +46,6 @@ pub enum Refusal {
     /// An entry whose directory was not sent before, or was followed by an entry outside of it.
     #[error("its directory does not come before it in the message, with all that is in there")]
     NoParent,
-    /// A path that occurs twice.
     #[error("it is in the message twice")]
     Duplicate,
 }

@@ -23,7 +23,6 @@ use crate::system::clock;
 
 /// Source of the bytes of an outgoing message.
 pub enum Source {
-    /// The synthetic pattern.
     Synthetic(Synthetic),
     Files(Box<FileSource>),
 }

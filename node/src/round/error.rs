@@ -19,21 +19,16 @@ pub enum RoundError {
     /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
     Fault(#[from] ProtocolError),
-    /// Files cannot be read or written.
     #[error("{source} (the message of {})", message.pe())]
     Payload {
         message: Message,
-        /// The reason.
         source: PayloadError,
     },
-    /// Held messages cannot be stored.
     #[error("data to forward cannot be stored in {}: {source}", crate::system::lent::as_named(folder).display())]
     Held {
         folder: PathBuf,
-        /// The reason.
         source: std::io::Error,
     },
-    /// The clock failed.
     #[error("the timer failed: {0}")]
     Alarm(#[from] std::io::Error),
 }

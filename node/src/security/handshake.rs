@@ -18,7 +18,6 @@ use crate::limits::UNKNOWN_BYTES;
 pub struct Agreed {
     /// The keys for the first records, to send and to receive.
     pub keys: [RecordKey; 2],
-    /// The source of later keys.
     pub later: LaterKeys,
     /// The certificates of the other end, its own one first.
     pub certificates: Vec<CertificateDer<'static>>,
@@ -37,7 +36,6 @@ pub enum LaterKeys {
 }
 
 impl LaterKeys {
-    /// Returns the next key to send with.
     pub fn next_to_send(&mut self) -> Result<RecordKey, Error> {
         RecordKey::new(match self {
             LaterKeys::Client(connection) => connection.update_tx_secret()?,
@@ -45,7 +43,6 @@ impl LaterKeys {
         })
     }
 
-    /// Returns the next key to receive with.
     pub fn next_to_receive(&mut self) -> Result<RecordKey, Error> {
         RecordKey::new(match self {
             LaterKeys::Client(connection) => connection.update_rx_secret()?,
@@ -76,7 +73,6 @@ pub trait End: std::ops::Deref<Target: std::ops::Deref<Target = CommonState>> {
         received: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
-    /// Ends the handshake.
     fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error>;
 }
 

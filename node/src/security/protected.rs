@@ -25,7 +25,6 @@ const NEW_TICKET: u8 = 4;
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 
-/// A protected connection.
 pub struct Protected {
     stream: TcpStream,
     certificates: Vec<CertificateDer<'static>>,

@@ -159,7 +159,6 @@ impl RecordKey {
     }
 }
 
-/// A decrypted record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub kind: ContentType,

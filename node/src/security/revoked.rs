@@ -22,7 +22,6 @@ pub(super) const NO_LIST: &str =
 pub struct Revoked {
     /// The serial number, as it is encoded.
     pub serial: Vec<u8>,
-    /// The time of the revocation.
     pub since: SystemTime,
 }
 

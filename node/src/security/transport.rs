@@ -15,7 +15,6 @@ use super::peer_verifier::PeerVerifier;
 use super::protected::Protected;
 use crate::system::sockets;
 
-/// A connection.
 #[derive(Debug)]
 pub struct Transport(Kind);
 
@@ -37,7 +36,6 @@ impl Transport {
         Transport(Kind::Tls(Box::new(stream), verifier))
     }
 
-    /// Returns the socket.
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,

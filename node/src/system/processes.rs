@@ -72,7 +72,6 @@ impl Process {
         values.into_iter().any(|value| value.starts_with(folder))
     }
 
-    /// Returns whether the process has a file open.
     pub fn has_open(&self, file: FileId) -> bool {
         let open = fs::read_dir(self.folder().join("fd"));
         let mut open = open.into_iter().flatten().flatten();

@@ -46,7 +46,6 @@ pub struct Ready {
 /// A result that is to be gathered.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// Bytes of its files.
     pub bytes: u64,
     /// Entries that are not in it, and why, a line each.
     pub not_taken: Vec<String>,

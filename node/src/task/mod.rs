@@ -54,7 +54,6 @@ enum TaskError {
     Payload(#[from] PayloadError),
     #[error("{}", supervisor::STOOD_STILL)]
     StoodStill,
-    /// Any other reason.
     #[error("{0}")]
     Other(String),
 }

@@ -25,7 +25,6 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Returns the destination if it is one PE.
     pub fn one(self) -> Option<PeId> {
         match self {
             Destination::One(pe) => Some(pe),
@@ -79,13 +78,11 @@ impl Address {
     }
 }
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     pub id: MessageId,
     pub source: PeId,
     pub destination: Destination,
-    /// The total length.
     pub bytes: u64,
 }
 
@@ -126,11 +123,8 @@ pub struct ScheduledHop {
     pub message: MessageId,
     /// The first of these flits in the message, counted from 0.
     pub offset: u64,
-    /// The number of flits.
     pub flits: u64,
-    /// The sender.
     pub from: PeId,
-    /// The receiver.
     pub to: PeId,
     /// The step in which the first flit crosses.
     pub first_step: u64,
@@ -181,9 +175,7 @@ pub enum Control {
         /// s, at least 1.
         after: u64,
     },
-    /// The synchronization token.
     Token,
-    /// A transmission certificate.
     Certificate(Certificate),
     /// TRANSMIT AFTER s: the first flit should reach the sender of the order after exactly this
     /// number of ticks.
@@ -214,7 +206,6 @@ impl Control {
 pub enum Transmit {
     /// Send a control item to a neighbour.
     Control {
-        /// The neighbour.
         to: PeId,
         item: Control,
     },
@@ -228,7 +219,6 @@ pub enum Transmit {
     /// Send a part of a message of which this PE is the source, or of which it holds the part, or
     /// will. The parts of a message go to one neighbour in order.
     Part {
-        /// The neighbour.
         to: PeId,
         message: Message,
         /// The first byte of the part in the message, and the byte after the last.

@@ -11,16 +11,13 @@ pub enum Violation {
     /// A control item that is not allowed in this phase of this algorithm.
     #[error("{from} sent {item:?}, which is not allowed {phase}")]
     UnexpectedControl {
-        /// The neighbour.
         from: PeId,
         item: Control,
-        /// The phase of the round.
         phase: &'static str,
     },
     /// A message, or a flit of one, that is not allowed.
     #[error("{from} {}", fault.shown(message))]
     Message {
-        /// The neighbour.
         from: PeId,
         message: Message,
         /// The rule that it breaks.

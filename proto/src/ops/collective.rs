@@ -72,7 +72,6 @@ pub(super) fn pair(tree: &Tree, number: u64) -> Option<[PeId; 2]> {
 }
 
 impl Collective {
-    /// All collectives.
     pub const ALL: [Collective; 5] = [
         Collective::Scatter,
         Collective::Gather,

@@ -86,7 +86,6 @@ impl PeMachine {
         }
     }
 
-    /// Returns the id of this PE.
     #[inline]
     pub fn id(&self) -> PeId {
         self.place.id

@@ -29,7 +29,6 @@ pub enum PeRole {
 }
 
 impl PeRole {
-    /// Returns whether the role serves a collective.
     pub fn serves(self, collective: Collective) -> bool {
         match self {
             PeRole::Scatter => collective == Collective::Scatter,

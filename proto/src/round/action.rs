@@ -11,7 +11,6 @@ pub struct Piece {
     pub message: Message,
     /// The offset of the first byte.
     pub offset: u64,
-    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -30,34 +29,26 @@ impl Piece {
 /// The next action of a driver. It has to be done and reported before the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send a control item.
     SendControl {
-        /// The receiving neighbour.
         to: PeId,
         item: Control,
     },
     /// Send the next flit of a message that starts here, with the prefix from
     /// [`Round::put_prefix`](super::Round::put_prefix).
     SendFlit {
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
         /// The packets of the flit, or of the flits if several are sent at a time.
         packing: Packing,
     },
     /// Send the last flit again, to one more neighbour, without changes.
     SendAgain {
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
     },
     /// Send the next frame of a held message without changes.
     SendHeld {
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
         /// The packets of the flit, or of the flits if several are sent at a time.
         packing: Packing,
@@ -67,16 +58,12 @@ pub enum Action {
     },
     /// Forward the frame in hand without changes.
     Forward {
-        /// The sender.
         from: PeId,
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
     },
     /// Store the payload of the frame in hand, the next one of a message for this PE.
     Store {
-        /// The sender.
         from: PeId,
         message: Message,
         /// The payload's offset in the message.
@@ -86,13 +73,11 @@ pub enum Action {
     },
     /// Hold the frame in hand until the message is sent.
     Hold {
-        /// The sender.
         from: PeId,
         message: Message,
     },
     /// Free the frame in hand, to make room for the next one.
     Drop {
-        /// The sender.
         from: PeId,
     },
     /// Make a message for this PE, which has arrived and is verified, durable and visible. The
@@ -132,7 +117,6 @@ impl Action {
 /// A frame without bytes, for predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sized {
-    /// A control item.
     Control(Control),
     /// The next flits of a message.
     Flits(Piece),

@@ -17,19 +17,15 @@ pub enum ProtocolError {
     /// Bytes that are not a valid frame.
     #[error("from {from}: {error}")]
     Wire {
-        /// The neighbour.
         from: PeId,
         error: WireError,
     },
-    /// A violation of the protocol by a neighbour.
     #[error(transparent)]
     Violation(#[from] Violation),
     /// A frame that is not allowed in this round.
     #[error("{from} sent {what} in round {round}")]
     OutOfPlace {
-        /// The neighbour.
         from: PeId,
-        /// The frame.
         what: String,
         round: RoundId,
     },

@@ -135,7 +135,6 @@ impl<O: Observer> Round<O> {
         self
     }
 
-    /// Returns the number of the round.
     pub fn id(&self) -> RoundId {
         self.shared().id
     }

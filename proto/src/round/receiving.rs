@@ -40,7 +40,6 @@ impl Incoming {
         self.left > self.later
     }
 
-    /// Returns whether the message ends here.
     pub(super) fn ends_here(&self) -> bool {
         self.route.as_ref().is_some_and(|route| route.deliver)
     }

@@ -154,7 +154,6 @@ impl Tree {
         pes(self.len())
     }
 
-    /// Returns the absent PEs.
     pub fn absent(&self) -> impl Iterator<Item = PeId> + use<'_> {
         self.ids().filter(|&pe| !self.contains(pe))
     }

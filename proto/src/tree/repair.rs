@@ -4,7 +4,6 @@ use crate::PeId;
 
 use super::Tree;
 
-/// A repaired tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// The tree without the failed and the unreachable PEs, which are absent.
@@ -18,11 +17,9 @@ pub struct Repair {
 /// An orphan with a new parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// The orphan.
     pub pe: PeId,
     /// The failed or unreachable parent.
     pub from: PeId,
-    /// The new parent.
     pub to: PeId,
 }
 

@@ -22,9 +22,7 @@ pub enum TreeSpec {
     Star(usize),
     /// `kary:K:N`: K children each, filled level by level; those of P_i are P_{K*i+1} to P_{K*i+K}.
     Kary {
-        /// K.
         arity: usize,
-        /// N.
         pes: usize,
     },
     /// `binomial:N`: the parent of P_i is i with its lowest set bit cleared. For N = 2^k it is the
@@ -33,7 +31,6 @@ pub enum TreeSpec {
     /// `random:N:SEED`: P1, P2 and so on each draw a parent, uniformly from the PEs before, with
     /// [`SplitMix64`]. The same seed always gives the same tree.
     Random {
-        /// N.
         pes: usize,
         seed: u64,
     },

@@ -12,9 +12,7 @@ use super::{LENGTH_BYTES, MAX_ADMISSION, Secret, WireError, frame_length, pb, pu
 /// The admission of a process to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Id of the cluster.
     pub cluster: u64,
-    /// Secret of this launch.
     pub secret: Secret,
     /// Credentials to authenticate itself and others; `None` if connections are unencrypted, or if
     /// the process has its own credentials.

@@ -53,14 +53,12 @@ pub enum WireError {
     /// A frame that is longer than permitted, rejected before memory is reserved.
     #[error("a frame of {length} bytes is announced; the limit is {limit}")]
     TooLong {
-        /// Declared length.
         length: u64,
         limit: u64,
     },
     /// Not a protobuf message, or not one of this protocol.
     #[error("a frame cannot be decoded: {0}")]
     Malformed(String),
-    /// A frame was changed in transit.
     #[error("the checksum of a frame is wrong: it was changed on its way")]
     Changed,
     /// A frame of an edge is not the next one.
@@ -68,7 +66,6 @@ pub enum WireError {
     Skipped {
         /// Number of the frame.
         sequence: u32,
-        /// Expected number.
         expected: u32,
     },
     /// No version is supported by both sides.

@@ -23,7 +23,6 @@ pub enum Look {
     Open,
     /// A duplicate frame, which was dropped.
     Repeated {
-        /// Number of its bytes.
         bytes: usize,
     },
 }

@@ -10,7 +10,6 @@ use crate::{PeId, Unkept};
 pub struct Counts {
     /// Counts of each neighbour, the parent first; at most [`MAX_COUNTED_EDGES`].
     pub edges: Vec<EdgeCounts>,
-    /// Number of rounds begun.
     pub rounds_begun: u64,
     /// Number of rounds in which the PE has completed its part.
     pub rounds_done: u64,
@@ -46,9 +45,7 @@ pub struct EdgeCounts {
     pub received_bytes: u64,
     /// Bytes of sent frames, with their lengths and seals.
     pub sent_bytes: u64,
-    /// Number of received flits.
     pub received_flits: u64,
-    /// Number of sent flits.
     pub sent_flits: u64,
 }
 

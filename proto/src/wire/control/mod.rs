@@ -58,7 +58,6 @@ pub enum FromPe {
     /// Number of bytes that P0 has sent or received so far.
     Progress {
         round: RoundId,
-        /// Number of bytes.
         bytes: u64,
     },
     /// The PE cannot continue.
@@ -82,7 +81,6 @@ pub enum FromPe {
     Pong(Pong),
     /// A line from the standard error of a command, or a part of a long line.
     Line {
-        /// The line.
         text: String,
         /// The name of the command's shard.
         shard: OsString,
@@ -223,11 +221,9 @@ pub struct Assignment {
     pub parent_listen: Option<String>,
     /// PEs that are connected to the PE but not neighbours in the tree, by index.
     pub peers: Vec<Peer>,
-    /// The collective of the rounds.
     pub collective: Collective,
     /// Payload bytes of a full flit while edges are measured; the schedule has those of the rounds.
     pub flit_bytes: u32,
-    /// The payload of the messages.
     pub payload: Payload,
     /// Properties of the PE's shaped edges, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
@@ -293,7 +289,6 @@ impl Assignment {
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
-    /// Returns whether a PE must receive a message.
     pub fn must_receive(&self, message: MessageId, to: PeId) -> bool {
         !self.leaves_out(self.collective.delivery(&self.tree, message, to))
     }
@@ -311,7 +306,6 @@ impl Assignment {
     }
 }
 
-/// Payload of the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Synthetic bytes, which receivers check.

@@ -12,7 +12,6 @@ use crate::{DeliveryId, PeId, Unkept};
 /// First message of a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Id of the cluster.
     pub cluster: u64,
     /// The PE that sends the message.
     pub pe: PeId,
@@ -126,7 +125,6 @@ pub struct Join {
 /// The data of a cluster for a PE that joins it; other PEs receive them when they are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Id of the cluster.
     pub cluster: u64,
     /// Random secret of this launch.
     pub secret: Secret,

@@ -153,9 +153,7 @@ record! { OwnStart = OwnStart { due_ns, began_ns } }
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     pub message: MessageId,
-    /// The PE that sends it.
     pub source: PeId,
-    /// The PE that receives it.
     pub destination: PeId,
     /// Number of bytes that have arrived.
     pub bytes_received: u64,

@@ -83,7 +83,9 @@ pub enum Action {
     /// Make a message for this PE, which has arrived and is verified, durable and visible. The
     /// action is done as soon as that is in progress;
     /// [`Round::handle_delivered`](super::Round::handle_delivered) reports the end.
-    Commit { message: Message },
+    Commit {
+        message: Message,
+    },
     /// Do nothing: a message is complete, and frames of other neighbours had to wait for it. If PEs
     /// send and receive at the same time, this is only for own messages that continue later or use
     /// several ports.

@@ -16,10 +16,7 @@ const LONGEST: usize = 160;
 pub enum ProtocolError {
     /// Bytes that are not a valid frame.
     #[error("from {from}: {error}")]
-    Wire {
-        from: PeId,
-        error: WireError,
-    },
+    Wire { from: PeId, error: WireError },
     #[error(transparent)]
     Violation(#[from] Violation),
     /// A frame that is not allowed in this round.

@@ -51,15 +51,13 @@ mod held;
 mod incoming;
 mod list_round;
 mod outgoing;
-mod receiving;
 mod relay_round;
 mod shared;
-mod spans;
 
 use std::sync::Arc;
 
+use shared::Recorder;
 use shared::{PendingAction, Shared};
-use spans::Recorder;
 
 use crate::items::Message;
 use crate::ops::PeSchedule;

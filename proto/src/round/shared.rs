@@ -2,17 +2,18 @@
 //! frame in hand, digests, held messages, arrivals, spans.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::hash::OwnHashes;
+use super::hash::{Hash, OwnHashes};
 use super::held::Buffers;
-use super::receiving::Receiving;
-use super::spans::Recorder;
 use super::{Action, Observer};
-use crate::items::Message;
+use crate::items::{Message, Route};
 use crate::ops::{PeMachine, PeSchedule};
+use crate::spans::{Port, Span, SpanItem};
 use crate::streams::Streams;
 use crate::wire::control::{Arrival, OwnStart};
+use crate::wire::flit::Digest;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
 /// The state of a round, whatever its kind.
@@ -159,5 +160,125 @@ impl Arrivals {
     pub(super) fn of(&mut self, message: &Message) -> Option<&mut Arrival> {
         let place = self.places.get(&message.id)?;
         self.all.get_mut(*place)
+    }
+}
+
+/// A message that arrives.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) from: PeId,
+    pub(super) message: Message,
+    /// The route, or `None` for a message of an earlier round, which is dropped.
+    pub(super) route: Option<Route>,
+    /// Bytes that are yet to arrive, and how many of them come later, in another part.
+    pub(super) left: u64,
+    pub(super) later: u64,
+    /// Whether its payload is hashed: it ends here, and there is payload.
+    pub(super) is_hashed: bool,
+    /// The digest in the last flit.
+    pub(super) digest: Option<Digest>,
+    /// Whether the commit of the verified message was requested.
+    pub(super) is_committed: bool,
+    /// When its first flit was here, and when the first flit was forwarded.
+    pub(super) since: Time,
+    pub(super) relayed: Option<Time>,
+}
+
+impl Incoming {
+    /// Returns whether the message belongs to this round.
+    #[inline]
+    pub(super) fn counts(&self) -> bool {
+        self.route.is_some()
+    }
+
+    /// Returns whether more of the present part is yet to arrive.
+    pub(super) fn has_part_left(&self) -> bool {
+        self.left > self.later
+    }
+
+    pub(super) fn ends_here(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| route.deliver)
+    }
+}
+
+/// The last received frame.
+#[derive(Debug)]
+pub(super) struct InHand {
+    pub(super) from: PeId,
+    /// The range of its payload; empty if it is not a flit of this round.
+    pub(super) payload: Range<usize>,
+    /// Number of actions done with it.
+    pub(super) done: usize,
+}
+
+/// The message and the frame that the PE receives.
+#[derive(Debug, Default)]
+pub(super) struct Receiving {
+    pub(super) incoming: Option<Incoming>,
+    /// Hash of the payload of `incoming` so far.
+    pub(super) hash: Hash,
+    /// The last received frame, while actions on it are left.
+    pub(super) in_hand: Option<InHand>,
+}
+
+impl Receiving {
+    /// Returns whether a message of this round is incomplete.
+    pub(super) fn is_in_message(&self) -> bool {
+        self.incoming.as_ref().is_some_and(Incoming::counts)
+    }
+
+    /// Puts a frame in hand, with the range of its payload.
+    #[inline]
+    pub(super) fn take(&mut self, from: PeId, payload: Range<usize>) {
+        self.in_hand = Some(InHand {
+            from,
+            payload,
+            done: 0,
+        });
+    }
+
+    /// Counts an action on the frame in hand; returns the bytes of its payload.
+    pub(super) fn has_done(&mut self) -> u64 {
+        self.in_hand.as_mut().map_or(0, |in_hand| {
+            in_hand.done += 1;
+            in_hand.payload.len() as u64
+        })
+    }
+}
+
+/// The spans of one PE in one round, up to a maximum number.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    spans: Vec<Span>,
+    most: usize,
+}
+
+impl Recorder {
+    pub(super) fn new(most: usize) -> Recorder {
+        let spans = Vec::new();
+        Recorder { spans, most }
+    }
+
+    #[inline]
+    pub(super) fn keep(
+        &mut self,
+        port: Port,
+        peer: PeId,
+        item: impl Into<SpanItem>,
+        [begin, end]: [Time; 2],
+    ) {
+        if self.spans.len() < self.most {
+            self.spans.push(Span {
+                port,
+                peer,
+                item: item.into(),
+                begin_ns: begin.0,
+                end_ns: end.0,
+            });
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.spans)
     }
 }

@@ -15,7 +15,6 @@
 mod broadcast;
 mod error;
 mod repair;
-mod reroot;
 mod shape;
 
 pub use broadcast::TokenBroadcast;

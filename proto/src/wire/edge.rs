@@ -37,7 +37,10 @@ pub struct Probe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeFrame {
     Hello(Hello),
-    Control { round: RoundId, item: Control },
+    Control {
+        round: RoundId,
+        item: Control,
+    },
     /// Starts a burst that measures the edge.
     Probe(Probe),
     /// Ends the answer to a probe. Both times are on the sender's monotonic clock.

@@ -15,7 +15,6 @@ mod generated;
 pub mod packed;
 pub mod reader;
 pub mod seal;
-mod secret;
 
 use thiserror::Error;
 
@@ -26,7 +25,7 @@ pub use crate::limits::{
     max_frame_of_pe,
 };
 
-pub use secret::Secret;
+pub use admission::Secret;
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.
 pub mod pb {
@@ -52,10 +51,7 @@ pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
 pub enum WireError {
     /// A frame that is longer than permitted, rejected before memory is reserved.
     #[error("a frame of {length} bytes is announced; the limit is {limit}")]
-    TooLong {
-        length: u64,
-        limit: u64,
-    },
+    TooLong { length: u64, limit: u64 },
     /// Not a protobuf message, or not one of this protocol.
     #[error("a frame cannot be decoded: {0}")]
     Malformed(String),

@@ -4,14 +4,10 @@
 mod counts;
 mod footprint;
 mod from_pe;
-mod pace;
 mod pe_schedule;
-mod pong;
 mod register;
 mod report;
-mod span;
 mod task;
-mod timeouts;
 mod to_pe;
 mod version;
 
@@ -28,11 +24,11 @@ use crate::ops::{Collective, PeSchedule};
 use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
 pub use counts::{Counts, EdgeCounts};
-pub use pong::{Doing, Pong};
+pub use counts::{Doing, Pong};
+pub use register::Timeouts;
 pub use register::{Join, Listings, Ready, Register, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, PlaceResults, Ran, Run};
-pub use timeouts::Timeouts;
 pub use version::{EntryListing, MessageFiles, Prefix, SkippedFiles, Version};
 
 /// Message from a PE to the coordinator.
@@ -56,10 +52,7 @@ pub enum FromPe {
     /// The result of a round at this PE.
     Report(Report),
     /// Number of bytes that P0 has sent or received so far.
-    Progress {
-        round: RoundId,
-        bytes: u64,
-    },
+    Progress { round: RoundId, bytes: u64 },
     /// The PE cannot continue.
     Fault {
         /// The round; 0 before the first.

@@ -23,10 +23,10 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking::joined;
 use crate::limits::{
     ACCEPT_PAUSE, BACKLOG, DISCONNECTED_AT_ONCE, GRACE, LAST_MESSAGE, WARNED_REJECTIONS,
 };
+use crate::runtime::joined;
 use crate::system::sockets::tcp_socket;
 
 /// Creates a listener for many simultaneous connections.

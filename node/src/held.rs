@@ -13,7 +13,7 @@ use flitcast_proto::MessageId;
 use flitcast_proto::ops::HELD_IN_MEMORY;
 use tokio::task::spawn_blocking;
 
-use crate::blocking::joined;
+use crate::runtime::joined;
 
 #[derive(Debug, Default)]
 pub struct HeldMessages {

@@ -1,9 +1,8 @@
 //! Executes the actions of a round ([`flitcast_proto::round`]) on connections and files: a node's
 //! sockets and files (`io.rs`), or a simulated network.
 
-mod error;
-
 use std::ops::Range;
+use std::path::PathBuf;
 
 use flitcast_proto::items::{Message, Packing};
 use flitcast_proto::round::{Action, Observer, Piece, ProtocolError, Round};
@@ -11,8 +10,10 @@ use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{PeId, Time};
+use thiserror::Error;
 
-pub use error::RoundError;
+use crate::link::LinkError;
+use crate::payload::PayloadError;
 
 /// The environment of a round: connections to neighbours, the messages' bytes, a clock.
 #[expect(async_fn_in_trait, reason = "whoever plays a round knows its type")]
@@ -284,5 +285,49 @@ fn log(action: &Action) {
             ..
         } => tracing::debug!(%from, of = %message.pe(), bytes = message.bytes, "take message"),
         _ => {}
+    }
+}
+
+/// An error that ends a round.
+#[derive(Debug, Error)]
+pub enum RoundError {
+    /// A neighbour is gone, or has sent invalid data.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A violation of the protocol, or a damaged message.
+    #[error(transparent)]
+    Fault(#[from] ProtocolError),
+    #[error("{source} (the message of {})", message.pe())]
+    Payload {
+        message: Message,
+        source: PayloadError,
+    },
+    #[error("data to forward cannot be stored in {}: {source}", crate::system::lent::as_named(folder).display())]
+    Held {
+        folder: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("the timer failed: {0}")]
+    Alarm(#[from] std::io::Error),
+}
+
+impl RoundError {
+    /// Returns the kind of the error for counters.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            RoundError::Link(_) => "neighbour",
+            RoundError::Fault(fault) => fault.kind(),
+            RoundError::Payload { .. } => "payload",
+            RoundError::Held { .. } | RoundError::Alarm(_) => "system",
+        }
+    }
+
+    /// Returns the neighbour at fault, if there is one.
+    pub fn peer(&self) -> Option<PeId> {
+        match self {
+            RoundError::Link(error) => Some(error.peer()),
+            RoundError::Fault(fault) => fault.peer(),
+            RoundError::Payload { .. } | RoundError::Held { .. } | RoundError::Alarm(_) => None,
+        }
     }
 }

@@ -5,9 +5,8 @@ use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
 use flitcast_proto::wire::control::FilePayload;
 
 use super::content::Content;
-use super::error::PayloadError;
+use super::error::{PayloadError, shown};
 use super::others::Others;
-use super::refusal::shown;
 use super::scan::{examine, open_regular};
 
 /// Bytes that are read at once in search of the end of a line.

@@ -15,9 +15,8 @@ use prost::Message;
 use rustix::fs::Stat;
 
 use super::archived::{ARCHIVED_BYTES_MAX, Archived};
-use super::error::PayloadError;
+use super::error::{PATH_BYTES_MAX, PayloadError, Refusal};
 use super::extents::Extents;
-use super::refusal::{PATH_BYTES_MAX, Refusal};
 
 /// Maximum length of an encoded `FileEntry` in bytes: a full path, and either a full target or the
 /// most extents, of up to ten bytes each.

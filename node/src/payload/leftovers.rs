@@ -14,11 +14,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::error::PayloadError;
+use super::error::{PayloadError, shown};
 use super::hidden::{HiddenName, heads_name, partial_name, record_name};
 use super::others::Others;
 use super::receipt::{DestinationState, Receipt};
-use super::refusal::shown;
 use super::removal::remove;
 use crate::system::lock::{Lock, try_lock};
 

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::{PeId, Tree};
 
-use super::error::PayloadError;
+use super::error::{PayloadError, shown};
 use super::hidden::{PREFIX, pe_of};
-use super::refusal::shown;
 
 /// Maximum number of names that a message lists; the rest are counted.
 const LISTED: usize = 6;

@@ -17,12 +17,10 @@ use flitcast_proto::PeId;
 
 use super::content::Content;
 use super::deal::{list, list_files};
-use super::error::PayloadError;
+use super::error::{PayloadError, shown};
 use super::hidden::HiddenName;
 use super::others::Others;
-use super::refusal::shown;
-use super::selection::Selection;
-use super::wildcards::fits;
+use super::selection::{Selection, fits};
 
 /// The name that stands for the entry of the sending PE on any host, where it is the first one with a
 /// wildcard.

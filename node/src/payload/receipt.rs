@@ -18,11 +18,10 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::wire::flit::Digest;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-use super::error::PayloadError;
+use super::error::{PayloadError, shown};
+use super::folders::above;
 use super::hidden::receipt_name;
-use super::refusal::shown;
 use super::scan::open_regular;
-use super::target::above;
 
 use crate::limits::RECEIPT_BYTES;
 

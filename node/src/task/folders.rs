@@ -8,9 +8,8 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Run;
 use flitcast_proto::wire::{MAX_LINE_CHARS, MAX_NOT_TAKEN};
 
-use super::listing::Listing;
+use super::listing::{Listing, Walk};
 use super::lock::{ended_below, locked};
-use super::walk::Walk;
 use super::{TaskError, WORK_PREFIX, remove};
 use crate::limits::UNSENDABLE_ENTRIES;
 use crate::payload::{Content, HiddenName, destination};

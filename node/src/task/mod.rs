@@ -12,7 +12,6 @@ mod listing;
 mod lock;
 mod places;
 pub mod supervisor;
-mod walk;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;

@@ -33,7 +33,6 @@ mod static_schedule_role;
 pub use collective::{Collective, Direction, Layout};
 pub use combining::largest_first;
 pub use pe_machine::PeMachine;
-pub use pe_schedule::PeRole;
-pub use pe_schedule::PeSchedule;
+pub use pe_schedule::{PeRole, PeSchedule};
 
 pub use crate::limits::{COALESCE_LIMIT_BYTES, HELD_IN_MEMORY, POLL_ATTEMPTS, SHORT_QUEUE_BYTES};

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::collective::{Collective, Direction};
-use crate::Compression;
 use crate::items::{Message, ScheduledHop};
 use crate::limits::POLL_MAX_MESSAGE_BYTES;
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pace, Packets};
-use crate::{MessageId, PeId, Tree};
+use crate::{Compression, MessageId, PeId, Tree};
 
 /// The rules by which a PE decides what it sends and what it does with what arrives.
 ///

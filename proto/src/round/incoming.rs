@@ -1,7 +1,6 @@
 //! Incoming messages: delivered, forwarded, held or dropped, frame by frame.
 
-use super::shared::Incoming;
-use super::shared::Shared;
+use super::shared::{Incoming, Shared};
 use super::{Action, Observer, Piece, ProtocolError};
 use crate::items::{Control, Message, MessageFault, Route};
 use crate::spans::Port;

@@ -12,8 +12,7 @@ use smallvec::SmallVec;
 
 use super::hash::Hash;
 use super::outgoing::Outgoing;
-use super::shared::Incoming;
-use super::shared::{PendingAction, Shared};
+use super::shared::{Incoming, PendingAction, Shared};
 use super::{Action, Observer};
 use crate::{MessageId, PeId, Time};
 

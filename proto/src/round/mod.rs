@@ -56,8 +56,7 @@ mod shared;
 
 use std::sync::Arc;
 
-use shared::Recorder;
-use shared::{PendingAction, Shared};
+use shared::{PendingAction, Recorder, Shared};
 
 use crate::items::Message;
 use crate::ops::PeSchedule;

@@ -14,10 +14,10 @@
 
 mod command_supervisor;
 mod stage;
-mod upper;
 
 use std::io::{self, Read as _, Write as _};
-use std::process::ExitStatus;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -29,13 +29,12 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::lock::within;
-use crate::limits::{DYING, STOPPED_SUPERVISOR};
-use crate::system::children::{self, Started};
-use crate::system::processes::Process;
+use crate::limits::{DYING, ENDING_OF_COMMANDS, STOPPED_SUPERVISOR};
+use crate::system::children::{self, PROGRAM, Started};
+use crate::system::processes::{Process, named};
 
 pub use command_supervisor::CommandSupervisor;
 pub use stage::Stage;
-pub use upper::hold;
 
 /// The process name of supervisors, and the beginning of their command line.
 pub const NAME: &str = "leash";
@@ -193,4 +192,51 @@ pub fn parse_end(line: &str) -> Option<End> {
         "failed" => Some(End::Failed(rest.to_owned())),
         _ => None,
     }
+}
+
+/// Runs a command by a supervisor below this one, to which the order is passed on. When this returns, none
+/// of its processes is left, even if the lower supervisor was killed.
+pub async fn hold(pe: PeId) -> io::Result<()> {
+    let order = order()?;
+    let mut events = Events::listen()?;
+    let mut lower = Command::new(PROGRAM)
+        .arg0(NAME)
+        .args(arguments(pe))
+        .arg("--lower")
+        .stdin(Stdio::piped())
+        // One of the two survives a signal to a whole group.
+        .process_group(0)
+        .spawn()?;
+    let started = Started::of(&lower);
+    let mut leash = lower.stdin.take();
+    if let Some(leash) = &mut leash {
+        // If it has ended already, the wait below finds that.
+        let _ = leash.write_all(&order);
+    }
+    let stood_still = tokio::select! {
+        _ = events.until_ended(started, None) => false,
+        () = stands_still(Some(started)) => true,
+    };
+    drop(leash);
+    if stood_still {
+        started.kill();
+    }
+    if !within(ENDING_OF_COMMANDS, || started.has_ended()) {
+        // It was stopped, for example.
+        started.kill();
+    }
+    let status = lower.wait()?;
+    let left = end_children();
+    if status.success() {
+        // It has written its report.
+        return Ok(());
+    }
+    let mut why = match stood_still {
+        true => STOOD_STILL.to_owned(),
+        false => ended_with(status),
+    };
+    if !left.is_empty() {
+        why += &format!(", but for {}, which survives SIGKILL", named(&left));
+    }
+    report_end(&End::Failed(why))
 }

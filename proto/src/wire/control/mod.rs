@@ -16,17 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::flit::Digest;
-use crate::Compression;
 use crate::cost::{Edge, FileCosts, Link};
 use crate::exchange::Exchange;
 use crate::items::Address;
 use crate::ops::{Collective, PeSchedule};
-use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
+use crate::{Compression, DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
-pub use counts::{Counts, EdgeCounts};
-pub use counts::{Doing, Pong};
-pub use register::Timeouts;
-pub use register::{Join, Listings, Ready, Register, Welcome};
+pub use counts::{Counts, Doing, EdgeCounts, Pong};
+pub use register::{Join, Listings, Ready, Register, Timeouts, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, PlaceResults, Ran, Run};
 pub use version::{EntryListing, MessageFiles, Prefix, SkippedFiles, Version};

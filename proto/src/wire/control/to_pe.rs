@@ -8,12 +8,11 @@ use super::footprint::decode;
 use super::pe_schedule::check_flit_bytes;
 use super::task::check_work;
 use super::{Assignment, FilePayload, Job, Lane, Payload, Peer, Prepare, ToPe};
-use crate::Compression;
 use crate::cost::{Edge, Link};
 use crate::tree::{MAX_PES, TreeError};
 use crate::wire::codec::{Wire, codes, ensure, messages, missing, non_empty, record, required};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, check_length, pb};
-use crate::{DeliveryId, Durability, PeId, Tree, Update, shape};
+use crate::{Compression, DeliveryId, Durability, PeId, Tree, Update, shape};
 
 messages! {
     ToPe, "a PE's message from the coordinator",

@@ -54,7 +54,6 @@ impl ActivityMonitor {
         &self.counters
     }
 
-    /// Records that bytes have moved.
     pub fn moved(&self) {
         self.moved_ms.store(clock::coarse_ms(), Relaxed);
     }

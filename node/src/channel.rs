@@ -9,7 +9,6 @@ use flitcast_proto::wire::{
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// A failure of the channel.
 #[derive(Debug, Error)]
 pub enum ChannelError {
     #[error(transparent)]

@@ -41,7 +41,6 @@ pub enum NodeError {
     /// No coordinator listened, or the coordinator rejected a PE that wanted to join.
     #[error("{0}")]
     NotJoined(String),
-    /// The coordinator lacks a permission.
     #[error("{0}")]
     NotAllowed(String),
     /// A neighbour cannot be reached: the parent, or another PE that this one calls.
@@ -55,7 +54,6 @@ pub enum NodeError {
     /// A neighbour failed outside a round.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The messages cannot be read.
     #[error("{}", lines(.0))]
     Payload(Vec<PayloadError>),
     /// The places where messages are to arrive cannot be examined.

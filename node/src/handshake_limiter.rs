@@ -94,7 +94,6 @@ struct Waiting {
 }
 
 impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
-    /// Creates a door for a listener.
     pub fn new(
         listener: &'a TcpListener,
         places: usize,

@@ -138,7 +138,6 @@ impl HeldMessages {
         }
     }
 
-    /// Discards all frames at the end of a round.
     pub fn forget_all(&mut self) {
         while let Some((&message, _)) = self.messages.first_key_value() {
             self.forget_to(message, u64::MAX);

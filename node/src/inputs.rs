@@ -28,7 +28,6 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Returns the PEs with their names.
     fn others(&self) -> Others<'_> {
         self.others.named(&self.files.names)
     }

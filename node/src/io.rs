@@ -36,7 +36,6 @@ use crate::system::clock::{self, Alarm};
 use crate::system::cores::HomeCore;
 use crate::system::retransmissions::Retransmissions;
 
-/// The I/O of all rounds of one PE.
 pub struct NodeIo<'a> {
     pub pe: PeId,
     pub tree: Arc<Tree>,
@@ -425,7 +424,6 @@ impl Outlet {
         Ok(neighbours.get(to))
     }
 
-    /// Writes the coalesced frames.
     pub(super) fn flush(&mut self, neighbours: &mut Neighbours) -> Result<(), LinkError> {
         let to = self.gathering.take();
         to.map_or(Ok(()), |to| neighbours.get(to).flush_gathered())

@@ -30,7 +30,6 @@ pub mod parts;
 pub mod payload;
 pub mod permissions;
 mod probe;
-mod readiness;
 pub mod round;
 pub mod rounds;
 pub mod runtime;

@@ -28,9 +28,9 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::counters::{Counters, EdgeCounter};
+use crate::listen::Readiness;
 use crate::pacer::Pacer;
 use crate::packing::FlitPacking;
-use crate::readiness::Readiness;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
@@ -38,7 +38,6 @@ use crate::system::sockets::{self, is_closed};
 
 pub use sending::Outgoing;
 
-/// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {
     at: Neighbour,
@@ -91,7 +90,6 @@ impl Link {
         self.pulse = pulse;
     }
 
-    /// Counts all frames in these counters from now on.
     pub fn count(&mut self, counters: &Counters) {
         self.counter = counters.edge(self.peer());
     }
@@ -131,7 +129,6 @@ impl Link {
         Ok(())
     }
 
-    /// Sets the maximum payload of a frame.
     pub fn set_max_flit_bytes(&mut self, flit_bytes: u32) {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
@@ -360,7 +357,6 @@ impl fmt::Display for Neighbour {
     }
 }
 
-/// An error of the connection to a neighbour.
 #[derive(Debug, Error)]
 pub enum LinkError {
     #[error("{0} closed the connection")]

@@ -99,7 +99,6 @@ pub trait RoundIo {
     fn refused(&mut self, fault: ProtocolError) -> Self::Error;
 }
 
-/// The progress of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendProgress {
     /// The transmission is complete.
@@ -288,7 +287,6 @@ fn log(action: &Action) {
     }
 }
 
-/// An error that ends a round.
 #[derive(Debug, Error)]
 pub enum RoundError {
     /// A neighbour is gone, or has sent invalid data.

@@ -45,13 +45,11 @@ pub trait Channel {
     /// Error after which the PE cannot continue.
     type Error;
 
-    /// Receives the next message of the coordinator.
     async fn next_command(&mut self) -> Result<ToPe, Self::Error>;
 
     /// Receives the next message of the coordinator during a round; meanwhile P0 reports progress.
     async fn next_command_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
 
-    /// Sends a message to the coordinator.
     async fn send_reply(&mut self, reply: FromPe) -> Result<(), Self::Error>;
 
     /// Returns the error that a message is unexpected at this time.

@@ -52,7 +52,6 @@ impl Archived {
         })
     }
 
-    /// Returns whether the entry has extended attributes.
     pub fn is_extended(&self) -> bool {
         !self.extended.is_empty()
     }

@@ -64,7 +64,6 @@ pub(super) fn shown(path: &Path) -> String {
     format!("`{}`", &quoted[1..quoted.len() - 1])
 }
 
-/// Error on the files of a message.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
     #[error("cannot {action} {}: {source}{}", shown(.path), advice(.source))]

@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise};
 
-use super::content::Content;
+use super::entry::Content;
 use super::leftovers::unlocked;
 use super::outgoing::cold_bytes;
 use super::removal::remove;

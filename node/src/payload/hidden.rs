@@ -108,17 +108,14 @@ fn id_of(digits: &[u8]) -> Option<u64> {
     (digits == format!("{id:016x}")).then_some(id)
 }
 
-/// Names the partial message of an entry.
 pub(super) fn partial_name(id: u64, entry: &OsStr) -> OsString {
     beside(id, entry, PARTIAL)
 }
 
-/// Names the heads of a partial message.
 pub(super) fn heads_name(job: u64, entry: &OsStr) -> OsString {
     beside(job, entry, HEADS)
 }
 
-/// Names the receipt of an entry.
 pub(super) fn receipt_name(job: u64, entry: &OsStr) -> OsString {
     beside(job, entry, RECEIPT)
 }
@@ -130,7 +127,6 @@ fn beside(id: u64, entry: &OsStr, suffix: &str) -> OsString {
     name
 }
 
-/// Names the record of a job.
 pub fn record_name(job: u64) -> String {
     format!("{PREFIX}round-{job:016x}{RECORD}")
 }

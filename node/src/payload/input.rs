@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::FilePayload;
 
-use super::content::Content;
-use super::deal::{deal, deal_shards, list};
-use super::divide::divide;
+use super::deal::{deal, deal_shards, divide, list};
+use super::entry::Content;
 use super::error::{PayloadError, all_or_faults, shown, whole};
 use super::others::{Others, two_entries};
 use super::outgoing::Measured;

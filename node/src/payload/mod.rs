@@ -13,10 +13,8 @@
 //! threads, a block ahead of or behind the round that moves the flits. No sockets are used here.
 
 mod archived;
-mod content;
 mod cursor;
 mod deal;
-mod divide;
 mod durability;
 mod entry;
 mod error;
@@ -24,7 +22,6 @@ mod extents;
 mod folders;
 mod gauge;
 mod hidden;
-mod holes;
 mod inode;
 mod input;
 mod leftovers;
@@ -42,9 +39,8 @@ mod stream;
 mod synthetic;
 mod unpack;
 
-pub use content::Content;
 pub use deal::{deal, deal_shards, list, measure_shards, select, shards_of};
-pub use entry::Entry;
+pub use entry::{Content, Entry};
 pub use error::{PayloadError, Refusal};
 pub use folders::{above, create_durable};
 pub use gauge::{file_system, measure_files};

@@ -36,7 +36,6 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Returns all of `pes` PEs.
     pub fn all(pes: usize) -> Others<'a> {
         Others {
             root: None,
@@ -45,7 +44,6 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Returns the same PEs with these names.
     pub fn named<'b>(self, names: &'b [String]) -> Others<'b> {
         let Others { root, pes, .. } = self;
         Others { root, pes, names }

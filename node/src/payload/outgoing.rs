@@ -13,8 +13,7 @@ use flitcast_proto::{Compression, Unkept};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use twox_hash::XxHash3_64;
 
-use super::content::Content;
-use super::entry::{Entry, Present};
+use super::entry::{Content, Entry, Present};
 use super::error::PayloadError;
 use super::inode::Inode;
 use super::scan::{FoundEntry, Walk};
@@ -144,7 +143,6 @@ pub struct Outgoing {
     content: Content,
     /// Whether entries have all attributes that an archive keeps.
     archive: bool,
-    /// The measurement of the message.
     pub measured: Measured,
     /// The open file, and its inode, of a message that is one file and kept open. Another file may
     /// then be renamed over it.
@@ -154,7 +152,6 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Creates the message with this content and its measurement.
     pub fn new(content: Content, archive: bool, measured: Measured) -> Outgoing {
         Outgoing {
             content,

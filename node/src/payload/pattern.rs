@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 
-use super::content::Content;
 use super::deal::{list, list_files};
+use super::entry::Content;
 use super::error::{PayloadError, shown};
 use super::hidden::HiddenName;
 use super::others::Others;

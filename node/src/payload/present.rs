@@ -16,9 +16,8 @@ use flitcast_proto::wire::flit::Digest;
 use rustix::fs::Mode;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-use super::content::Content;
 use super::deal::dealt_whole;
-use super::entry::{EntryKind, Mtime, Present};
+use super::entry::{Content, EntryKind, Mtime, Present};
 use super::error::PayloadError;
 use super::outgoing::{Measured, Outgoing};
 use super::pack::Packer;

@@ -35,7 +35,6 @@ pub enum DestinationState {
     Another,
 }
 
-/// The receipt of one message.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     path: PathBuf,

@@ -18,9 +18,8 @@ use prost::Message as _;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use twox_hash::XxHash3_64;
 
-use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
-use super::entry::{Entry, EntryKind, Mtime};
+use super::entry::{Content, Entry, EntryKind, Mtime};
 use super::error::{PayloadError, Refusal};
 use super::extents::Extents;
 use super::hidden::HiddenName;

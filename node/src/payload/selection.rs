@@ -44,12 +44,10 @@ impl Selection {
         }
     }
 
-    /// Returns whether there is no rule.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Decides about an entry by its path.
     pub(super) fn choose(&self, path: &Path, is_folder: bool) -> Choice {
         let path: Vec<&[u8]> = path.iter().map(|name| name.as_encoded_bytes()).collect();
         let mut choice = match self.rules.first() {

@@ -29,7 +29,6 @@ pub struct Target {
     /// Whether an existing entry is replaced. An entry that the same job has delivered always is.
     pub replace: bool,
     pub run: u64,
-    /// The job that the run belongs to.
     pub job: u64,
     /// Whether an incomplete message is kept, so that a later run of the job can continue it.
     pub is_kept: bool,
@@ -136,7 +135,6 @@ impl Staging {
         &self.target.destination
     }
 
-    /// Returns whether entries may have the attributes of an archive.
     pub fn is_archive(&self) -> bool {
         self.target.is_archive
     }

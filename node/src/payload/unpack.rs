@@ -32,7 +32,7 @@ use super::cursor::Cursor;
 use super::durability::Unsynced;
 use super::entry::{ARCHIVE_ENTRY_BYTES_MAX, ENTRY_BYTES_MAX, Entry, EntryKind};
 use super::error::{PayloadError, Refusal};
-use super::holes::NewFile;
+use super::extents::NewFile;
 use super::staging::{Staging, Target};
 use crate::activity_monitor::ActivityMonitor;
 use replay::Existing;

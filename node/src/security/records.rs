@@ -72,7 +72,6 @@ impl RecordKey {
         })
     }
 
-    /// Returns the number of records that this key has protected.
     pub fn records(&self) -> u64 {
         self.records
     }

@@ -26,7 +26,6 @@ enum Kind {
 }
 
 impl Transport {
-    /// Creates a connection without protection.
     pub fn plain(stream: TcpStream) -> Transport {
         Transport(Kind::Plain(stream))
     }
@@ -43,7 +42,6 @@ impl Transport {
         }
     }
 
-    /// Returns the other end's address.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.socket().peer_addr()
     }

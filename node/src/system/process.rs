@@ -50,7 +50,6 @@ pub fn group() -> u32 {
     rustix::process::getegid().as_raw()
 }
 
-/// Returns the number of cores that this process may use.
 pub fn cores() -> Option<u32> {
     let cores = std::thread::available_parallelism().ok()?;
     cores.get().try_into().ok()

@@ -25,7 +25,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// Returns all processes but this one.
     pub fn others() -> impl Iterator<Item = Process> {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -35,7 +34,6 @@ impl Process {
         others.filter_map(Process::of)
     }
 
-    /// Returns the child processes of this one.
     pub fn children() -> Vec<Process> {
         let own = getpid().as_raw_nonzero().get();
         Process::others().filter(|it| it.parent == own).collect()

@@ -96,7 +96,6 @@ impl Refused {
 }
 
 impl Folders {
-    /// Returns the folders of a command that a PE runs.
     pub fn of(run: &Run, pe: PeId) -> Result<Folders, TaskError> {
         let work = checked(&run.work)?;
         let (name, home) = match run.home {

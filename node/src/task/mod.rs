@@ -10,7 +10,6 @@ mod folders;
 mod lines;
 mod listing;
 mod lock;
-mod places;
 pub mod supervisor;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -44,7 +43,7 @@ use lines::Lines;
 
 pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
 pub use folders::failed_name;
-pub use places::place_results;
+pub use listing::place_results;
 
 /// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
@@ -172,7 +171,7 @@ pub(crate) async fn list(
     output: PathBuf,
 ) -> Result<(), NodeError> {
     let listed = match config.allowed.commands.clone() {
-        Ok(()) => with_disk(move || Ok(places::list_shards(&input, &output))).await,
+        Ok(()) => with_disk(move || Ok(listing::list_shards(&input, &output))).await,
         Err(why) => Err(TaskError::Other(why)),
     };
     let failed = |why: TaskError| FromPe::ShardsListed {
@@ -264,7 +263,6 @@ pub fn clear_away(work: &Path) -> io::Result<()> {
     payload::remove(work)
 }
 
-/// One run of a command.
 struct Task {
     pe: PeId,
     run: Run,

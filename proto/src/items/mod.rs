@@ -94,7 +94,6 @@ impl Message {
         }
     }
 
-    /// Returns the message without its length.
     pub fn address(&self) -> Address {
         Address {
             id: self.id,
@@ -103,7 +102,6 @@ impl Message {
         }
     }
 
-    /// Returns whether it ends at this PE, at least.
     pub fn is_for(&self, pe: PeId) -> bool {
         self.address().is_for(pe)
     }
@@ -186,7 +184,6 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns the name of its kind.
     pub fn name(self) -> &'static str {
         match self {
             Control::Wakeup { .. } => "wakeup",
@@ -220,7 +217,6 @@ pub enum Transmit {
         /// Offset before which no later part from here needs any byte; [`u64::MAX`] if this is the
         /// last part.
         later_from: u64,
-        /// The packets of its flits.
         packing: Packing,
     },
 }
@@ -250,7 +246,6 @@ pub struct Route {
 }
 
 impl Route {
-    /// Returns a route to this PE alone.
     pub fn deliver() -> Route {
         Route {
             deliver: true,
@@ -258,7 +253,6 @@ impl Route {
         }
     }
 
-    /// Returns a route to one neighbour.
     pub fn relay(to: PeId) -> Route {
         Route {
             relay: smallvec![to],

@@ -91,7 +91,6 @@ impl Collective {
         }
     }
 
-    /// Returns the direction of messages.
     pub fn direction(self) -> Direction {
         match self {
             Collective::Scatter | Collective::Broadcast => Direction::Down,
@@ -100,7 +99,6 @@ impl Collective {
         }
     }
 
-    /// Returns the layout of the messages in an input.
     pub fn layout(self) -> Layout {
         match self {
             Collective::Scatter => Layout::ByDestination,

@@ -23,7 +23,6 @@ mod orders;
 pub mod parts;
 mod pe_machine;
 mod pe_schedule;
-mod pull_requests;
 mod receive_queue;
 mod role;
 mod scatter;

@@ -100,7 +100,6 @@ impl PeMachine {
         self.role.trigger(at);
     }
 
-    /// Handles a control item from a neighbour.
     pub fn handle_control(
         &mut self,
         now: Time,

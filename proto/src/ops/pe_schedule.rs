@@ -73,7 +73,6 @@ impl PeRole {
 /// and receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeSchedule {
-    /// Collective of the round.
     pub collective: Collective,
     pub role: PeRole,
     /// Maximum number of parts of a message; 1 if messages are undivided.
@@ -114,7 +113,6 @@ pub struct PeSchedule {
     pub in_any_order: bool,
     /// Whether the PE polls up to [`POLL_ATTEMPTS`](super::POLL_ATTEMPTS) times before it sleeps.
     pub polls_before_sleep: bool,
-    /// The compression of flits where it makes them shorter.
     pub compression: Compression,
 }
 

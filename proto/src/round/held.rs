@@ -16,7 +16,6 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Creates a store without messages, for flits of `flit_bytes`.
     pub(super) fn new(flit_bytes: u32) -> Held {
         Held {
             flit_bytes: flit_bytes.into(),
@@ -70,7 +69,6 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Creates empty buffers, for flits of `flit_bytes`.
     pub(super) fn new(flit_bytes: u32) -> Buffers {
         Buffers {
             held: Held::new(flit_bytes),

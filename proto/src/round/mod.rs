@@ -45,7 +45,6 @@
 //! ```
 
 mod action;
-mod error;
 mod hash;
 mod held;
 mod incoming;
@@ -67,8 +66,7 @@ use crate::wire::edge::EdgeFrame;
 use crate::wire::flit::{self, Digest, Flit};
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
-pub use action::{Action, Observer, Piece, Sized};
-pub use error::ProtocolError;
+pub use action::{Action, Observer, Piece, ProtocolError, Sized};
 pub use hash::prepare_hashes;
 pub use list_round::ListRound;
 pub use relay_round::RelayRound;
@@ -223,7 +221,6 @@ impl<O: Observer> Round<O> {
         matches!(self, Round::List(round) if round.is_under_way_to(to))
     }
 
-    /// Returns whether the PE sends and receives at the same time.
     pub fn is_duplex(&self) -> bool {
         matches!(self, Round::List(_))
     }
@@ -452,7 +449,6 @@ impl<O: Observer> Round<O> {
         self.shared().start.own_start
     }
 
-    /// Returns the number of frames of earlier rounds that have arrived.
     pub fn late_frames(&self) -> u64 {
         self.shared().late_frames
     }
@@ -462,12 +458,10 @@ impl<O: Observer> Round<O> {
         self.shared().buffers.held.flits()
     }
 
-    /// Returns the maximum number of flits of other PEs' messages that were in memory at once.
     pub fn peak_buffered_flits(&self) -> u64 {
         self.shared().buffers.peak_flits
     }
 
-    /// Returns the recorded spans of the ports.
     pub fn take_spans(&mut self) -> Vec<Span> {
         self.shared_mut().recorder.take()
     }

@@ -56,7 +56,6 @@ pub(super) struct PendingAction {
 }
 
 impl<O: Observer> Shared<O> {
-    /// Creates the state before the round.
     pub(super) fn new(
         id: RoundId,
         tree: Arc<Tree>,

@@ -114,7 +114,6 @@ impl Tree {
         tree
     }
 
-    /// Returns the PE without a parent.
     pub fn root(&self) -> PeId {
         self.root
     }

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::super::cursor::Cursor;
 use super::super::entry::{Entry, Mtime, Present};
 use super::super::error::PayloadError;
-use super::super::holes::NewFile;
+use super::super::extents::NewFile;
 use super::super::inode::names_of;
 use super::super::present::digest_of;
 use super::super::scan::open_regular;

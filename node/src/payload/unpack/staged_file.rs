@@ -8,7 +8,7 @@ use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens};
 
 use super::super::archived::Archived;
 use super::super::entry::{Entry, EntryKind, Mtime};
-use super::super::holes::NewFile;
+use super::super::extents::NewFile;
 
 pub(super) struct StagedFile {
     pub(super) file: NewFile,

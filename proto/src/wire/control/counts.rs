@@ -120,11 +120,9 @@ pub struct Pong {
     /// Time since the PE last finished an entry of a message on its disk, or found one there to
     /// send.
     pub files_quiet_ms: u64,
-    /// Current activity.
     pub doing: Doing,
     /// Neighbours whose hosts do not acknowledge retransmitted data; empty unless requested.
     pub unreached: Vec<PeId>,
-    /// The counts so far.
     pub counts: Counts,
 }
 

@@ -3,12 +3,11 @@
 
 mod counts;
 mod footprint;
-mod from_pe;
+mod kinds;
 mod pe_schedule;
 mod register;
 mod report;
 mod task;
-mod to_pe;
 mod version;
 
 use std::ffi::OsString;
@@ -46,10 +45,12 @@ pub enum FromPe {
     },
     /// The PE is ready for the first round.
     Prepared,
-    /// The result of a round at this PE.
     Report(Report),
     /// Number of bytes that P0 has sent or received so far.
-    Progress { round: RoundId, bytes: u64 },
+    Progress {
+        round: RoundId,
+        bytes: u64,
+    },
     /// The PE cannot continue.
     Fault {
         /// The round; 0 before the first.
@@ -72,7 +73,6 @@ pub enum FromPe {
     /// A line from the standard error of a command, or a part of a long line.
     Line {
         text: String,
-        /// The name of the command's shard.
         shard: OsString,
     },
     /// The answer to a [`ToPe::Run`].
@@ -129,10 +129,11 @@ pub enum ToPe {
     /// The answer to a [`FromPe::Join`].
     Welcome(Welcome),
     /// The negative answer to a [`FromPe::Join`].
-    Refusal { reason: String },
+    Refusal {
+        reason: String,
+    },
     /// The position of the PE in the cluster, and its task.
     Assignment(Assignment),
-    /// Request to measure the edge to a child.
     ProbeEdge {
         /// The lower end of the edge.
         child: PeId,
@@ -143,14 +144,16 @@ pub enum ToPe {
     MeasureFiles,
     /// Request to measure the costs of processes on the PE's host.
     MeasureHost {
-        /// Whether connections are encrypted.
         encrypted: bool,
     },
     /// Request for the digests of prefixes of messages that the PE sends or receives.
-    CheckPrefixes { prefixes: Vec<Prefix> },
+    CheckPrefixes {
+        prefixes: Vec<Prefix>,
+    },
     /// Files that all destinations of a message have; the source sends no content for them.
-    SkipFiles { present: Vec<MessageFiles> },
-    /// The schedule of the rounds.
+    SkipFiles {
+        present: Vec<MessageFiles>,
+    },
     Prepare(Prepare),
     /// Request for the time, before a round that all PEs begin at one time.
     ReadClock,
@@ -161,14 +164,19 @@ pub enum ToPe {
         at_ns: u64,
     },
     /// Request to report a round when it has ended.
-    Collect { round: RoundId },
+    Collect {
+        round: RoundId,
+    },
     /// Request to leave the cluster.
     Stop {
         /// Whether the job has ended, so that the PE removes its receipts first.
         over: bool,
     },
     /// Request to give a round up, to remove partial messages and to report those that arrived.
-    Abort { round: RoundId, reason: String },
+    Abort {
+        round: RoundId,
+        reason: String,
+    },
     /// Request for an immediate [`FromPe::Pong`].
     Ping {
         /// Whether to check if the neighbours can be reached, since no byte has moved for a while.
@@ -178,7 +186,6 @@ pub enum ToPe {
     Run(Run),
     /// Request to end the command on a shard; no effect if it has ended.
     EndRun {
-        /// The name of the command's shard.
         shard: OsString,
     },
     /// Request to P0 for the shards of its input; replaces an assignment.
@@ -252,11 +259,9 @@ pub struct Job {
 /// separate connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
-    /// The whole tree.
     pub tree: Arc<Tree>,
     /// Address of the PE's parent in this tree; `None` for P0.
     pub parent_listen: Option<String>,
-    /// Properties of the PE's shaped edges, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
 }
 
@@ -337,11 +342,8 @@ pub struct FilePayload {
     /// Rules in the form of gitignore that choose among the files of each message, or with `spread` of
     /// `input`. If the first one begins with `!`, only what such a rule takes is sent.
     pub rules: Vec<String>,
-    /// When what arrives is durable.
     pub durability: Durability,
-    /// The comparison by which files are not sent to a destination that has them.
     pub update: Update,
-    /// The compression of flits where it makes them shorter.
     pub compression: Compression,
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     pub archive: bool,
@@ -354,14 +356,12 @@ pub struct FilePayload {
 }
 
 impl FilePayload {
-    /// Returns whether the input is one file that is divided.
     pub fn is_divided(&self) -> bool {
         self.lines || self.block_bytes > 0
     }
 }
 
 impl Payload {
-    /// Returns the files that messages are made of.
     pub fn files(&self) -> Option<&FilePayload> {
         match self {
             Payload::Files(files) => Some(files),
@@ -369,7 +369,6 @@ impl Payload {
         }
     }
 
-    /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {
         self.files().map(|files| &*files.output)
     }

@@ -10,11 +10,9 @@ use crate::wire::codec::{Wire, ensure, record, required};
 use crate::wire::flit::Digest;
 use crate::{DeliveryId, PeId, Unkept};
 
-/// First message of a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
     pub cluster: u64,
-    /// The PE that sends the message.
     pub pe: PeId,
     /// Oldest protocol version offered.
     pub min_version: u32,
@@ -22,7 +20,6 @@ pub struct Register {
     pub max_version: u32,
     /// Address for connections of the PE's children: "address:port".
     pub listen: String,
-    /// Process id.
     pub pid: u32,
     /// Name of the PE's monotonic clock: equal names are one clock. Empty if unknown.
     pub clock: String,
@@ -119,7 +116,6 @@ pub struct Join {
     pub pe: PeId,
     /// Whether the process joins the next cluster when this one has ended.
     pub stays: bool,
-    /// Whether the process runs commands.
     pub commands: bool,
 }
 
@@ -131,7 +127,6 @@ pub struct Welcome {
     pub secret: Secret,
     /// The address at which the PE listens for its children.
     pub listen: String,
-    /// The timeouts of the cluster's processes.
     pub timeouts: Timeouts,
 }
 

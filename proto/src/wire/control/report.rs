@@ -21,7 +21,6 @@ pub struct Report {
     pub round: RoundId,
     /// Whether the round was completed; false if it was given up.
     pub complete: bool,
-    /// The beginning of the round.
     pub begin: Begin,
     /// The messages with this PE as destination.
     pub arrivals: Vec<Arrival>,

@@ -46,7 +46,6 @@ pub struct PlaceResults {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// The way in which it ended.
     pub end: End,
     /// Time that it ran, in nanoseconds.
     pub took_ns: u64,

@@ -124,9 +124,7 @@ impl Entry {
             path,
             kind: EntryKind::HardLink { target },
             mode: 0,
-            mtime: Mtime::LEAVE,
-            present: None,
-            archived: None,
+            ..Self::dealt_root()
         }
     }
 

@@ -20,7 +20,7 @@ use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
 use super::error::{PayloadError, shown};
 use super::folders::above;
-use super::hidden::receipt_name;
+use super::hidden::{RECEIPT, name_beside};
 use super::scan::open_regular;
 
 use crate::limits::RECEIPT_BYTES;
@@ -48,7 +48,7 @@ impl Receipt {
         let parent = destination.parent().unwrap_or(Path::new(""));
         let name = destination.file_name().unwrap_or_default();
         Receipt {
-            path: parent.join(receipt_name(job_id, name)),
+            path: parent.join(name_beside(name, job_id, RECEIPT)),
             destination: destination.to_owned(),
         }
     }

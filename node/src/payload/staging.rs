@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::error::{PayloadError, shown};
 use super::folders::{above, sync_folder};
-use super::hidden::{heads_name, partial_name};
+use super::hidden::{HEADS, PARTIAL, name_beside};
 use super::leftovers::discard;
 use super::receipt::{DestinationState, Receipt};
 use super::removal::remove;
@@ -72,10 +72,10 @@ impl Staging {
             let why = format!("{path} cannot be a destination: it has no file name");
             return Err(PayloadError::Unusable(why));
         };
-        let heads = || Heads::at(parent.join(heads_name(job, name)));
+        let heads = || Heads::at(parent.join(name_beside(name, job, HEADS)));
         let id = if target.is_kept { job } else { run };
         Ok(Self {
-            path: parent.join(partial_name(id, name)),
+            path: parent.join(name_beside(name, id, PARTIAL)),
             heads: target.is_kept.then(heads),
             receipt: Receipt::of(place, job),
             parent: parent.to_owned(),
@@ -124,7 +124,7 @@ impl Staging {
         }
         self.heads = None;
         let name = self.destination().file_name().unwrap_or_default();
-        self.path = self.parent.join(partial_name(run, name));
+        self.path = self.parent.join(name_beside(name, run, PARTIAL));
     }
 
     pub fn path(&self) -> &Path {

@@ -30,7 +30,7 @@ pub struct Protected {
     certificates: Vec<CertificateDer<'static>>,
     sending: RecordKey,
     receiving: RecordKey,
-    later: LaterKeys,
+    later: Box<dyn LaterKeys>,
     /// Number of records after which the key to send with is replaced.
     pub(super) most_records: u64,
     /// Whether the other end has requested that.

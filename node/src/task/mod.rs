@@ -138,6 +138,16 @@ pub(crate) async fn run(
     Ok(true)
 }
 
+/// Runs a function that may wait for the disk, unless the coordinator may not have commands run.
+async fn if_allowed<T: Send + 'static>(
+    config: &NodeConfig,
+    function: impl FnOnce() -> Result<T, TaskError> + Send + 'static,
+) -> Result<T, TaskError> {
+    let allowed = config.allowed.commands.clone();
+    allowed.map_err(TaskError::Other)?;
+    with_disk(function).await
+}
+
 /// Removes this PE's part of a working folder, and reports to the coordinator.
 pub(crate) async fn clear(
     config: &NodeConfig,
@@ -146,18 +156,13 @@ pub(crate) async fn clear(
     gathered: PathBuf,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
-    let cleared = match &config.allowed.commands {
-        Ok(()) => {
-            let clear = move || {
-                if !gathered.as_os_str().is_empty() {
-                    remove(folders::checked(&gathered)?)?;
-                }
-                folders::clear(&work, pe)
-            };
-            with_disk(clear).await
+    let clear = move || {
+        if !gathered.as_os_str().is_empty() {
+            remove(folders::checked(&gathered)?)?;
         }
-        Err(why) => Err(TaskError::Other(why.clone())),
+        folders::clear(&work, pe)
     };
+    let cleared = if_allowed(config, clear).await;
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();
     channel.send_reply(FromPe::Cleared { left }).await
@@ -170,10 +175,7 @@ pub(crate) async fn list(
     input: PathBuf,
     output: PathBuf,
 ) -> Result<(), NodeError> {
-    let listed = match config.allowed.commands.clone() {
-        Ok(()) => with_disk(move || Ok(listing::list_shards(&input, &output))).await,
-        Err(why) => Err(TaskError::Other(why)),
-    };
+    let listed = if_allowed(config, move || Ok(listing::list_shards(&input, &output))).await;
     let failed = |why: TaskError| FromPe::ShardsListed {
         names: Vec::new(),
         sizes: Vec::new(),
@@ -190,10 +192,7 @@ pub(crate) async fn place(
     results: PlaceResults,
 ) -> Result<(), NodeError> {
     let count = results.from.len();
-    let placed = match config.allowed.commands.clone() {
-        Ok(()) => with_disk(move || Ok(place_results(&results))).await,
-        Err(why) => Err(TaskError::Other(why)),
-    };
+    let placed = if_allowed(config, move || Ok(place_results(&results))).await;
     let faults = placed.unwrap_or_else(|why| vec![why.to_string(); count]);
     channel.send_reply(FromPe::ResultsPlaced { faults }).await
 }

@@ -46,7 +46,6 @@
 
 mod action;
 mod hash;
-mod held;
 mod incoming;
 mod list_round;
 mod outgoing;
@@ -397,7 +396,7 @@ impl<O: Observer> Round<O> {
     /// after the round was given up.
     pub fn handle_delivered(&mut self, now: Time, message: Message) {
         let shared = self.shared_mut();
-        if let Some(arrival) = shared.arrivals.of(&message) {
+        if let Some(arrival) = shared.arrivals.get_mut(&message.id) {
             arrival.delivered = true;
             arrival.delivered_ns = now.0;
             shared.pe.handle_delivered();
@@ -410,12 +409,12 @@ impl<O: Observer> Round<O> {
     pub fn handle_committed(&mut self, now: Time, message: Message, digest: Option<Digest>) {
         self.handle_delivered(now, message);
         let shared = self.shared_mut();
-        if let Some(arrival) = shared.arrivals.of(&message) {
+        if let Some(arrival) = shared.arrivals.get_mut(&message.id) {
             arrival.digest = digest;
         }
         let whole = shared.pe.whole(message.id);
         let is_part = |it: &&Arrival| shared.pe.whole(it.message) == whole;
-        let parts = || shared.arrivals.all.iter().filter(is_part);
+        let parts = || shared.arrivals.values().filter(is_part);
         if let (Some(arrived_ns), true) = (
             parts().map(|it| it.at_ns).max(),
             parts().all(|it| it.delivered),
@@ -428,7 +427,7 @@ impl<O: Observer> Round<O> {
 
     /// Returns the error for stored bytes that differ from the expected ones.
     pub fn unexpected_bytes(&mut self, message: Message) -> ProtocolError {
-        let arrival = self.shared_mut().arrivals.of(&message);
+        let arrival = self.shared_mut().arrivals.get_mut(&message.id);
         let at = arrival.map_or(0, |it| it.bytes_received);
         let what = format!("not the expected bytes in the flit at byte {at}");
         ProtocolError::Damaged { message, what }
@@ -440,7 +439,7 @@ impl<O: Observer> Round<O> {
             message: self.shared().pe.whole(part.message),
             ..*part
         };
-        Arrival::joined(self.shared().arrivals.all.iter().map(whole))
+        Arrival::joined(self.shared().arrivals.values().map(whole))
     }
 
     /// Returns when the PE's own message was due and when it began; `None` if no due time is known,
@@ -455,11 +454,11 @@ impl<O: Observer> Round<O> {
 
     /// Returns the number of flits that the PE has received and will send on.
     pub fn held_flits(&self) -> u64 {
-        self.shared().buffers.held.flits()
+        self.shared().held.flits()
     }
 
     pub fn peak_buffered_flits(&self) -> u64 {
-        self.shared().buffers.peak_flits
+        self.shared().held.peak_flits
     }
 
     pub fn take_spans(&mut self) -> Vec<Span> {

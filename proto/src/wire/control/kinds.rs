@@ -137,20 +137,9 @@ impl Wire for Payload {
 
 record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compression, archive, output_names, chooses_entries } }
 
-codes! {
-    Durability { Message, File, Never },
-    code => Err(WireError::malformed(format!("{code} is not a durability")))
-}
-
-codes! {
-    Compression { Never, Lz4, Zstd },
-    code => Err(WireError::malformed(format!("{code} is not a compression")))
-}
-
-codes! {
-    Update { Never, ByTime, ByContent },
-    code => Err(WireError::malformed(format!("{code} is not an update")))
-}
+codes! { Durability { Message, File, Never }, "is not a durability" }
+codes! { Compression { Never, Lz4, Zstd }, "is not a compression" }
+codes! { Update { Never, ByTime, ByContent }, "is not an update" }
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {

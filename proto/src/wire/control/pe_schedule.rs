@@ -57,10 +57,7 @@ pub(super) fn check_flit_bytes(flit_bytes: u32) -> Result<(), WireError> {
     ensure(fits, format_args!("no flit can have {flit_bytes} bytes"))
 }
 
-codes! {
-    Collective { Scatter, Gather, Broadcast, Gossip, Exchange },
-    code => Err(WireError::malformed(format!("{code} is not a collective")))
-}
+codes! { Collective { Scatter, Gather, Broadcast, Gossip, Exchange }, "is not a collective" }
 
 fn put_role(role: PeRole) -> i32 {
     let role = match role {
@@ -144,7 +141,4 @@ record! {
     }
 }
 
-codes! {
-    Pacing { Scheduled, Turns, Eager },
-    code => Err(WireError::malformed(format!("{code} is no pacing")))
-}
+codes! { Pacing { Scheduled, Turns, Eager }, "is no pacing" }

@@ -28,9 +28,9 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::counters::{Counters, EdgeCounter};
-use crate::listen::Readiness;
 use crate::pacer::Pacer;
 use crate::packing::FlitPacking;
+use crate::readiness::Readiness;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;

@@ -10,6 +10,7 @@ mod folders;
 mod lines;
 mod listing;
 mod lock;
+mod places;
 pub mod supervisor;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -43,7 +44,7 @@ use lines::Lines;
 
 pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
 pub use folders::failed_name;
-pub use listing::place_results;
+pub use places::place_results;
 
 /// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
@@ -175,7 +176,7 @@ pub(crate) async fn list(
     input: PathBuf,
     output: PathBuf,
 ) -> Result<(), NodeError> {
-    let listed = if_allowed(config, move || Ok(listing::list_shards(&input, &output))).await;
+    let listed = if_allowed(config, move || Ok(places::list_shards(&input, &output))).await;
     let failed = |why: TaskError| FromPe::ShardsListed {
         names: Vec::new(),
         sizes: Vec::new(),

@@ -91,16 +91,16 @@ mistake "list: a held flit is forgotten ahead of its last crossing" proto/src/op
 mistake "list: a part begins where the message does" proto/src/ops/static_schedule_role.rs \
     'let flits = [hop.offset, hop.offset.saturating_add(hop.flits)];' \
     'let flits = [0, hop.offset.saturating_add(hop.flits)];'
-mistake "calls: a call is not counted" proto/src/ops/pull_requests.rs \
+mistake "calls: a call is not counted" proto/src/ops/receive_queue.rs \
     '*self.received.entry(receiver).or_default() += 1;' ''
-mistake "calls: one call is for all" proto/src/ops/pull_requests.rs \
-    'take_one(&mut self.received, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::pull_requests
-mistake "calls: what came is not counted" proto/src/ops/pull_requests.rs \
-    'self.due_bytes = self.due_bytes.saturating_sub(bytes);' 'let _ = bytes;' -p flitcast-proto --lib ops::pull_requests
-mistake "calls: a call 64 KiB early" proto/src/ops/pull_requests.rs \
+mistake "calls: one call is for all" proto/src/ops/receive_queue.rs \
+    'take_one(&mut self.received, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::receive_queue
+mistake "calls: what came is not counted" proto/src/ops/receive_queue.rs \
+    'self.due_bytes = self.due_bytes.saturating_sub(bytes);' 'let _ = bytes;' -p flitcast-proto --lib ops::receive_queue
+mistake "calls: a call 64 KiB early" proto/src/ops/receive_queue.rs \
     'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes' \
     'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes + (64 << 10)' \
-    -p flitcast-proto --lib ops::pull_requests
+    -p flitcast-proto --lib ops::receive_queue
 mistake "parts: a flit is stored ahead of its turn" node/src/parts.rs \
     'if self.turns.peek() != Some(&place) || received > written {' 'if received > written {'
 mistake "parts: a message is durable ahead of its last part" node/src/parts.rs \

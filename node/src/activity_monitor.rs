@@ -50,12 +50,10 @@ impl ActivityMonitor {
         }
     }
 
-    /// Returns the PE's counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Records that bytes have moved.
     pub fn moved(&self) {
         self.moved_ms.store(clock::coarse_ms(), Relaxed);
     }

@@ -9,13 +9,10 @@ use flitcast_proto::wire::{
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// A failure of the channel.
 #[derive(Debug, Error)]
 pub enum ChannelError {
-    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The received frame is not a message of the protocol.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
@@ -104,7 +101,6 @@ impl<Out, W: AsyncWrite + Unpin> ControlWriter<Out, W> {
         }
     }
 
-    /// Sends a message.
     pub async fn send(&mut self, message: Out) -> Result<(), ChannelError> {
         self.scratch.clear();
         (self.put)(&message, &mut self.scratch);

@@ -10,22 +10,15 @@ use crate::limits::Timeouts;
 use crate::permissions::Permissions;
 use crate::security::Security;
 
-/// The identity and the settings of a PE.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     pub pe: PeId,
-    /// The coordinator's address.
     pub coordinator: SocketAddr,
-    /// The number of the cluster.
     pub cluster: u64,
     /// The secret of this launch; a process without it is rejected.
     pub secret: Secret,
-    /// How connections are protected.
     pub security: Security,
-    /// The time limits.
     pub timeouts: Timeouts,
-    /// The PE's counters.
     pub tally: Tally,
-    /// The permissions of the coordinator.
     pub allowed: Permissions,
 }

@@ -31,7 +31,6 @@ pub struct Coordinator {
     correspondent: JoinHandle<()>,
     /// The state that pings report.
     pub pulse: Arc<ActivityMonitor>,
-    /// Whether the coordinator has sent anything.
     pub has_received: bool,
     /// Whether the coordinator has reported the end of the job.
     pub is_over: bool,

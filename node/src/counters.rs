@@ -25,7 +25,6 @@ pub struct EdgeCounter {
 }
 
 impl EdgeCounter {
-    /// Counts a received frame of this length.
     pub fn received(&self, bytes: usize, is_flit: bool) {
         self.received_bytes.fetch_add(bytes as u64, Relaxed);
         self.received_flits.fetch_add(is_flit.into(), Relaxed);
@@ -37,7 +36,6 @@ impl EdgeCounter {
         self.repeated_frames.fetch_add(1, Relaxed);
     }
 
-    /// Counts a sent frame of this length.
     pub fn sent(&self, bytes: usize, is_flit: bool) {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
         self.sent_flits.fetch_add(is_flit.into(), Relaxed);
@@ -176,7 +174,6 @@ struct Counted {
 }
 
 impl Tally {
-    /// Creates the counters of a new cluster.
     pub(crate) fn new_cluster(&self) -> Arc<Counters> {
         let mut counted = unpoisoned(&self.0);
         let over = counted.now.counts();
@@ -190,7 +187,6 @@ impl Tally {
         *unpoisoned(&self.0).errors.entry(kind).or_default() += 1;
     }
 
-    /// Returns the sum of all counters.
     pub fn counts(&self) -> Counts {
         let counted = unpoisoned(&self.0);
         let mut all = counted.before.clone();

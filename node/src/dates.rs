@@ -12,7 +12,6 @@ pub fn text(time: SystemTime) -> String {
     time.format(&Rfc3339).unwrap_or_else(|_| time.to_string())
 }
 
-/// Returns the point in time with this text.
 pub fn parse(text: &str) -> Option<SystemTime> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     Some(time.into())

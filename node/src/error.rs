@@ -18,7 +18,6 @@ use crate::system::sockets::is_closed;
 /// The reason for an early end of a PE.
 #[derive(Debug, Error)]
 pub enum NodeError {
-    /// The coordinator at this address cannot be reached.
     #[error("cannot reach the coordinator at {0}: {1}")]
     Coordinator(SocketAddr, #[source] io::Error),
     /// The PE's own credentials are invalid.
@@ -30,13 +29,10 @@ pub enum NodeError {
     /// The coordinator at this address rejected this process for this reason.
     #[error("the coordinator at {0} refuses it: {1}")]
     Refused(SocketAddr, String),
-    /// The PE cannot listen on this address.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// The control channel broke.
     #[error("the channel to the coordinator: {0}")]
     Channel(#[from] ChannelError),
-    /// The coordinator has ended.
     #[error("the coordinator closed the channel")]
     Abandoned,
     /// A message of the coordinator that is not expected in this state of the PE.
@@ -45,7 +41,6 @@ pub enum NodeError {
     /// No coordinator listened, or the coordinator rejected a PE that wanted to join.
     #[error("{0}")]
     NotJoined(String),
-    /// The coordinator lacks a permission.
     #[error("{0}")]
     NotAllowed(String),
     /// A neighbour cannot be reached: the parent, or another PE that this one calls.
@@ -54,19 +49,16 @@ pub enum NodeError {
     /// Neighbours that should have called did not: children, and others.
     #[error("no connection from {}", list(.0))]
     MissingCallers(Vec<PeId>),
-    /// A child does not answer.
     #[error("{0} does not answer the probe of its edge")]
     SilentChild(PeId),
     /// A neighbour failed outside a round.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The messages cannot be read.
     #[error("{}", lines(.0))]
     Payload(Vec<PayloadError>),
     /// The places where messages are to arrive cannot be examined.
     #[error(transparent)]
     Output(PayloadError),
-    /// The round failed.
     #[error(transparent)]
     Round(#[from] RoundError),
     /// The operating system refused a basic request.

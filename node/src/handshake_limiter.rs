@@ -23,10 +23,10 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking::joined;
 use crate::limits::{
     ACCEPT_PAUSE, BACKLOG, DISCONNECTED_AT_ONCE, GRACE, LAST_MESSAGE, WARNED_REJECTIONS,
 };
+use crate::runtime::joined;
 use crate::system::sockets::tcp_socket;
 
 /// Creates a listener for many simultaneous connections.
@@ -40,9 +40,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// A connected client that is not authenticated yet.
 #[derive(Debug)]
 pub struct PendingConnection {
-    /// The connection.
     pub stream: TcpStream,
-    /// The client's lease.
     pub lease: Lease,
 }
 
@@ -51,7 +49,6 @@ pub struct PendingConnection {
 pub struct Lease(Arc<Mutex<Option<Instant>>>);
 
 impl Lease {
-    /// Creates a lease from now on.
     pub fn new(time: Duration) -> Lease {
         Lease(Arc::new(Mutex::new(Some(Instant::now() + time))))
     }
@@ -97,7 +94,6 @@ struct Waiting {
 }
 
 impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
-    /// Creates a door for a listener.
     pub fn new(
         listener: &'a TcpListener,
         places: usize,

@@ -19,7 +19,6 @@ use crate::system::regular;
 pub struct Activity(Rc<RefCell<String>>);
 
 impl Activity {
-    /// Sets the current activity.
     pub fn set(&self, activity: impl Into<String>) {
         *self.0.borrow_mut() = activity.into();
     }
@@ -56,7 +55,6 @@ pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
 /// A reason why a PE is not healthy according to its file.
 #[derive(Debug, Error)]
 pub enum HealthError {
-    /// The file cannot be read.
     #[error("{}: {}; is this the file of `flitcast node --join .. --health FILE`?", .0.display(), .1)]
     Unreadable(PathBuf, #[source] io::Error),
     /// The file was last updated this time ago, with this content.

@@ -13,9 +13,8 @@ use flitcast_proto::MessageId;
 use flitcast_proto::ops::HELD_IN_MEMORY;
 use tokio::task::spawn_blocking;
 
-use crate::blocking::joined;
+use crate::runtime::joined;
 
-/// All stored messages.
 #[derive(Debug, Default)]
 pub struct HeldMessages {
     messages: BTreeMap<MessageId, Frames>,
@@ -139,7 +138,6 @@ impl HeldMessages {
         }
     }
 
-    /// Discards all frames at the end of a round.
     pub fn forget_all(&mut self) {
         while let Some((&message, _)) = self.messages.first_key_value() {
             self.forget_to(message, u64::MAX);

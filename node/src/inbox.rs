@@ -11,12 +11,12 @@ use flitcast_proto::{DeliveryId, MessageId, PeId, Update};
 use tokio::task::spawn_blocking;
 
 use crate::activity_monitor::ActivityMonitor;
-use crate::blocking::joined;
 use crate::limits::MOST_PRESENT_FILES;
 use crate::payload::{
     self, DestinationState, Listing, Pattern, PayloadError, Receipt, Sweep, delivered_at, discard,
     sweep,
 };
+use crate::runtime::joined;
 
 /// The places where messages become visible at this PE.
 #[derive(Clone, Debug, Default)]

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use flitcast_proto::Compression;
 use flitcast_proto::items::{Address, Destination};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{FilePayload, Ready, Version};
-use flitcast_proto::{MessageId, PeId, Update};
+use flitcast_proto::{Compression, MessageId, PeId, Update};
 
 use crate::payload::{self, Content, Listing, Others, Outgoing, Pattern, PayloadError};
-use crate::processors::on_processors;
+use crate::runtime::on_processors;
 
 /// A message that a PE sends, whether it is still to be delivered, and its version, if known from
 /// earlier runs.
@@ -29,7 +28,6 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Returns the PEs with their names.
     fn others(&self) -> Others<'_> {
         self.others.named(&self.files.names)
     }

@@ -1,6 +1,5 @@
 //! The I/O of a node's rounds: its connections, its files, the monotonic clock.
 
-mod outlet;
 mod reader;
 mod rounds_io;
 
@@ -18,28 +17,25 @@ use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId, Time, Tree};
+use reader::{Reader, Readers};
+use smallvec::SmallVec;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::activity_monitor::ActivityMonitor;
-use crate::blocking::joined;
 use crate::held::HeldMessages;
 use crate::limits::{COMMITS_UNDER_WAY, POLLED_NS};
-use crate::link::Outgoing;
-use crate::listen::{PollCursor, Yields, next_event, poll_for_event};
+use crate::link::{Link, LinkError, Outgoing};
+use crate::listen::{PollCursor, WorkSlice, Yields, next_event, poll_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
 use crate::round::{Committed, RoundError, RoundEvent, RoundIo, SendProgress, doing};
+use crate::runtime::joined;
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
 use crate::system::cores::HomeCore;
 use crate::system::retransmissions::Retransmissions;
-use crate::work_slice::WorkSlice;
 
-use outlet::Outlet;
-use reader::{Reader, Readers};
-
-/// The I/O of all rounds of one PE.
 pub struct NodeIo<'a> {
     pub pe: PeId,
     pub tree: Arc<Tree>,
@@ -84,7 +80,6 @@ pub struct RoundBuffers<'a> {
     prefix: Vec<u8>,
     pub held: HeldMessages,
     outlet: Outlet,
-    /// The order of polling.
     last: PollCursor,
     /// Whether the PE polls for frames a few more times before it sleeps.
     polls_before_sleep: bool,
@@ -363,4 +358,74 @@ fn committed(commit: Result<Commit, JoinError>) -> Result<Committed, RoundError>
 
 fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
     RoundError::Held { folder, source }
+}
+
+/// The sends of one round.
+#[derive(Default)]
+pub(super) struct Outlet {
+    /// Whether the round continues while frames are in progress.
+    is_duplex: bool,
+    /// The neighbour whose short frames are coalesced into one system call.
+    gathering: Option<PeId>,
+    /// The receivers of flits in progress.
+    pub(super) in_progress: SmallVec<[PeId; 1]>,
+}
+
+impl Outlet {
+    pub(super) fn new(is_duplex: bool) -> Outlet {
+        Outlet {
+            is_duplex,
+            ..Outlet::default()
+        }
+    }
+
+    pub(super) async fn control(
+        &mut self,
+        neighbours: &mut Neighbours,
+        to: PeId,
+        frame: &EdgeFrame,
+    ) -> Result<(), LinkError> {
+        match self.is_duplex {
+            true => self.gathered(neighbours, to)?.begin_control(frame),
+            false => neighbours.get(to).send_control(frame).await,
+        }
+    }
+
+    /// Sends a flit; the transmission may be in progress afterwards.
+    pub(super) async fn flit(
+        &mut self,
+        neighbours: &mut Neighbours,
+        to: PeId,
+        flit: Outgoing<'_>,
+    ) -> Result<SendProgress, LinkError> {
+        if !self.is_duplex {
+            neighbours.get(to).send_frame(flit).await?;
+            return Ok(SendProgress::Whole);
+        }
+        if self.gathered(neighbours, to)?.begin_frame(flit)? {
+            return Ok(SendProgress::Whole);
+        }
+        self.in_progress.push(to);
+        Ok(SendProgress::Begun)
+    }
+
+    /// Returns the connection to a neighbour, where consecutive short frames are coalesced. Writes those
+    /// that were coalesced for another neighbour.
+    fn gathered<'a>(
+        &mut self,
+        neighbours: &'a mut Neighbours,
+        to: PeId,
+    ) -> Result<&'a mut Link, LinkError> {
+        if self.gathering != Some(to) {
+            self.flush(neighbours)?;
+            self.gathering = Some(to);
+            neighbours.get(to).gather();
+        }
+        Ok(neighbours.get(to))
+    }
+
+    pub(super) fn flush(&mut self, neighbours: &mut Neighbours) -> Result<(), LinkError> {
+        let to = self.gathering.take();
+        to.map_or(Ok(()), |to| neighbours.get(to).flush_gathered())
+    }
 }

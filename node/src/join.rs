@@ -32,7 +32,6 @@ use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::{serve, until};
 use crate::timeout_stream::in_time;
 
-/// The settings of a PE that joins.
 #[derive(Clone, Debug)]
 pub struct JoinConfig {
     pub pe: PeId,
@@ -56,14 +55,12 @@ pub struct JoinConfig {
     pub files: FileAccess,
 }
 
-/// The credentials of a PE that joins.
 #[derive(Clone, Debug)]
 pub enum Credentials {
     /// None; none are required of the coordinator either.
     None,
     /// Credentials issued by the PE's daemon.
     Issued(Identity),
-    /// The credentials in this folder.
     Folder(PathBuf),
 }
 

@@ -5,10 +5,8 @@
 //! each action, and this crate moves the bytes; it does not depend on algorithms.
 
 pub mod activity_monitor;
-mod blocking;
 pub mod channel;
 mod config;
-mod confine;
 mod connect;
 mod coordinator;
 mod counters;
@@ -32,9 +30,8 @@ pub mod parts;
 pub mod payload;
 pub mod permissions;
 mod probe;
-mod processors;
-mod readiness;
-pub mod round;
+pub mod readiness;
+mod round;
 pub mod rounds;
 pub mod runtime;
 mod schedule_check;
@@ -46,11 +43,10 @@ pub mod system;
 pub mod task;
 pub mod timeout_stream;
 pub mod tuning;
-mod work_slice;
 
 pub use config::NodeConfig;
 pub use counters::Tally;
 pub use error::NodeError;
-pub use processors::on_processors;
 pub use round::RoundError;
+pub use runtime::on_processors;
 pub use session::run;

@@ -6,23 +6,24 @@
 //! A link may be shaped (`shape.rs`). Then every frame follows a stamp, which is a separate frame and
 //! is not returned, and a frame is only returned after its arrival time.
 
-mod error;
 mod sending;
 
+use std::fmt;
 use std::io::{self};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use flitcast_proto::Compression;
-use flitcast_proto::PeId;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
-use flitcast_proto::wire::packed;
 use flitcast_proto::wire::reader::{FrameReader, Look};
 use flitcast_proto::wire::seal::FrameSealer;
-use flitcast_proto::wire::{MAX_FLIT_PREFIX, WireError};
+use flitcast_proto::wire::{MAX_FLIT_PREFIX, WireError, packed};
+use flitcast_proto::{Compression, PeId};
+use sending::PendingWrite;
+use thiserror::Error;
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use crate::activity_monitor::ActivityMonitor;
@@ -33,12 +34,10 @@ use crate::readiness::Readiness;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
-use crate::system::sockets;
-pub use error::{LinkError, Neighbour};
-pub use sending::Outgoing;
-use sending::PendingWrite;
+use crate::system::sockets::{self, is_closed};
 
-/// A connection to one neighbour.
+pub use sending::Outgoing;
+
 #[derive(Debug)]
 pub struct Link {
     at: Neighbour,
@@ -91,7 +90,6 @@ impl Link {
         self.pulse = pulse;
     }
 
-    /// Counts all frames in these counters from now on.
     pub fn count(&mut self, counters: &Counters) {
         self.counter = counters.edge(self.peer());
     }
@@ -131,7 +129,6 @@ impl Link {
         Ok(())
     }
 
-    /// Sets the maximum payload of a frame.
     pub fn set_max_flit_bytes(&mut self, flit_bytes: u32) {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
@@ -345,6 +342,57 @@ impl Link {
 /// Returns whether a frame's body is a flit, compressed or not.
 fn is_any_flit(body: &[u8]) -> bool {
     is_flit(body) || packed::is_packed(body)
+}
+
+/// A neighbour with its address.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbour {
+    pub peer: PeId,
+    pub addr: SocketAddr,
+}
+
+impl fmt::Display for Neighbour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.peer, self.addr)
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum LinkError {
+    #[error("{0} closed the connection")]
+    Closed(Neighbour),
+    #[error("{0} closed the connection inside a frame, {1} of {2} bytes")]
+    Truncated(Neighbour, usize, usize),
+    #[error("the connection to {0} failed: {1}")]
+    Io(Neighbour, #[source] io::Error),
+    /// The neighbour's host does not answer, or there is no route to it.
+    #[error("{0} cannot be reached any more: {1}")]
+    Unreached(Neighbour, #[source] io::Error),
+    /// The received frame violates the protocol.
+    #[error("from {0}: {1}")]
+    Wire(Neighbour, #[source] WireError),
+}
+
+impl LinkError {
+    /// Returns whether the neighbour's process has ended the connection; its host and its frames are
+    /// valid.
+    pub fn is_hung_up(&self) -> bool {
+        match self {
+            LinkError::Closed(_) | LinkError::Truncated(..) => true,
+            LinkError::Io(_, error) => is_closed(error),
+            LinkError::Unreached(..) | LinkError::Wire(..) => false,
+        }
+    }
+
+    pub fn peer(&self) -> PeId {
+        match self {
+            LinkError::Closed(at)
+            | LinkError::Truncated(at, ..)
+            | LinkError::Io(at, _)
+            | LinkError::Unreached(at, _)
+            | LinkError::Wire(at, _) => at.peer,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::{PeId, Time};
 use smallvec::SmallVec;
 
-use crate::limits::{LONG_YIELD, ROUNDS_OF_A_LONG_YIELD};
+use crate::limits::{LONG_YIELD, LONGEST_SLICE_NS, ROUNDS_OF_A_LONG_YIELD};
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::round::RoundEvent;
@@ -44,7 +44,6 @@ impl Yields {
         self.long <= 2 * ROUNDS_OF_A_LONG_YIELD
     }
 
-    /// Begins the next round.
     pub fn next_round(&mut self) {
         self.long = self.long.saturating_sub(1);
     }
@@ -166,8 +165,27 @@ pub async fn poll_for_event(
     None
 }
 
+/// The current uninterrupted work of a task. A task whose connections are always ready may make a hundred
+/// system calls before the runtime interrupts it; where others use the processor, too, those take seconds.
+#[derive(Debug, Default)]
+pub struct WorkSlice {
+    began: Time,
+}
+
+impl WorkSlice {
+    /// Lets the other tasks run if the task has worked for long at `now`.
+    pub async fn end_if_long(&mut self, now: Time) {
+        if now.0.saturating_sub(self.began.0) >= LONGEST_SLICE_NS {
+            tokio::task::yield_now().await;
+            self.began = now;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     /// One long yield may have many causes; several in few rounds are a busy program's.
@@ -187,5 +205,29 @@ mod tests {
             yields.are_short()
         });
         assert_eq!(rounds, Some(ROUNDS_OF_A_LONG_YIELD - 1));
+    }
+
+    /// On one thread, another task runs at the beginning and once per slice.
+    #[tokio::test(flavor = "current_thread")]
+    async fn other_tasks_run_while_a_task_is_busy() {
+        const ACTIONS: u64 = 10;
+        let (others, is_over) = (Cell::new(0), Cell::new(false));
+        let other = async {
+            while !is_over.get() {
+                others.set(others.get() + 1);
+                tokio::task::yield_now().await;
+            }
+        };
+        let busy = async {
+            let mut slice = WorkSlice::default();
+            for action in 1..=100 * ACTIONS {
+                slice
+                    .end_if_long(Time(action * LONGEST_SLICE_NS / ACTIONS))
+                    .await;
+            }
+            is_over.set(true);
+        };
+        tokio::join!(other, busy);
+        assert_eq!(others.get(), 101);
     }
 }

@@ -27,7 +27,6 @@ pub struct FlitPacking {
 }
 
 impl FlitPacking {
-    /// Creates the state of a new connection.
     pub fn new(compression: Compression) -> FlitPacking {
         FlitPacking {
             compression,

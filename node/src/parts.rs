@@ -74,7 +74,6 @@ impl Parts {
         })
     }
 
-    /// Returns whether any message is sent or received in parts.
     pub fn are_any(&self) -> bool {
         !self.of.is_empty()
     }

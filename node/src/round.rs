@@ -1,9 +1,8 @@
 //! Executes the actions of a round ([`flitcast_proto::round`]) on connections and files: a node's
 //! sockets and files (`io.rs`), or a simulated network.
 
-mod error;
-
 use std::ops::Range;
+use std::path::PathBuf;
 
 use flitcast_proto::items::{Message, Packing};
 use flitcast_proto::round::{Action, Observer, Piece, ProtocolError, Round};
@@ -11,16 +10,16 @@ use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{PeId, Time};
+use thiserror::Error;
 
-pub use error::RoundError;
+use crate::link::LinkError;
+use crate::payload::PayloadError;
 
 /// The environment of a round: connections to neighbours, the messages' bytes, a clock.
 #[expect(async_fn_in_trait, reason = "whoever plays a round knows its type")]
 pub trait RoundIo {
-    /// An error that ends the round.
     type Error;
 
-    /// Returns the time.
     fn now(&self) -> Time;
 
     /// Sends a control frame. If the round sends and receives at the same time, the frame goes as
@@ -100,12 +99,10 @@ pub trait RoundIo {
     fn refused(&mut self, fault: ProtocolError) -> Self::Error;
 }
 
-/// The progress of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendProgress {
     /// The transmission is complete.
     Whole,
-    /// The transmission is in progress.
     Begun,
 }
 
@@ -287,5 +284,48 @@ fn log(action: &Action) {
             ..
         } => tracing::debug!(%from, of = %message.pe(), bytes = message.bytes, "take message"),
         _ => {}
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum RoundError {
+    /// A neighbour is gone, or has sent invalid data.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A violation of the protocol, or a damaged message.
+    #[error(transparent)]
+    Fault(#[from] ProtocolError),
+    #[error("{source} (the message of {})", message.pe())]
+    Payload {
+        message: Message,
+        source: PayloadError,
+    },
+    #[error("data to forward cannot be stored in {}: {source}", crate::system::lent::as_named(folder).display())]
+    Held {
+        folder: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("the timer failed: {0}")]
+    Alarm(#[from] std::io::Error),
+}
+
+impl RoundError {
+    /// Returns the kind of the error for counters.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            RoundError::Link(_) => "neighbour",
+            RoundError::Fault(fault) => fault.kind(),
+            RoundError::Payload { .. } => "payload",
+            RoundError::Held { .. } | RoundError::Alarm(_) => "system",
+        }
+    }
+
+    /// Returns the neighbour at fault, if there is one.
+    pub fn peer(&self) -> Option<PeId> {
+        match self {
+            RoundError::Link(error) => Some(error.peer()),
+            RoundError::Fault(fault) => fault.peer(),
+            RoundError::Payload { .. } | RoundError::Held { .. } | RoundError::Alarm(_) => None,
+        }
     }
 }

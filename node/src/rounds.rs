@@ -14,7 +14,6 @@ use crate::round::{self, RoundIo};
 /// The connections, files and counters with which a PE runs its rounds.
 #[expect(async_fn_in_trait, reason = "whoever plays rounds knows its type")]
 pub trait RoundsIo: RoundIo {
-    /// Observer of the rounds.
     type Observer: Observer;
     /// Guard that marks the PE as active until it is dropped.
     type Working;
@@ -46,13 +45,11 @@ pub trait Channel {
     /// Error after which the PE cannot continue.
     type Error;
 
-    /// Receives the next message of the coordinator.
     async fn next_command(&mut self) -> Result<ToPe, Self::Error>;
 
     /// Receives the next message of the coordinator during a round; meanwhile P0 reports progress.
     async fn next_command_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
 
-    /// Sends a message to the coordinator.
     async fn send_reply(&mut self, reply: FromPe) -> Result<(), Self::Error>;
 
     /// Returns the error that a message is unexpected at this time.

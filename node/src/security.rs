@@ -8,7 +8,6 @@ mod name;
 mod peer_verifier;
 mod protected;
 mod records;
-mod revoked;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -37,8 +36,8 @@ use explain::{describe, explained};
 use handshake::{failed, handshake};
 pub use name::Name;
 use peer_verifier::PeerVerifier;
+pub use peer_verifier::{REVOKED_FILE, Revoked, revoked, serial};
 use protected::Protected;
-pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
 pub use transport::Transport;
 
 /// The file of the authority's certificate, in a folder of credentials.
@@ -185,7 +184,7 @@ pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
 /// Returns the verifier for a folder: its authority, and the revocation list beside it.
 fn verifier_for(folder: &Path) -> Result<PeerVerifier, SecurityError> {
     let path = folder.join(AUTHORITY_FILE);
-    let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
+    let (authority, revoked) = (certificates(&path)?, peer_verifier::list(folder)?);
     let verifier = PeerVerifier::new(authority, revoked, &provider());
     verifier.map_err(|error| SecurityError::of(path.display(), describe(&error, None)))
 }

@@ -16,26 +16,25 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking::joined;
 use crate::config::NodeConfig;
-use crate::confine::confined;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
 use crate::error::NodeError;
 use crate::inbox::Inbox;
 use crate::io::{NodeIo, RoundBuffers};
-use crate::listen::Yields;
+use crate::listen::{WorkSlice, Yields};
 use crate::neighbours::Neighbours;
 use crate::pacer::Pacer;
 use crate::parts::Parts;
 use crate::payload::{self, file_system};
+use crate::permissions::confined;
 use crate::rounds::{self, Channel};
+use crate::runtime::joined;
 use crate::store::{Store, output_folder};
 use crate::system::clock::Alarm;
 use crate::system::cores::HomeCore;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
-use crate::work_slice::WorkSlice;
 use crate::{host, limits, probe, schedule_check, task};
 
 /// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect

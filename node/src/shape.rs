@@ -99,12 +99,10 @@ impl Shape {
         Poll::Ready(Ok(departs))
     }
 
-    /// Returns whether the next frame is a stamp.
     pub fn expects_stamp(&self) -> bool {
         self.incoming.is_none()
     }
 
-    /// Takes the stamp.
     pub fn stamped(&mut self, stamp: &[u8]) -> Result<(), WireError> {
         let Ok(EdgeFrame::Departed { at, joins }) = EdgeFrame::parse(stamp) else {
             let what = "on a shaped link, a frame without its time of departure";

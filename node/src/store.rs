@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::{Address, Message};
 use flitcast_proto::ops::{Collective, Layout, PeSchedule};
-use flitcast_proto::wire::control::{Assignment, FilePayload, MessageFiles, Payload};
-use flitcast_proto::wire::control::{Prefix, Ready, SkippedFiles};
+use flitcast_proto::wire::control::{
+    Assignment, FilePayload, MessageFiles, Payload, Prefix, Ready, SkippedFiles,
+};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Update};
 use tokio::task::spawn_blocking;
 
 use crate::activity_monitor::ActivityMonitor;
-use crate::blocking::joined;
 use crate::config::NodeConfig;
 use crate::inputs::{Inputs, Messages};
 use crate::limits::{KEPT_MESSAGE_BYTES, OPENED_AHEAD};
@@ -24,6 +24,7 @@ use crate::payload::{
     Sink, Source, Synthetic, Target, Unpacker, delivered_at, prefix_digest,
 };
 use crate::permissions::FileAccess;
+use crate::runtime::joined;
 
 /// Returns the folder in which messages become visible: the output or, if that is a message itself,
 /// the folder that contains it. `None` if messages are synthetic.

@@ -24,10 +24,8 @@ pub async fn in_time<T>(
 /// An inactive other end. It is the source of an [`io::Error`] of the kind `TimedOut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum IdleTimeout {
-    /// No byte arrived.
     #[error("has been silent for {:.1} s", .0.as_secs_f64())]
     Silent(Duration),
-    /// No byte was accepted.
     #[error("has taken no bytes for {:.1} s", .0.as_secs_f64())]
     Stalled(Duration),
 }

@@ -9,10 +9,9 @@
 
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
-mod compression;
 pub mod cost;
-mod durability;
 pub mod exchange;
+mod files;
 mod ids;
 pub mod items;
 mod limits;
@@ -25,13 +24,8 @@ pub mod shape;
 pub mod spans;
 pub mod streams;
 pub mod tree;
-mod unkept;
-mod update;
 pub mod wire;
 
-pub use compression::Compression;
-pub use durability::Durability;
+pub use files::{Compression, Durability, Unkept, Update};
 pub use ids::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Time};
 pub use tree::Tree;
-pub use unkept::Unkept;
-pub use update::Update;

@@ -23,7 +23,6 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     Send,
-    /// Receiving.
     Receive,
     /// Writing, from the last received byte until the message is durable and visible.
     Files,
@@ -34,9 +33,7 @@ pub enum Port {
 pub enum SpanItem {
     /// All flits of a message, or of a part of one.
     Message(MessageId),
-    /// A wakeup call.
     Wakeup,
-    /// The synchronization token.
     Token,
     Certificate,
     /// A TRANSMIT AFTER order.

@@ -5,9 +5,8 @@ use flitcast_proto::wire::control::{Begin, Doing, Report};
 use flitcast_proto::{RoundId, Time};
 use tokio::time::timeout;
 
-use super::outlet::Outlet;
 use super::reader::Readers;
-use super::{NodeIo, RoundBuffers, committed};
+use super::{NodeIo, Outlet, RoundBuffers, committed};
 use crate::activity_monitor::ActivityGuard;
 use crate::counters::CounterObserver;
 use crate::limits::OPENING;

@@ -1,9 +1,8 @@
 //! Links over real sockets.
 
-use flitcast_proto::Compression;
-use flitcast_proto::Time;
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::flit::put_prefix;
+use flitcast_proto::{Compression, Time};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 

@@ -10,11 +10,13 @@ use std::path::Path;
 use bytes::Bytes;
 use flitcast_proto::Unkept;
 use flitcast_proto::wire::pb;
-use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, XattrFlags};
-use rustix::fs::{chownat, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr};
+use rustix::fs::{
+    AtFlags, Gid, Mode, Stat, Uid, XattrFlags, chownat, fchmod, fchown, fgetxattr, flistxattr,
+    fremovexattr, fsetxattr,
+};
 use rustix::io::{self, Errno};
 
-use super::refusal::Refusal;
+use super::error::Refusal;
 
 /// Maximum length of the names and values of an entry's extended attributes in bytes. Most file systems
 /// have room for 4 KiB; the kernel permits 64 KiB for each value.
@@ -50,7 +52,6 @@ impl Archived {
         })
     }
 
-    /// Returns whether the entry has extended attributes.
     pub fn is_extended(&self) -> bool {
         !self.extended.is_empty()
     }

@@ -53,7 +53,6 @@ impl Cursor {
         self.above.is_empty()
     }
 
-    /// Enters a directory in the current one.
     pub fn enter(&mut self, name: &OsStr) -> io::Result<()> {
         let below = openat(&self.here, name, DIRECTORY, Mode::empty())?;
         self.above.push(identity(self.here.as_fd())?);
@@ -93,7 +92,6 @@ impl Cursor {
         }
     }
 
-    /// Returns the names in the current directory.
     pub fn list(&self) -> io::Result<DirectoryNames> {
         let mut listing = DirectoryNames::default();
         for entry in Dir::read_from(&self.here)? {

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::limits::{MOST_HELD_ENTRIES, WRITE_BACK_BYTES};
-use crate::system::memory;
+use crate::system::process;
 
 /// Bytes of small files that are synced together. A power cut or a full disk costs no more, and the
 /// sync at the end of a message waits for no more.
@@ -73,7 +73,7 @@ impl Unsynced {
         let is_known = || {
             fstatfs(folder).is_ok_and(|about| KNOWN_FILE_SYSTEMS.contains(&(about.f_type as u64)))
         };
-        let is_ours = || memory::unwritten_bytes().is_some_and(|bytes| bytes < MAX_FOREIGN_BYTES);
+        let is_ours = || process::unwritten_bytes().is_some_and(|bytes| bytes < MAX_FOREIGN_BYTES);
         if self.durability == Durability::Message && is_known() && is_ours() {
             self.folder = folder.try_clone_to_owned().ok();
         }

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use flitcast_proto::wire::flit::Digest;
@@ -15,9 +16,40 @@ use prost::Message;
 use rustix::fs::Stat;
 
 use super::archived::{ARCHIVED_BYTES_MAX, Archived};
-use super::error::PayloadError;
+use super::error::{PATH_BYTES_MAX, PayloadError, Refusal};
 use super::extents::Extents;
-use super::refusal::{PATH_BYTES_MAX, Refusal};
+
+/// The files that a message is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A regular file, or a directory and everything below it.
+    Entry(PathBuf),
+    /// Some of the files below a directory, and the directories on the way to them.
+    Dealt {
+        base: PathBuf,
+        /// Regular files, symlinks and empty directories, relative to `base`, sorted, none twice.
+        files: Arc<[PathBuf]>,
+        /// Whether the directory, with its mode and time, is the root of the message; else that is a new
+        /// one.
+        with_root: bool,
+    },
+    /// A part of a regular file.
+    Part {
+        path: PathBuf,
+        /// The position of the first byte.
+        at: u64,
+        bytes: u64,
+    },
+}
+
+impl Content {
+    /// Returns the path of the entry, or of the directory that the files are below.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Entry(path) | Self::Dealt { base: path, .. } | Self::Part { path, .. } => path,
+        }
+    }
+}
 
 /// Maximum length of an encoded `FileEntry` in bytes: a full path, and either a full target or the
 /// most extents, of up to ten bytes each.
@@ -92,9 +124,7 @@ impl Entry {
             path,
             kind: EntryKind::HardLink { target },
             mode: 0,
-            mtime: Mtime::LEAVE,
-            present: None,
-            archived: None,
+            ..Self::dealt_root()
         }
     }
 

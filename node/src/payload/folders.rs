@@ -13,7 +13,6 @@ use rustix::fs::syncfs;
 
 use super::durability::sync;
 use super::hidden::WORK_PREFIX;
-use super::target::above;
 use crate::system::process::user;
 
 /// Creates a folder and its missing parents, and returns when their names are durable.
@@ -81,6 +80,15 @@ fn check_private(folder: &Path) -> io::Result<()> {
     }
     let why = format!("`{}` is accessible to other users", work.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// Returns the folder that an entry is in; `None` for the root.
+pub fn above(path: &Path) -> Option<&Path> {
+    let parent = path.parent()?;
+    Some(match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
+    })
 }
 
 #[cfg(test)]

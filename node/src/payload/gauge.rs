@@ -11,13 +11,13 @@ use std::sync::{Arc, mpsc};
 use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise};
 
-use super::cold::cold_bytes;
-use super::content::Content;
+use super::entry::Content;
 use super::leftovers::unlocked;
+use super::outgoing::cold_bytes;
 use super::removal::remove;
 use super::{Outgoing, Packer, PayloadError, Target, Unpacker};
 use crate::limits::DISK_BLOCK_BYTES;
-use crate::system::{clock, memory, process};
+use crate::system::{clock, process};
 use crate::tuning::gauge::{AT_ONCE, FILES, HAND_OVERS, LONG_BYTES, SHORT_BYTES, SYNCING_NS};
 
 /// Returns the path itself if it is a directory, or else the nearest directory above it.
@@ -125,7 +125,7 @@ impl Gauge<'_> {
             flush_ns_per_byte: (long_took.waited - short_took.waited).max(0.0) / long_bytes,
             commit_ns: (short_took.core - create_ns).max(0.0),
             thread_ns: handed_to_a_thread_ns(),
-            memory_bytes: memory::dirty_bytes(),
+            memory_bytes: process::dirty_bytes(),
         })
     }
 
@@ -229,7 +229,6 @@ fn handed_to_a_thread_ns() -> f64 {
     })
 }
 
-/// Returns the bytes of a message.
 fn read(message: &Outgoing) -> Result<Vec<u8>, PayloadError> {
     let mut bytes = vec![0; message.measured.bytes as usize];
     Packer::of(message)?.fill(&mut bytes)?;

@@ -18,9 +18,9 @@ pub const KEPT_WORK_PREFIX: &str = ".flitcast-map-kept-";
 /// The beginning of the name of a file that is renamed when it is complete.
 pub const UNFINISHED_PREFIX: &str = ".flitcast-unfinished-";
 
-const PARTIAL: &str = ".partial";
-const HEADS: &str = ".heads";
-const RECEIPT: &str = ".receipt";
+pub(super) const PARTIAL: &str = ".partial";
+pub(super) const HEADS: &str = ".heads";
+pub(super) const RECEIPT: &str = ".receipt";
 const REPLACED: &str = ".replaced";
 const RECORD: &str = ".toml";
 const ID_DIGITS: usize = 16;
@@ -108,29 +108,14 @@ fn id_of(digits: &[u8]) -> Option<u64> {
     (digits == format!("{id:016x}")).then_some(id)
 }
 
-/// Names the partial message of an entry.
-pub(super) fn partial_name(id: u64, entry: &OsStr) -> OsString {
-    beside(id, entry, PARTIAL)
-}
-
-/// Names the heads of a partial message.
-pub(super) fn heads_name(job: u64, entry: &OsStr) -> OsString {
-    beside(job, entry, HEADS)
-}
-
-/// Names the receipt of an entry.
-pub(super) fn receipt_name(job: u64, entry: &OsStr) -> OsString {
-    beside(job, entry, RECEIPT)
-}
-
-fn beside(id: u64, entry: &OsStr, suffix: &str) -> OsString {
+/// Returns the name of a file of this kind that belongs to an entry.
+pub(super) fn name_beside(entry: &OsStr, id: u64, kind: &str) -> OsString {
     let mut name = OsString::from(format!("{PREFIX}{id:016x}-"));
     name.push(entry);
-    name.push(suffix);
+    name.push(kind);
     name
 }
 
-/// Names the record of a job.
 pub fn record_name(job: u64) -> String {
     format!("{PREFIX}round-{job:016x}{RECORD}")
 }
@@ -160,9 +145,9 @@ mod tests {
         let partial = ".flitcast-00000000000000ab-a copy.partial.partial";
         let heads = ".flitcast-00000000000000ab-p3.heads";
         let receipt = ".flitcast-ffffffffffffffff-p3.receipt";
-        assert_eq!(partial_name(0xab, copy), partial);
-        assert_eq!(heads_name(0xab, p3), heads);
-        assert_eq!(receipt_name(u64::MAX, p3), receipt);
+        assert_eq!(name_beside(copy, 0xab, PARTIAL), partial);
+        assert_eq!(name_beside(p3, 0xab, HEADS), heads);
+        assert_eq!(name_beside(p3, u64::MAX, RECEIPT), receipt);
         for (name, is) in [
             (partial, of_copy),
             (heads, HiddenName::Heads(0xab, p3)),

@@ -9,17 +9,15 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::FilePayload;
 
-use super::content::Content;
-use super::deal::{deal, deal_shards, list};
-use super::divide::divide;
-use super::error::{PayloadError, all_or_faults, whole};
-use super::measured::Measured;
+use super::deal::{deal, deal_shards, divide, list};
+use super::entry::Content;
+use super::error::{PayloadError, all_or_faults, shown, whole};
 use super::others::{Others, two_entries};
+use super::outgoing::Measured;
 use super::pattern::Pattern;
-use super::refusal::shown;
 use super::scan::examine;
 use super::selection::Selection;
-use crate::processors::on_processors;
+use crate::runtime::on_processors;
 
 /// Returns the contents of the messages that the root scatters, by destination: the entries of the
 /// input, or its files dealt if `spread` is set.

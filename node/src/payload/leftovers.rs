@@ -14,11 +14,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::error::PayloadError;
-use super::hidden::{HiddenName, heads_name, partial_name, record_name};
+use super::error::{PayloadError, shown};
+use super::hidden::{HEADS, HiddenName, PARTIAL, name_beside, record_name};
 use super::others::Others;
 use super::receipt::{DestinationState, Receipt};
-use super::refusal::shown;
 use super::removal::remove;
 use crate::system::lock::{Lock, try_lock};
 
@@ -91,14 +90,15 @@ impl Sweep {
             Some(HiddenName::Partial(id, _)) if id == self.run => dead_if(self.run_has_ended),
             Some(HiddenName::Partial(job, entry)) => {
                 let is_resumable = (job == self.job && !self.run_has_ended)
-                    || (is_there(&folder.join(heads_name(job, entry))) && has_record(folder, job));
+                    || (is_there(&folder.join(name_beside(entry, job, HEADS)))
+                        && has_record(folder, job));
                 match is_resumable {
                     true => Use::Needed,
                     false => dead_if_unlocked(&folder.join(name)),
                 }
             }
             Some(HiddenName::Heads(job, entry)) => {
-                let partial = partial_name(job, entry);
+                let partial = name_beside(entry, job, PARTIAL);
                 match is_there(&folder.join(&partial)) {
                     true => self.use_of(folder, &partial),
                     false => Use::Dead(None),
@@ -152,14 +152,17 @@ pub fn unlocked(path: &Path) -> Option<File> {
 /// Returns whether a job has left the heads of a partial message for a destination.
 pub(super) fn has_heads(destination: &Path, job: u64) -> bool {
     let name = destination.file_name().unwrap_or_default();
-    is_there(&destination.with_file_name(heads_name(job, name)))
+    is_there(&destination.with_file_name(name_beside(name, job, HEADS)))
 }
 
 /// Removes the partial message that a job has left for a destination, unless a process writes it.
 pub fn discard(destination: &Path, job: u64) -> io::Result<()> {
     let name = destination.file_name().unwrap_or_default();
     let at = |hidden: OsString| destination.with_file_name(hidden);
-    let (partial, heads) = (at(partial_name(job, name)), at(heads_name(job, name)));
+    let (partial, heads) = (
+        at(name_beside(name, job, PARTIAL)),
+        at(name_beside(name, job, HEADS)),
+    );
     let lock = unlocked(&partial);
     if lock.is_some() || !is_there(&partial) {
         remove(&partial)?;
@@ -239,7 +242,6 @@ pub fn in_the_way(
     Ok(None)
 }
 
-/// Returns the records in a folder.
 pub fn records_in(folder: &Path) -> Result<Vec<PathBuf>, PayloadError> {
     let names = names_in(folder)?.into_iter();
     let names = names.filter(|name| matches!(HiddenName::parse(name), Some(HiddenName::Record)));

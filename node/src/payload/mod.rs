@@ -13,50 +13,36 @@
 //! threads, a block ahead of or behind the round that moves the flits. No sockets are used here.
 
 mod archived;
-mod cold;
-mod compression_sample;
-mod content;
 mod cursor;
 mod deal;
-mod divide;
 mod durability;
 mod entry;
 mod error;
 mod extents;
 mod folders;
 mod gauge;
-mod hard_links;
-mod heads;
 mod hidden;
-mod holes;
 mod inode;
 mod input;
 mod leftovers;
-mod measured;
 mod others;
 mod outgoing;
 mod pack;
 mod pattern;
 mod present;
 mod receipt;
-mod refusal;
 mod removal;
 mod scan;
-mod selected;
 mod selection;
 mod staging;
 mod stream;
 mod synthetic;
-mod target;
 mod unpack;
-mod version;
-mod wildcards;
 
-pub use content::Content;
-pub use deal::{deal, deal_shards, list, measure_shards, shards_of};
-pub use entry::Entry;
-pub use error::PayloadError;
-pub use folders::create_durable;
+pub use deal::{deal, deal_shards, list, measure_shards, select, shards_of};
+pub use entry::{Content, Entry};
+pub use error::{PayloadError, Refusal};
+pub use folders::{above, create_durable};
 pub use gauge::{file_system, measure_files};
 pub use hidden::{
     HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
@@ -68,19 +54,15 @@ pub use input::{
 pub use leftovers::{
     OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,
 };
-pub use measured::Measured;
 pub use others::{Others, destination, output_entry};
-pub use outgoing::Outgoing;
+pub use outgoing::{Measured, Outgoing};
 pub use pack::Packer;
 pub use pattern::Pattern;
-pub use present::Listing;
+pub use present::{Listing, check_version, prefix_digest, removed, version_at};
 pub use receipt::{DestinationState, Receipt};
-pub use refusal::Refusal;
 pub use removal::remove;
-pub use selected::select;
 pub use selection::Selection;
+pub use staging::Target;
 pub use stream::{FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, output_fault};
 pub use synthetic::Synthetic;
-pub use target::{Target, above};
 pub use unpack::{Unpacker, prefix_bytes};
-pub use version::{check_version, prefix_digest, removed, version_at};

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::{PeId, Tree};
 
-use super::error::PayloadError;
+use super::error::{PayloadError, shown};
 use super::hidden::{PREFIX, pe_of};
-use super::refusal::shown;
 
 /// Maximum number of names that a message lists; the rest are counted.
 const LISTED: usize = 6;
@@ -37,7 +36,6 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Returns all of `pes` PEs.
     pub fn all(pes: usize) -> Others<'a> {
         Others {
             root: None,
@@ -46,7 +44,6 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Returns the same PEs with these names.
     pub fn named<'b>(self, names: &'b [String]) -> Others<'b> {
         let Others { root, pes, .. } = self;
         Others { root, pes, names }
@@ -120,7 +117,6 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// Returns the error for two entries of one PE.
 pub fn two_entries(pe: PeId, one: &Path, other: &Path) -> PayloadError {
     let [one, other] = [one, other].map(shown);
     PayloadError::Unusable(format!(

@@ -15,14 +15,12 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 
-use super::content::Content;
 use super::deal::{list, list_files};
-use super::error::PayloadError;
+use super::entry::Content;
+use super::error::{PayloadError, shown};
 use super::hidden::HiddenName;
 use super::others::Others;
-use super::refusal::shown;
-use super::selection::Selection;
-use super::wildcards::fits;
+use super::selection::{Selection, fits};
 
 /// The name that stands for the entry of the sending PE on any host, where it is the first one with a
 /// wildcard.
@@ -185,7 +183,6 @@ fn found(path: &Path) -> Result<Option<std::fs::Metadata>, PayloadError> {
     }
 }
 
-/// Returns whether a name matches a pattern.
 fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     let is_hidden = name.starts_with(b".") && !pattern.starts_with(b".");
     !is_hidden && HiddenName::parse(OsStr::from_bytes(name)).is_none() && fits(pattern, name)

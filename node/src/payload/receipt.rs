@@ -18,15 +18,13 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::wire::flit::Digest;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-use super::error::PayloadError;
-use super::hidden::receipt_name;
-use super::refusal::shown;
+use super::error::{PayloadError, shown};
+use super::folders::above;
+use super::hidden::{RECEIPT, name_beside};
 use super::scan::open_regular;
-use super::target::above;
 
 use crate::limits::RECEIPT_BYTES;
 
-/// State of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestinationState {
     /// No entry exists.
@@ -37,7 +35,6 @@ pub enum DestinationState {
     Another,
 }
 
-/// The receipt of one message.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     path: PathBuf,
@@ -51,7 +48,7 @@ impl Receipt {
         let parent = destination.parent().unwrap_or(Path::new(""));
         let name = destination.file_name().unwrap_or_default();
         Receipt {
-            path: parent.join(receipt_name(job_id, name)),
+            path: parent.join(name_beside(name, job_id, RECEIPT)),
             destination: destination.to_owned(),
         }
     }

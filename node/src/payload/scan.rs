@@ -15,19 +15,15 @@ use std::sync::{Arc, LazyLock};
 
 use flitcast_proto::Unkept;
 use prost::Message as _;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
-use rustix::fs::{fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use twox_hash::XxHash3_64;
 
-use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
-use super::entry::{Entry, EntryKind, Mtime};
-use super::error::PayloadError;
+use super::entry::{Content, Entry, EntryKind, Mtime};
+use super::error::{PayloadError, Refusal};
 use super::extents::Extents;
-use super::hard_links::HardLinks;
 use super::hidden::HiddenName;
-use super::inode::Inode;
-use super::refusal::Refusal;
+use super::inode::{HardLinks, Inode};
 use super::selection::{Choice, Selection};
 use crate::system::process::user;
 

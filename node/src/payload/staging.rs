@@ -1,26 +1,48 @@
 //! The hidden staging place of a message beside its destination, and the rename that makes the
 //! message visible: all of it, or nothing. [`super::Unpacker`] writes the message.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::Durability;
 use flitcast_proto::wire::flit::Digest;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::error::PayloadError;
-use super::folders::sync_folder;
-use super::heads::Heads;
-use super::hidden::{heads_name, partial_name};
+use super::error::{PayloadError, shown};
+use super::folders::{above, sync_folder};
+use super::hidden::{HEADS, PARTIAL, name_beside};
 use super::leftovers::discard;
 use super::receipt::{DestinationState, Receipt};
-use super::refusal::shown;
 use super::removal::remove;
-use super::target::{Target, above};
 use crate::system::lock::{Lock, try_lock};
+
+/// The place of an incoming message, and the rules for what is there.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    /// The path at which the complete message becomes visible. Its parent directory must exist, and
+    /// each path has one message at a time.
+    pub destination: PathBuf,
+    /// Whether an existing entry is replaced. An entry that the same job has delivered always is.
+    pub replace: bool,
+    pub run: u64,
+    pub job: u64,
+    /// Whether an incomplete message is kept, so that a later run of the job can continue it.
+    pub is_kept: bool,
+    /// When the message is durable.
+    pub durability: Durability,
+    /// Whether files that the replaced entry has are not sent, so that the version of a message is its
+    /// listing, and not what was sent.
+    pub is_update: bool,
+    /// Whether entries may have the attributes of an archive.
+    pub is_archive: bool,
+    /// Whether the place is in a folder that is lent to a coordinator. Then no file gets setuid and setgid
+    /// bits or capabilities, by which a program has more rights than its user.
+    pub is_lent: bool,
+}
 
 /// A staging name, and the file or folder at it: an incomplete message, or the entry that a
 /// published message has replaced. It is removed on drop, unless it is kept.
@@ -50,10 +72,10 @@ impl Staging {
             let why = format!("{path} cannot be a destination: it has no file name");
             return Err(PayloadError::Unusable(why));
         };
-        let heads = || Heads::at(parent.join(heads_name(job, name)));
+        let heads = || Heads::at(parent.join(name_beside(name, job, HEADS)));
         let id = if target.is_kept { job } else { run };
         Ok(Self {
-            path: parent.join(partial_name(id, name)),
+            path: parent.join(name_beside(name, id, PARTIAL)),
             heads: target.is_kept.then(heads),
             receipt: Receipt::of(place, job),
             parent: parent.to_owned(),
@@ -102,7 +124,7 @@ impl Staging {
         }
         self.heads = None;
         let name = self.destination().file_name().unwrap_or_default();
-        self.path = self.parent.join(partial_name(run, name));
+        self.path = self.parent.join(name_beside(name, run, PARTIAL));
     }
 
     pub fn path(&self) -> &Path {
@@ -113,7 +135,6 @@ impl Staging {
         &self.target.destination
     }
 
-    /// Returns whether entries may have the attributes of an archive.
     pub fn is_archive(&self) -> bool {
         self.target.is_archive
     }
@@ -255,6 +276,75 @@ fn is_free(path: &Path) -> io::Result<bool> {
         Ok(_) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
+    }
+}
+
+/// The heads of the entries in a partial message, in a file beside it.
+///
+/// The files of a partial message have the content that has arrived. To continue the message, a
+/// later run also needs the heads of its entries: their kinds, lengths, modes and times. A head is
+/// written after its entry has been created, so the entry of each head exists.
+#[derive(Debug)]
+pub(super) struct Heads {
+    pub path: PathBuf,
+    /// The open file; `None` until it has been created.
+    file: Option<File>,
+    /// Heads that have not been written yet.
+    pending: Vec<u8>,
+}
+
+impl Heads {
+    /// Creates the heads at a path, which is not accessed yet.
+    pub fn at(path: PathBuf) -> Heads {
+        Heads {
+            path,
+            file: None,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Adds an encoded head, which [`Heads::flush`] writes.
+    pub fn push(&mut self, head: &[u8]) {
+        self.pending.extend_from_slice(head);
+    }
+
+    /// Writes the heads that were added. Fails if another process has created the file.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let mut options = OpenOptions::new();
+                let options = options.append(true).create_new(true).mode(0o600);
+                none.insert(options.open(&self.path)?)
+            }
+        };
+        file.write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Opens the file that an earlier run has left, for reading from its beginning and for
+    /// appending.
+    pub fn open(&mut self) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true);
+        let file = options.custom_flags(flags.bits() as i32).open(&self.path)?;
+        self.file = Some(file.try_clone()?);
+        Ok(file)
+    }
+
+    /// Removes what the file has behind its first `bytes` bytes.
+    pub fn truncate(&self, bytes: u64) -> io::Result<()> {
+        let file = self.file.as_ref();
+        file.map_or(Ok(()), |file| file.set_len(bytes))
+    }
+
+    pub fn remove(&self) -> io::Result<()> {
+        remove(&self.path)
     }
 }
 

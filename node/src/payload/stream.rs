@@ -11,19 +11,18 @@ use flitcast_proto::wire::flit::Digest;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::error::PATH_BYTES_MAX;
 use super::others::output_entry;
-use super::refusal::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
 use super::{Outgoing, Packer, PayloadError, Target, Unpacker, create_durable};
 use crate::activity_monitor::ActivityMonitor;
-use crate::blocking::joined;
 use crate::limits::{DISK_BLOCK_BYTES, LONG_BLOCK_BYTES, LONG_MESSAGE_BYTES, MOST_LONG_BLOCKS};
+use crate::runtime::joined;
 use crate::system::clock;
 
 /// Source of the bytes of an outgoing message.
 pub enum Source {
-    /// The synthetic pattern.
     Synthetic(Synthetic),
     Files(Box<FileSource>),
 }

@@ -71,7 +71,6 @@ impl Synthetic {
         pattern(flit_bytes);
     }
 
-    /// Returns the message with this id.
     pub fn message(id: MessageId) -> Synthetic {
         Synthetic {
             at: (id.0 % PERIOD as u64 * STRIDE % PERIOD as u64) as usize,

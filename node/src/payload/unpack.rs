@@ -7,7 +7,6 @@
 //! the directories on the path of that entry are remembered. [`super::staging`] moves the complete
 //! message to its destination.
 
-mod attributes;
 mod hard_link;
 mod present;
 mod replay;
@@ -22,8 +21,9 @@ use std::sync::Arc;
 
 use flitcast_proto::Unkept;
 use flitcast_proto::wire::flit::Digest;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::fs::{fchmod, mkdirat, openat, statat, symlinkat, utimensat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, fchmod, mkdirat, openat, statat, symlinkat, utimensat,
+};
 use rustix::io::Errno;
 use twox_hash::XxHash3_128;
 
@@ -31,18 +31,14 @@ use super::archived::forget_inherited;
 use super::cursor::Cursor;
 use super::durability::Unsynced;
 use super::entry::{ARCHIVE_ENTRY_BYTES_MAX, ENTRY_BYTES_MAX, Entry, EntryKind};
-use super::error::PayloadError;
-use super::holes::NewFile;
-use super::refusal::Refusal;
-use super::staging::Staging;
-use super::target::Target;
+use super::error::{PayloadError, Refusal};
+use super::extents::NewFile;
+use super::staging::{Staging, Target};
 use crate::activity_monitor::ActivityMonitor;
-use attributes::{Attributes, timestamps};
 use replay::Existing;
+use staged_file::{Attributes, StagedFile, timestamps};
 
 pub use replay::prefix_bytes;
-
-use staged_file::StagedFile;
 
 /// Maximum length of the encoding of a length up to [`ARCHIVE_ENTRY_BYTES_MAX`], in bytes.
 const PREFIX_BYTES_MAX: usize = 3;

@@ -7,7 +7,7 @@ use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
 use super::Name;
-use super::revoked::{NO_LIST, REVOKED_FILE};
+use super::peer_verifier::{NO_LIST, REVOKED_FILE};
 use crate::dates;
 
 /// Rewrites an error of a connection, to a process that may be known, for users.

@@ -18,8 +18,7 @@ use crate::limits::UNKNOWN_BYTES;
 pub struct Agreed {
     /// The keys for the first records, to send and to receive.
     pub keys: [RecordKey; 2],
-    /// The source of later keys.
-    pub later: LaterKeys,
+    pub later: Box<dyn LaterKeys>,
     /// The certificates of the other end, its own one first.
     pub certificates: Vec<CertificateDer<'static>>,
     /// Received bytes of the connection's user.
@@ -29,39 +28,26 @@ pub struct Agreed {
 }
 
 /// The source of later keys of a connection.
-pub enum LaterKeys {
-    /// At the end that has called.
-    Client(KernelConnection<ClientConnectionData>),
-    /// At the end that was called.
-    Server(KernelConnection<ServerConnectionData>),
-}
-
-impl LaterKeys {
-    /// Returns the next key to send with.
-    pub fn next_to_send(&mut self) -> Result<RecordKey, Error> {
-        RecordKey::new(match self {
-            LaterKeys::Client(connection) => connection.update_tx_secret()?,
-            LaterKeys::Server(connection) => connection.update_tx_secret()?,
-        })
-    }
-
-    /// Returns the next key to receive with.
-    pub fn next_to_receive(&mut self) -> Result<RecordKey, Error> {
-        RecordKey::new(match self {
-            LaterKeys::Client(connection) => connection.update_rx_secret()?,
-            LaterKeys::Server(connection) => connection.update_rx_secret()?,
-        })
-    }
+pub trait LaterKeys: Send + Sync {
+    fn next_to_send(&mut self) -> Result<RecordKey, Error>;
+    fn next_to_receive(&mut self) -> Result<RecordKey, Error>;
 
     /// Returns the number of records after which a key must not be used any more.
-    pub fn most_records(&self) -> u64 {
-        let suite = match self {
-            LaterKeys::Client(connection) => connection.negotiated_cipher_suite(),
-            LaterKeys::Server(connection) => connection.negotiated_cipher_suite(),
-        };
-        suite
-            .tls13()
-            .map_or(0, |suite| suite.common.confidentiality_limit)
+    fn most_records(&self) -> u64;
+}
+
+impl<Data: Send + Sync> LaterKeys for KernelConnection<Data> {
+    fn next_to_send(&mut self) -> Result<RecordKey, Error> {
+        RecordKey::new(self.update_tx_secret()?)
+    }
+
+    fn next_to_receive(&mut self) -> Result<RecordKey, Error> {
+        RecordKey::new(self.update_rx_secret()?)
+    }
+
+    fn most_records(&self) -> u64 {
+        let suite = self.negotiated_cipher_suite().tls13();
+        suite.map_or(0, |suite| suite.common.confidentiality_limit)
     }
 }
 
@@ -76,13 +62,12 @@ pub trait End: std::ops::Deref<Target: std::ops::Deref<Target = CommonState>> {
         received: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
-    /// Ends the handshake.
-    fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error>;
+    fn into_keys(self) -> Result<(ExtractedSecrets, Box<dyn LaterKeys>), Error>;
 }
 
 /// Implements [`End`], which the library's ends have no trait for.
 macro_rules! end {
-    ($end:ty, $data:ty, $later:path) => {
+    ($end:ty, $data:ty) => {
         impl End for $end {
             type Data = $data;
 
@@ -93,23 +78,15 @@ macro_rules! end {
                 self.process_tls_records(received)
             }
 
-            fn into_keys(self) -> Result<(ExtractedSecrets, LaterKeys), Error> {
+            fn into_keys(self) -> Result<(ExtractedSecrets, Box<dyn LaterKeys>), Error> {
                 let (secrets, later) = self.dangerous_into_kernel_connection()?;
-                Ok((secrets, $later(later)))
+                Ok((secrets, Box::new(later)))
             }
         }
     };
 }
-end!(
-    UnbufferedClientConnection,
-    ClientConnectionData,
-    LaterKeys::Client
-);
-end!(
-    UnbufferedServerConnection,
-    ServerConnectionData,
-    LaterKeys::Server
-);
+end!(UnbufferedClientConnection, ClientConnectionData);
+end!(UnbufferedServerConnection, ServerConnectionData);
 
 /// The next action of a handshake.
 enum Next {

@@ -25,13 +25,12 @@ const NEW_TICKET: u8 = 4;
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 
-/// A protected connection.
 pub struct Protected {
     stream: TcpStream,
     certificates: Vec<CertificateDer<'static>>,
     sending: RecordKey,
     receiving: RecordKey,
-    later: LaterKeys,
+    later: Box<dyn LaterKeys>,
     /// Number of records after which the key to send with is replaced.
     pub(super) most_records: u64,
     /// Whether the other end has requested that.

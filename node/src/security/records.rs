@@ -72,7 +72,6 @@ impl RecordKey {
         })
     }
 
-    /// Returns the number of records that this key has protected.
     pub fn records(&self) -> u64 {
         self.records
     }
@@ -159,7 +158,6 @@ impl RecordKey {
     }
 }
 
-/// A decrypted record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub kind: ContentType,

@@ -15,7 +15,6 @@ use super::peer_verifier::PeerVerifier;
 use super::protected::Protected;
 use crate::system::sockets;
 
-/// A connection.
 #[derive(Debug)]
 pub struct Transport(Kind);
 
@@ -27,7 +26,6 @@ enum Kind {
 }
 
 impl Transport {
-    /// Creates a connection without protection.
     pub fn plain(stream: TcpStream) -> Transport {
         Transport(Kind::Plain(stream))
     }
@@ -37,7 +35,6 @@ impl Transport {
         Transport(Kind::Tls(Box::new(stream), verifier))
     }
 
-    /// Returns the socket.
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,
@@ -45,7 +42,6 @@ impl Transport {
         }
     }
 
-    /// Returns the other end's address.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.socket().peer_addr()
     }

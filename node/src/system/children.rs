@@ -46,7 +46,6 @@ impl Started {
         matches!(waitid(WaitId::Pid(self.0), look), Ok(Some(_)))
     }
 
-    /// Reaps the process, which has ended.
     pub fn reap(self) -> io::Result<Option<End>> {
         let status = waitid(WaitId::Pid(self.0), WaitIdOptions::EXITED)?;
         Ok(status.and_then(|status| {

@@ -5,7 +5,6 @@ use std::io;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// The kind of a lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Lock {
     /// Excludes all other locks.

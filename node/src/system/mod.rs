@@ -7,7 +7,6 @@ pub mod cores;
 pub mod descriptors;
 pub mod lent;
 pub mod lock;
-pub mod memory;
 pub mod process;
 pub mod processes;
 pub mod regular;

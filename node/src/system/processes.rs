@@ -25,7 +25,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// Returns all processes but this one.
     pub fn others() -> impl Iterator<Item = Process> {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -35,7 +34,6 @@ impl Process {
         others.filter_map(Process::of)
     }
 
-    /// Returns the child processes of this one.
     pub fn children() -> Vec<Process> {
         let own = getpid().as_raw_nonzero().get();
         Process::others().filter(|it| it.parent == own).collect()
@@ -72,7 +70,6 @@ impl Process {
         values.into_iter().any(|value| value.starts_with(folder))
     }
 
-    /// Returns whether the process has a file open.
     pub fn has_open(&self, file: FileId) -> bool {
         let open = fs::read_dir(self.folder().join("fd"));
         let mut open = open.into_iter().flatten().flatten();

@@ -8,9 +8,8 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Run;
 use flitcast_proto::wire::{MAX_LINE_CHARS, MAX_NOT_TAKEN};
 
-use super::listing::Listing;
+use super::listing::{Listing, Walk};
 use super::lock::{ended_below, locked};
-use super::walk::Walk;
 use super::{TaskError, WORK_PREFIX, remove};
 use crate::limits::UNSENDABLE_ENTRIES;
 use crate::payload::{Content, HiddenName, destination};
@@ -46,7 +45,6 @@ pub struct Ready {
 /// A result that is to be gathered.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// Bytes of its files.
     pub bytes: u64,
     /// Entries that are not in it, and why, a line each.
     pub not_taken: Vec<String>,
@@ -98,7 +96,6 @@ impl Refused {
 }
 
 impl Folders {
-    /// Returns the folders of a command that a PE runs.
     pub fn of(run: &Run, pe: PeId) -> Result<Folders, TaskError> {
         let work = checked(&run.work)?;
         let (name, home) = match run.home {

@@ -12,7 +12,6 @@ mod listing;
 mod lock;
 mod places;
 pub mod supervisor;
-mod walk;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -54,7 +53,6 @@ enum TaskError {
     Payload(#[from] PayloadError),
     #[error("{}", supervisor::STOOD_STILL)]
     StoodStill,
-    /// Any other reason.
     #[error("{0}")]
     Other(String),
 }
@@ -141,6 +139,16 @@ pub(crate) async fn run(
     Ok(true)
 }
 
+/// Runs a function that may wait for the disk, unless the coordinator may not have commands run.
+async fn if_allowed<T: Send + 'static>(
+    config: &NodeConfig,
+    function: impl FnOnce() -> Result<T, TaskError> + Send + 'static,
+) -> Result<T, TaskError> {
+    let allowed = config.allowed.commands.clone();
+    allowed.map_err(TaskError::Other)?;
+    with_disk(function).await
+}
+
 /// Removes this PE's part of a working folder, and reports to the coordinator.
 pub(crate) async fn clear(
     config: &NodeConfig,
@@ -149,18 +157,13 @@ pub(crate) async fn clear(
     gathered: PathBuf,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
-    let cleared = match &config.allowed.commands {
-        Ok(()) => {
-            let clear = move || {
-                if !gathered.as_os_str().is_empty() {
-                    remove(folders::checked(&gathered)?)?;
-                }
-                folders::clear(&work, pe)
-            };
-            with_disk(clear).await
+    let clear = move || {
+        if !gathered.as_os_str().is_empty() {
+            remove(folders::checked(&gathered)?)?;
         }
-        Err(why) => Err(TaskError::Other(why.clone())),
+        folders::clear(&work, pe)
     };
+    let cleared = if_allowed(config, clear).await;
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();
     channel.send_reply(FromPe::Cleared { left }).await
@@ -173,10 +176,7 @@ pub(crate) async fn list(
     input: PathBuf,
     output: PathBuf,
 ) -> Result<(), NodeError> {
-    let listed = match config.allowed.commands.clone() {
-        Ok(()) => with_disk(move || Ok(places::list_shards(&input, &output))).await,
-        Err(why) => Err(TaskError::Other(why)),
-    };
+    let listed = if_allowed(config, move || Ok(places::list_shards(&input, &output))).await;
     let failed = |why: TaskError| FromPe::ShardsListed {
         names: Vec::new(),
         sizes: Vec::new(),
@@ -193,10 +193,7 @@ pub(crate) async fn place(
     results: PlaceResults,
 ) -> Result<(), NodeError> {
     let count = results.from.len();
-    let placed = match config.allowed.commands.clone() {
-        Ok(()) => with_disk(move || Ok(place_results(&results))).await,
-        Err(why) => Err(TaskError::Other(why)),
-    };
+    let placed = if_allowed(config, move || Ok(place_results(&results))).await;
     let faults = placed.unwrap_or_else(|why| vec![why.to_string(); count]);
     channel.send_reply(FromPe::ResultsPlaced { faults }).await
 }
@@ -266,7 +263,6 @@ pub fn clear_away(work: &Path) -> io::Result<()> {
     payload::remove(work)
 }
 
-/// One run of a command.
 struct Task {
     pe: PeId,
     run: Run,

@@ -13,8 +13,9 @@ use flitcast_node::payload::{
 use flitcast_proto::Update;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 
-use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, read_in, rest};
-use crate::support::{rich_tree, target, touch, write_in};
+use crate::support::{
+    NONCE, Scratch, UNDERTAKING, describe, names, read_in, rest, rich_tree, target, touch, write_in,
+};
 
 /// Returns an ACL as the kernel encodes it: the owner reads and writes, this user and the group read.
 fn acl() -> Vec<u8> {

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::support::{Scratch, describe, entry_ends, measured, names, pack, rich_message};
-use crate::support::{set_mtime, touch, unpack, unpacker};
+use crate::support::{
+    Scratch, describe, entry_ends, measured, names, pack, rich_message, set_mtime, touch, unpack,
+    unpacker,
+};
 use flitcast_node::activity_monitor::ActivityMonitor;
 use flitcast_node::payload::{Content, Others, Packer, PayloadError, Selection, Unpacker, deal};
 use flitcast_proto::PeId;

@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use crate::support::{Scratch, describe, measured, pack};
-use crate::support::{set_mtime, unpack};
+use crate::support::{Scratch, describe, measured, pack, set_mtime, unpack};
 use flitcast_node::payload::{Content, Packer};
 
 #[test]

@@ -5,8 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{NONCE, Scratch, UNDERTAKING, describe, names, pack, target, touch};
-use crate::support::{measured, rich_message, rich_tree};
+use crate::support::{
+    NONCE, Scratch, UNDERTAKING, describe, measured, names, pack, rich_message, rich_tree, target,
+    touch,
+};
 use flitcast_node::payload::{Content, Packer, PayloadError, Target, Unpacker, prefix_bytes};
 use flitcast_proto::wire::flit::Digest;
 use proptest::prelude::*;

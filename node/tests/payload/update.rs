@@ -11,8 +11,9 @@ use flitcast_proto::Update;
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use prost::Message as _;
 
-use crate::support::{self, NONCE, Scratch, UNDERTAKING, describe, names, rich_tree, target};
-use crate::support::{touch, write_in};
+use crate::support::{
+    self, NONCE, Scratch, UNDERTAKING, describe, names, rich_tree, target, touch, write_in,
+};
 
 fn updating(destination: &Path, run: u64) -> Target {
     Target {

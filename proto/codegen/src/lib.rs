@@ -7,6 +7,26 @@
 mod tests {
     use std::path::Path;
 
+    /// Returns generated code without the names of enum values, which nothing uses and prost-build has no
+    /// setting for: the `impl` of each enum.
+    fn without_names(code: &str) -> String {
+        let mut end = None;
+        let mut kept = String::new();
+        for line in code.lines() {
+            let (indent, is_impl) = match line.find("impl ") {
+                Some(at) => (&line[..at], line[..at].trim().is_empty()),
+                None => ("", false),
+            };
+            if is_impl {
+                end = Some(format!("{indent}}}"));
+            } else if end.is_none() {
+                kept.extend([line, "\n"]);
+            }
+            end = end.filter(|end| end != line);
+        }
+        kept
+    }
+
     #[test]
     fn generated_code_matches_the_proto_file() {
         let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -20,6 +40,7 @@ mod tests {
             .compile_fds(descriptors)
             .unwrap();
         let fresh = std::fs::read_to_string(out.path().join("flitcast.v1.rs")).unwrap();
+        let fresh = without_names(&fresh);
         let committed = proto.join("src/wire/generated.rs");
         if std::env::var_os("FLITCAST_BLESS").is_some() {
             std::fs::write(&committed, &fresh).unwrap();

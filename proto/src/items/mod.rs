@@ -1,16 +1,13 @@
 //! Messages, control items, and routes: the items that cross an edge, and the decisions of a PE's
 //! role about them. [`crate::ops`] contains the roles.
 
-mod violation;
-
 use std::fmt;
 
 use smallvec::{SmallVec, smallvec};
+use thiserror::Error;
 
 use crate::schedule::certification::Certificate;
 use crate::{MessageId, PeId, Tree};
-
-pub use violation::{MessageFault, Violation};
 
 /// The neighbours to which a message goes. It is nearly always one, without an allocation, which
 /// short messages would notice.
@@ -25,7 +22,6 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Returns the destination if it is one PE.
     pub fn one(self) -> Option<PeId> {
         match self {
             Destination::One(pe) => Some(pe),
@@ -79,13 +75,11 @@ impl Address {
     }
 }
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     pub id: MessageId,
     pub source: PeId,
     pub destination: Destination,
-    /// The total length.
     pub bytes: u64,
 }
 
@@ -100,7 +94,6 @@ impl Message {
         }
     }
 
-    /// Returns the message without its length.
     pub fn address(&self) -> Address {
         Address {
             id: self.id,
@@ -109,7 +102,6 @@ impl Message {
         }
     }
 
-    /// Returns whether it ends at this PE, at least.
     pub fn is_for(&self, pe: PeId) -> bool {
         self.address().is_for(pe)
     }
@@ -126,11 +118,8 @@ pub struct ScheduledHop {
     pub message: MessageId,
     /// The first of these flits in the message, counted from 0.
     pub offset: u64,
-    /// The number of flits.
     pub flits: u64,
-    /// The sender.
     pub from: PeId,
-    /// The receiver.
     pub to: PeId,
     /// The step in which the first flit crosses.
     pub first_step: u64,
@@ -181,9 +170,7 @@ pub enum Control {
         /// s, at least 1.
         after: u64,
     },
-    /// The synchronization token.
     Token,
-    /// A transmission certificate.
     Certificate(Certificate),
     /// TRANSMIT AFTER s: the first flit should reach the sender of the order after exactly this
     /// number of ticks.
@@ -197,7 +184,6 @@ pub enum Control {
 }
 
 impl Control {
-    /// Returns the name of its kind.
     pub fn name(self) -> &'static str {
         match self {
             Control::Wakeup { .. } => "wakeup",
@@ -213,11 +199,7 @@ impl Control {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit {
     /// Send a control item to a neighbour.
-    Control {
-        /// The neighbour.
-        to: PeId,
-        item: Control,
-    },
+    Control { to: PeId, item: Control },
     /// Send a message of which this PE is the source, or which it holds.
     Message {
         /// The first PE on its way; several for a message that starts here, each flit to one after
@@ -228,7 +210,6 @@ pub enum Transmit {
     /// Send a part of a message of which this PE is the source, or of which it holds the part, or
     /// will. The parts of a message go to one neighbour in order.
     Part {
-        /// The neighbour.
         to: PeId,
         message: Message,
         /// The first byte of the part in the message, and the byte after the last.
@@ -236,7 +217,6 @@ pub enum Transmit {
         /// Offset before which no later part from here needs any byte; [`u64::MAX`] if this is the
         /// last part.
         later_from: u64,
-        /// The packets of its flits.
         packing: Packing,
     },
 }
@@ -266,7 +246,6 @@ pub struct Route {
 }
 
 impl Route {
-    /// Returns a route to this PE alone.
     pub fn deliver() -> Route {
         Route {
             deliver: true,
@@ -274,7 +253,6 @@ impl Route {
         }
     }
 
-    /// Returns a route to one neighbour.
     pub fn relay(to: PeId) -> Route {
         Route {
             relay: smallvec![to],
@@ -294,5 +272,75 @@ impl Route {
     #[inline]
     pub fn relays(&self) -> bool {
         !self.relay.is_empty()
+    }
+}
+
+/// A violation of the protocol by a neighbour, which ends the round.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// A control item that is not allowed in this phase of this algorithm.
+    #[error("{from} sent {item:?}, which is not allowed {phase}")]
+    UnexpectedControl {
+        from: PeId,
+        item: Control,
+        phase: &'static str,
+    },
+    /// A message, or a flit of one, that is not allowed.
+    #[error("{from} {}", fault.shown(message))]
+    Message {
+        from: PeId,
+        message: Message,
+        /// The rule that it breaks.
+        fault: MessageFault,
+    },
+}
+
+/// The rule that a message breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageFault {
+    /// The message began before the current one had ended.
+    Interrupted,
+    /// The neighbour is not the sender of the message now.
+    OutOfTurn,
+    /// The message has no route from here.
+    NoRoute,
+    /// The message has already arrived in this round.
+    Repeated,
+    /// A flit before the last one has a digest, or the last one has none.
+    Torn,
+    /// The message is null, and must not be sent.
+    Empty,
+    /// There are more flits than the neighbour certified, or more messages than expected.
+    Overrun,
+}
+
+impl MessageFault {
+    /// Returns the violation of a neighbour that sends the message.
+    pub fn by(self, from: PeId, message: Message) -> Violation {
+        Violation::Message {
+            from,
+            message,
+            fault: self,
+        }
+    }
+
+    fn shown(self, message: &Message) -> String {
+        let pe = message.pe();
+        match self {
+            MessageFault::Interrupted => format!("began the message of {pe} inside another one"),
+            MessageFault::OutOfTurn => {
+                format!("sent the message of {pe}, which is not expected now")
+            }
+            MessageFault::NoRoute => format!(
+                "sent a message from {} to {}, whose route does not include this PE",
+                message.source, message.destination
+            ),
+            MessageFault::Repeated => format!("sent the message of {pe} again"),
+            MessageFault::Torn => {
+                format!("sent the message of {pe} in flits that contradict its digest")
+            }
+            MessageFault::Empty => format!("sent an empty message of {pe}"),
+            MessageFault::Overrun => format!("sent more than it announced: the message of {pe}"),
+        }
     }
 }

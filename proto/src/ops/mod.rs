@@ -17,17 +17,12 @@
 mod certification;
 mod collective;
 mod combining;
-mod deliveries;
 mod flit_by_flit;
-mod hop_check;
 mod linear;
 mod orders;
 pub mod parts;
 mod pe_machine;
-mod pe_role;
 mod pe_schedule;
-mod pull_requests;
-mod receipts;
 mod receive_queue;
 mod role;
 mod scatter;
@@ -37,7 +32,6 @@ mod static_schedule_role;
 pub use collective::{Collective, Direction, Layout};
 pub use combining::largest_first;
 pub use pe_machine::PeMachine;
-pub use pe_role::PeRole;
-pub use pe_schedule::PeSchedule;
+pub use pe_schedule::{PeRole, PeSchedule};
 
 pub use crate::limits::{COALESCE_LIMIT_BYTES, HELD_IN_MEMORY, POLL_ATTEMPTS, SHORT_QUEUE_BYTES};

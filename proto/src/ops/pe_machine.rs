@@ -1,19 +1,17 @@
 //! The state machine of one PE, as far as all algorithms share it: the two ports and the receipts.
 //! The role of the PE decides the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::certification::Certification;
-use super::collective::Collective;
+use super::collective::{Collective, Direction};
 use super::combining::Combining;
 use super::flit_by_flit::FlitByFlit;
 use super::linear::Linear;
-use super::pe_role::PeRole;
-use super::pe_schedule::PeSchedule;
-use super::receipts::Receipts;
+use super::pe_schedule::{PeRole, PeSchedule};
 use super::role::{PePosition, Role, RouteResult};
 use super::scatter::Scatter;
 use super::shoulder_tap::ShoulderTap;
@@ -86,7 +84,6 @@ impl PeMachine {
         }
     }
 
-    /// Returns the id of this PE.
     #[inline]
     pub fn id(&self) -> PeId {
         self.place.id
@@ -103,7 +100,6 @@ impl PeMachine {
         self.role.trigger(at);
     }
 
-    /// Handles a control item from a neighbour.
     pub fn handle_control(
         &mut self,
         now: Time,
@@ -309,5 +305,63 @@ impl PeMachine {
             && self.incoming.is_empty()
             && self.role.is_over(&self.place)
             && self.receipts.is_settled()
+    }
+}
+
+/// The end of a round, which is the same for all algorithms: deliveries yet to be made here, receipts yet
+/// to arrive, and receipts yet to be sent. Receipts go against the data: upwards if messages go down, when
+/// a subtree has everything; downwards if they go up, when P0 has everything.
+#[derive(Debug)]
+struct Receipts {
+    to_deliver: u64,
+    due: Vec<PeId>,
+    to_send: VecDeque<PeId>,
+}
+
+impl Receipts {
+    fn new(place: &PePosition, schedule: &PeSchedule) -> Receipts {
+        let to_deliver = schedule.receives.len() as u64;
+        let children = place.children_with_messages(schedule);
+        let parent = place.parent().filter(|_| schedule.subtree_messages > 0);
+        match schedule.collective.direction() {
+            Direction::Down | Direction::Across => Receipts {
+                to_deliver,
+                due: children.collect(),
+                to_send: parent.into_iter().collect(),
+            },
+            Direction::Up => Receipts {
+                to_deliver,
+                due: parent.into_iter().collect(),
+                to_send: children.collect(),
+            },
+        }
+    }
+
+    fn delivered(&mut self) {
+        self.to_deliver -= 1;
+    }
+
+    fn is_due_from(&self, from: PeId) -> bool {
+        self.due.contains(&from)
+    }
+
+    /// Handles a receipt; returns whether it was due.
+    fn take(&mut self, from: PeId) -> bool {
+        let place = self.due.iter().position(|&pe| pe == from);
+        place.map(|place| self.due.swap_remove(place)).is_some()
+    }
+
+    /// Returns the PE that gets a receipt next, or `None` while anything is missing.
+    fn next(&self) -> Option<PeId> {
+        let complete = self.to_deliver == 0 && self.due.is_empty();
+        self.to_send.front().copied().filter(|_| complete)
+    }
+
+    fn sent(&mut self) {
+        self.to_send.pop_front();
+    }
+
+    fn is_settled(&self) -> bool {
+        self.to_deliver == 0 && self.due.is_empty() && self.to_send.is_empty()
     }
 }

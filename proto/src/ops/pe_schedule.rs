@@ -1,20 +1,78 @@
 //! The schedules that PEs receive before a round.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::collective::{Collective, Direction};
-use super::pe_role::PeRole;
-use crate::Compression;
 use crate::items::{Message, ScheduledHop};
 use crate::limits::POLL_MAX_MESSAGE_BYTES;
+use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pace, Packets};
-use crate::{MessageId, PeId, Tree};
+use crate::{Compression, MessageId, PeId, Tree};
+
+/// The rules by which a PE decides what it sends and what it does with what arrives.
+///
+/// Planners choose the messages, their order and the crossings; the role of a PE does not depend on the
+/// algorithm that has chosen them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PeRole {
+    /// Scatter: the root sends messages in the given order, and the other PEs relay them.
+    Scatter,
+    /// Gather by Shoulder-Tap; the tree must be a path.
+    ShoulderTap,
+    /// Gather by Transmission-Certification.
+    Certification(Sync),
+    /// Gather on a star: the root requests one message after the other, `window` at most at a time.
+    Linear {
+        /// At least 1.
+        window: u32,
+    },
+    /// Scatter or gather: a PE holds all messages of its subtree before it forwards them.
+    Combining,
+    /// Broadcast: a PE forwards each flit to one child after the other.
+    FlitByFlit,
+    /// Any collective but a gather: a PE executes a list of crossings.
+    StaticSchedule,
+}
+
+impl PeRole {
+    pub fn serves(self, collective: Collective) -> bool {
+        match self {
+            PeRole::Scatter => collective == Collective::Scatter,
+            PeRole::ShoulderTap | PeRole::Certification(_) | PeRole::Linear { .. } => {
+                collective == Collective::Gather
+            }
+            PeRole::Combining => matches!(collective, Collective::Scatter | Collective::Gather),
+            PeRole::FlitByFlit => collective == Collective::Broadcast,
+            PeRole::StaticSchedule => collective != Collective::Gather,
+        }
+    }
+
+    /// Returns the phase of the round for error messages: "in a scatter".
+    pub(super) fn phase(self) -> &'static str {
+        match self {
+            PeRole::Scatter => "in a scatter",
+            PeRole::ShoulderTap => "in a Shoulder-Tap gather",
+            PeRole::Certification(_) => "in this phase of a Transmission-Certification gather",
+            PeRole::Linear { .. } => "in a linear gather",
+            PeRole::Combining => "in a combining round",
+            PeRole::FlitByFlit => "in a broadcast",
+            PeRole::StaticSchedule => "in a round by a list",
+        }
+    }
+
+    /// Returns whether a PE has a separate port for the control items of each neighbour.
+    pub fn has_control_ports(self) -> bool {
+        matches!(
+            self,
+            PeRole::Certification(Sync::Parallel | Sync::MultiPort)
+        )
+    }
+}
 
 /// The schedule of one PE for one round: its role, flit size, pacing, and the messages that it sends
 /// and receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeSchedule {
-    /// Collective of the round.
     pub collective: Collective,
     pub role: PeRole,
     /// Maximum number of parts of a message; 1 if messages are undivided.
@@ -55,7 +113,6 @@ pub struct PeSchedule {
     pub in_any_order: bool,
     /// Whether the PE polls up to [`POLL_ATTEMPTS`](super::POLL_ATTEMPTS) times before it sleeps.
     pub polls_before_sleep: bool,
-    /// The compression of flits where it makes them shorter.
     pub compression: Compression,
 }
 
@@ -138,5 +195,82 @@ impl PeSchedule {
     pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
         let own = self.cut_sends().find(|(sent, _)| sent.id == message);
         own.map_or(self.flit_bytes, |(_, bytes)| bytes)
+    }
+}
+
+impl PeSchedule {
+    /// Checks that this PE, with connections to `connected` (sorted), can execute all crossings: each has
+    /// flits of a message of the collective and uses a connection; the flits of a message arrive once
+    /// each and without gaps, and all of those that end here; and only flits that start or arrive here
+    /// are sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns a description of the first crossing that is not possible.
+    pub fn check_hops(
+        &self,
+        pe: PeId,
+        tree: &Tree,
+        connected: &[PeId],
+    ) -> Result<(), &'static str> {
+        if self.role != PeRole::StaticSchedule {
+            return match self.hops.is_empty() {
+                true => Ok(()),
+                false => Err("with crossings for a role that has none"),
+            };
+        }
+        for hop in &self.hops {
+            self.check_hop(pe, tree, connected, hop)?;
+        }
+        let all_flits = |bytes: u64| bytes.div_ceil(self.flit_bytes.into());
+        // The flits of each message that this PE has in the end: its own, and those that arrive.
+        let sends = self.sends.iter();
+        let sends = sends.map(|message| (message.id, all_flits(message.bytes)));
+        let mut here: BTreeMap<MessageId, u64> = sends.collect();
+        let (mut arriving, sent): (Vec<&ScheduledHop>, Vec<&ScheduledHop>) =
+            self.hops.iter().partition(|hop| hop.to == pe);
+        arriving.sort_unstable_by_key(|hop| (hop.message, hop.offset));
+        for hop in arriving {
+            let end = here.entry(hop.message).or_default();
+            if *end != hop.offset {
+                return Err("with crossings that repeat flits or leave some out");
+            }
+            *end += hop.flits;
+        }
+        let flits_of = |message| here.get(&message).copied().unwrap_or(0);
+        let mut receives = self.receives.iter();
+        if receives.any(|message| flits_of(message.id) != all_flits(message.bytes)) {
+            return Err("with crossings that are not the flits of a message");
+        }
+        let mut sent = sent.iter();
+        match sent.all(|hop| hop.offset + hop.flits <= flits_of(hop.message)) {
+            true => Ok(()),
+            false => Err("with crossings of flits that never arrive"),
+        }
+    }
+
+    fn check_hop(
+        &self,
+        pe: PeId,
+        tree: &Tree,
+        connected: &[PeId],
+        hop: &ScheduledHop,
+    ) -> Result<(), &'static str> {
+        let other = match (hop.from == pe, hop.to == pe) {
+            (true, false) => hop.to,
+            (false, true) => hop.from,
+            _ => return Err("with crossings between other PEs"),
+        };
+        if connected.binary_search(&other).is_err() {
+            return Err("with crossings over connections that the PE does not have");
+        }
+        let parts = self.parts as usize;
+        let message = self.collective.address_of_part(tree, hop.message, parts);
+        let end = hop.offset.checked_add(hop.flits);
+        let is_possible = hop.flits > 0 && hop.first_step > 0 && hop.every > 0;
+        match message.is_some() && end.is_some() && is_possible {
+            true => Ok(()),
+            false => Err("with crossings of no flits of any message"),
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! possible: of all unfinished crossings, the one with the smallest first step waits for none of
 //! the others.
 //!
-//! In turns, a crossing begins when its receiver has called for it (`pull_requests.rs`), and several called
+//! In turns, a crossing begins when its receiver has called for it (`receive_queue.rs`), and several called
 //! crossings may arrive at once. There is no deadlock either: calls go between flits, and a PE that
 //! has called receives what arrives, so the first of all crossings is called for and begins.
 //!
@@ -21,8 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::pe_schedule::PeSchedule;
-use super::pull_requests::{PullRequests, take_one};
-use super::receive_queue::{PendingReceive, ReceiveQueue, ReceiveRule};
+use super::receive_queue::{PendingReceive, PullRequests, ReceiveQueue, ReceiveRule, take_one};
 use super::role::{PePosition, Role, RouteResult};
 use crate::items::{Control, Message, MessageFault, Packing, Route, ScheduledHop, Transmit};
 use crate::limits::SHORT_MESSAGE_BYTES;

@@ -1,9 +1,13 @@
-//! The actions of a driver, and the events that an observer receives.
+//! The actions of a driver, the events that an observer receives, and the errors that end a round.
 
+use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::items::{Control, Message, Packing};
-use crate::{PeId, Time};
+use thiserror::Error;
+
+use crate::items::{Control, Message, Packing, Violation};
+use crate::wire::WireError;
+use crate::{PeId, RoundId, Time};
 
 /// Consecutive bytes of a message: the payload of a flit, or of several in a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +15,6 @@ pub struct Piece {
     pub message: Message,
     /// The offset of the first byte.
     pub offset: u64,
-    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -30,36 +33,27 @@ impl Piece {
 /// The next action of a driver. It has to be done and reported before the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send a control item.
     SendControl {
-        /// The receiving neighbour.
         to: PeId,
         item: Control,
     },
     /// Send the next flit of a message that starts here, with the prefix from
     /// [`Round::put_prefix`](super::Round::put_prefix).
     SendFlit {
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
         /// The packets of the flit, or of the flits if several are sent at a time.
         packing: Packing,
     },
     /// Send the last flit again, to one more neighbour, without changes.
     SendAgain {
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
     },
     /// Send the next frame of a held message without changes.
     SendHeld {
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
-        /// The packets of the flit, or of the flits if several are sent at a time.
         packing: Packing,
         /// Offset before which no byte of the message is needed after this action; [`u64::MAX`] if
         /// none is needed at all.
@@ -67,16 +61,12 @@ pub enum Action {
     },
     /// Forward the frame in hand without changes.
     Forward {
-        /// The sender.
         from: PeId,
-        /// The receiving neighbour.
         to: PeId,
-        /// The payload.
         piece: Piece,
     },
     /// Store the payload of the frame in hand, the next one of a message for this PE.
     Store {
-        /// The sender.
         from: PeId,
         message: Message,
         /// The payload's offset in the message.
@@ -86,19 +76,19 @@ pub enum Action {
     },
     /// Hold the frame in hand until the message is sent.
     Hold {
-        /// The sender.
         from: PeId,
         message: Message,
     },
     /// Free the frame in hand, to make room for the next one.
     Drop {
-        /// The sender.
         from: PeId,
     },
     /// Make a message for this PE, which has arrived and is verified, durable and visible. The
     /// action is done as soon as that is in progress;
     /// [`Round::handle_delivered`](super::Round::handle_delivered) reports the end.
-    Commit { message: Message },
+    Commit {
+        message: Message,
+    },
     /// Do nothing: a message is complete, and frames of other neighbours had to wait for it. If PEs
     /// send and receive at the same time, this is only for own messages that continue later or use
     /// several ports.
@@ -132,7 +122,6 @@ impl Action {
 /// A frame without bytes, for predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sized {
-    /// A control item.
     Control(Control),
     /// The next flits of a message.
     Flits(Piece),
@@ -155,5 +144,63 @@ pub trait Observer {
     fn started(&self, _due: Time, _began: Time) {}
 }
 
-/// An observer that ignores all events.
 impl Observer for () {}
+
+/// Maximum number of characters of a frame's description in an error.
+const LONGEST: usize = 160;
+
+/// A violation of the protocol, or a damaged message.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProtocolError {
+    /// Bytes that are not a valid frame.
+    #[error("from {from}: {error}")]
+    Wire { from: PeId, error: WireError },
+    #[error(transparent)]
+    Violation(#[from] Violation),
+    /// A frame that is not allowed in this round.
+    #[error("{from} sent {what} in round {round}")]
+    OutOfPlace {
+        from: PeId,
+        what: String,
+        round: RoundId,
+    },
+    /// A message that differs from what its source sent.
+    #[error("the message of {} is damaged: {what}", message.pe())]
+    Damaged {
+        message: Message,
+        /// The difference.
+        what: String,
+    },
+    /// A prediction of the round that another thread has cancelled.
+    #[error("the prediction of the round was given up")]
+    GivenUp,
+}
+
+impl ProtocolError {
+    pub(super) fn out_of_place(from: PeId, what: &dyn Debug, round: RoundId) -> ProtocolError {
+        let what = format!("{what:?}").chars().take(LONGEST).collect();
+        ProtocolError::OutOfPlace { from, what, round }
+    }
+
+    /// Returns the kind of the fault for counters.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ProtocolError::Wire { .. } => "neighbour",
+            ProtocolError::Violation(_) | ProtocolError::OutOfPlace { .. } => "protocol",
+            ProtocolError::Damaged { .. } => "damaged",
+            ProtocolError::GivenUp => "given up",
+        }
+    }
+
+    /// Returns the neighbour that caused the fault.
+    pub fn peer(&self) -> Option<PeId> {
+        match self {
+            ProtocolError::Wire { from, .. } | ProtocolError::OutOfPlace { from, .. } => {
+                Some(*from)
+            }
+            ProtocolError::Violation(_)
+            | ProtocolError::Damaged { .. }
+            | ProtocolError::GivenUp => None,
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! Incoming messages: delivered, forwarded, held or dropped, frame by frame.
 
-use super::receiving::Incoming;
-use super::shared::Shared;
+use super::shared::{Incoming, Shared};
 use super::{Action, Observer, Piece, ProtocolError};
 use crate::items::{Control, Message, MessageFault, Route};
 use crate::spans::Port;
@@ -113,7 +112,7 @@ impl<O: Observer> Shared<O> {
         let ends_here = route.as_ref().is_some_and(|route| route.deliver);
         let expected = self
             .arrivals
-            .of(&message)
+            .get(&message.id)
             .map(|arrival| arrival.bytes_total);
         if ends_here && expected != Some(message.bytes) {
             return Err(ProtocolError::out_of_place(from, &message, self.id));
@@ -122,7 +121,7 @@ impl<O: Observer> Shared<O> {
             self.receiving.hash.reset();
         }
         if route.as_ref().is_some_and(|route| route.hold) {
-            self.buffers.held.begin(message.id);
+            self.held.begin(message.id);
         }
         let until = route.as_ref().and_then(|route| route.until);
         self.receiving.incoming = Some(Incoming {
@@ -230,7 +229,7 @@ impl<O: Observer> Shared<O> {
                 }
             }
             Action::Hold { message, .. } => {
-                self.buffers.held.add(message.id, bytes);
+                self.held.add(message.id, bytes);
                 self.count_buffers(0);
                 let ended = self.receiving.incoming.as_ref();
                 let ended = ended.filter(|it| !it.has_part_left() && !it.ends_here());
@@ -263,7 +262,7 @@ impl<O: Observer> Shared<O> {
         let incoming = self.receiving.incoming.as_ref();
         let is_last = incoming.is_some_and(|it| it.left == 0);
         let ends_part = incoming.is_some_and(|it| !it.has_part_left());
-        if let Some(arrival) = self.arrivals.of(&message) {
+        if let Some(arrival) = self.arrivals.get_mut(&message.id) {
             arrival.bytes_received += bytes;
             if is_last {
                 arrival.at_ns = now.0;

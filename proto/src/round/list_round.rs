@@ -12,8 +12,7 @@ use smallvec::SmallVec;
 
 use super::hash::Hash;
 use super::outgoing::Outgoing;
-use super::receiving::Incoming;
-use super::shared::{PendingAction, Shared};
+use super::shared::{Incoming, PendingAction, Shared};
 use super::{Action, Observer};
 use crate::{MessageId, PeId, Time};
 
@@ -39,7 +38,6 @@ pub struct ListRound<O> {
 }
 
 impl<O: Observer> ListRound<O> {
-    /// Creates the state of a PE that has sent nothing.
     pub(super) fn new(shared: Shared<O>, all_ports: bool) -> ListRound<O> {
         ListRound {
             shared,
@@ -155,7 +153,6 @@ impl<O: Observer> ListRound<O> {
         Some(self.under_way.swap_remove(place))
     }
 
-    /// Returns whether a flit to this neighbour is in progress.
     pub(super) fn is_under_way_to(&self, to: PeId) -> bool {
         let mut all = self.under_way.iter();
         all.any(|given| given.action.sends_to() == Some(to))

@@ -45,21 +45,16 @@
 //! ```
 
 mod action;
-mod error;
 mod hash;
-mod held;
 mod incoming;
 mod list_round;
 mod outgoing;
-mod receiving;
 mod relay_round;
 mod shared;
-mod spans;
 
 use std::sync::Arc;
 
-use shared::{PendingAction, Shared};
-use spans::Recorder;
+use shared::{PendingAction, Recorder, Shared};
 
 use crate::items::Message;
 use crate::ops::PeSchedule;
@@ -70,8 +65,7 @@ use crate::wire::edge::EdgeFrame;
 use crate::wire::flit::{self, Digest, Flit};
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
-pub use action::{Action, Observer, Piece, Sized};
-pub use error::ProtocolError;
+pub use action::{Action, Observer, Piece, ProtocolError, Sized};
 pub use hash::prepare_hashes;
 pub use list_round::ListRound;
 pub use relay_round::RelayRound;
@@ -135,7 +129,6 @@ impl<O: Observer> Round<O> {
         self
     }
 
-    /// Returns the number of the round.
     pub fn id(&self) -> RoundId {
         self.shared().id
     }
@@ -227,7 +220,6 @@ impl<O: Observer> Round<O> {
         matches!(self, Round::List(round) if round.is_under_way_to(to))
     }
 
-    /// Returns whether the PE sends and receives at the same time.
     pub fn is_duplex(&self) -> bool {
         matches!(self, Round::List(_))
     }
@@ -404,7 +396,7 @@ impl<O: Observer> Round<O> {
     /// after the round was given up.
     pub fn handle_delivered(&mut self, now: Time, message: Message) {
         let shared = self.shared_mut();
-        if let Some(arrival) = shared.arrivals.of(&message) {
+        if let Some(arrival) = shared.arrivals.get_mut(&message.id) {
             arrival.delivered = true;
             arrival.delivered_ns = now.0;
             shared.pe.handle_delivered();
@@ -417,12 +409,12 @@ impl<O: Observer> Round<O> {
     pub fn handle_committed(&mut self, now: Time, message: Message, digest: Option<Digest>) {
         self.handle_delivered(now, message);
         let shared = self.shared_mut();
-        if let Some(arrival) = shared.arrivals.of(&message) {
+        if let Some(arrival) = shared.arrivals.get_mut(&message.id) {
             arrival.digest = digest;
         }
         let whole = shared.pe.whole(message.id);
         let is_part = |it: &&Arrival| shared.pe.whole(it.message) == whole;
-        let parts = || shared.arrivals.all.iter().filter(is_part);
+        let parts = || shared.arrivals.values().filter(is_part);
         if let (Some(arrived_ns), true) = (
             parts().map(|it| it.at_ns).max(),
             parts().all(|it| it.delivered),
@@ -435,7 +427,7 @@ impl<O: Observer> Round<O> {
 
     /// Returns the error for stored bytes that differ from the expected ones.
     pub fn unexpected_bytes(&mut self, message: Message) -> ProtocolError {
-        let arrival = self.shared_mut().arrivals.of(&message);
+        let arrival = self.shared_mut().arrivals.get_mut(&message.id);
         let at = arrival.map_or(0, |it| it.bytes_received);
         let what = format!("not the expected bytes in the flit at byte {at}");
         ProtocolError::Damaged { message, what }
@@ -447,7 +439,7 @@ impl<O: Observer> Round<O> {
             message: self.shared().pe.whole(part.message),
             ..*part
         };
-        Arrival::joined(self.shared().arrivals.all.iter().map(whole))
+        Arrival::joined(self.shared().arrivals.values().map(whole))
     }
 
     /// Returns when the PE's own message was due and when it began; `None` if no due time is known,
@@ -456,22 +448,19 @@ impl<O: Observer> Round<O> {
         self.shared().start.own_start
     }
 
-    /// Returns the number of frames of earlier rounds that have arrived.
     pub fn late_frames(&self) -> u64 {
         self.shared().late_frames
     }
 
     /// Returns the number of flits that the PE has received and will send on.
     pub fn held_flits(&self) -> u64 {
-        self.shared().buffers.held.flits()
+        self.shared().held.flits()
     }
 
-    /// Returns the maximum number of flits of other PEs' messages that were in memory at once.
     pub fn peak_buffered_flits(&self) -> u64 {
-        self.shared().buffers.peak_flits
+        self.shared().held.peak_flits
     }
 
-    /// Returns the recorded spans of the ports.
     pub fn take_spans(&mut self) -> Vec<Span> {
         self.shared_mut().recorder.take()
     }

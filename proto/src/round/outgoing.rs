@@ -51,7 +51,7 @@ impl Outgoing {
         };
         // A message of another PE is sent without changes.
         if message.source != shared.pe.id() {
-            let here = shared.buffers.held.bytes_of(message.id);
+            let here = shared.held.bytes_of(message.id);
             let rest = if bytes < left {
                 offset + bytes
             } else {

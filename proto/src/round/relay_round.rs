@@ -17,7 +17,6 @@ pub struct RelayRound<O> {
 }
 
 impl<O: Observer> RelayRound<O> {
-    /// Creates the state of a PE that has sent nothing.
     pub(super) fn new(shared: Shared<O>) -> RelayRound<O> {
         let outgoing = None;
         RelayRound { shared, outgoing }

@@ -39,7 +39,6 @@ pub struct Certificate {
     pub lag: u64,
     /// The certified stream length n, as the time it takes on the edge to the parent.
     pub stream: u64,
-    /// The stream's packets.
     pub packets: Packets,
 }
 
@@ -56,9 +55,7 @@ pub struct Child {
     pub out: u64,
     /// Arrival of the order at the child: the place p_j.
     pub ordered: u64,
-    /// The child's edge.
     pub up: Passage,
-    /// The child's certificate.
     pub certificate: Certificate,
 }
 
@@ -119,7 +116,6 @@ pub struct Slot {
     pub after: u64,
     /// c_j: the earliest begin of the stream.
     pub lag: u64,
-    /// Packets of the stream.
     pub packets: Packets,
     /// Time in which the stream passes.
     pub through: u64,

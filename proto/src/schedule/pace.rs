@@ -21,7 +21,6 @@ pub enum Pacing {
 pub struct Packets {
     /// Bytes of all packets; in the papers' model a flit has one.
     pub bytes: u64,
-    /// Number of packets.
     pub count: u64,
     /// Bytes of the first packet.
     pub first: u64,

@@ -7,10 +7,8 @@ use super::{MAX_PES, pes};
 /// A fault that prevents a list of parents from being a tree rooted at P0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// The list is empty.
     #[error("the tree has no PE: it needs at least P0")]
     NoPes,
-    /// There are more PEs than [`MAX_PES`].
     #[error("the tree has {0} PEs, more than the {MAX_PES} that are allowed")]
     TooManyPes(usize),
     /// The root is not one of this number of PEs.
@@ -30,20 +28,16 @@ pub enum TreeError {
     UnknownParent {
         /// PE with the unknown parent.
         pe: PeId,
-        /// Parent given for it.
         parent: PeId,
         /// PE with the largest index.
         last: PeId,
     },
-    /// The parent is absent from the tree.
     #[error("{pe}: parent {parent} is absent")]
     AbsentParent {
         /// PE with the absent parent.
         pe: PeId,
-        /// Parent given for it.
         parent: PeId,
     },
-    /// A PE is its own parent.
     #[error("{0} is its own parent")]
     SelfParent(PeId),
     /// Several PEs are each other's ancestors.

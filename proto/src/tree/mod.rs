@@ -15,7 +15,6 @@
 mod broadcast;
 mod error;
 mod repair;
-mod reroot;
 mod shape;
 
 pub use broadcast::TokenBroadcast;
@@ -115,7 +114,6 @@ impl Tree {
         tree
     }
 
-    /// Returns the PE without a parent.
     pub fn root(&self) -> PeId {
         self.root
     }
@@ -154,7 +152,6 @@ impl Tree {
         pes(self.len())
     }
 
-    /// Returns the absent PEs.
     pub fn absent(&self) -> impl Iterator<Item = PeId> + use<'_> {
         self.ids().filter(|&pe| !self.contains(pe))
     }

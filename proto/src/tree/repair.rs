@@ -1,10 +1,8 @@
 //! A tree without failed PEs: new parents for their children, and the PEs that become unreachable.
 
+use super::Tree;
 use crate::PeId;
 
-use super::Tree;
-
-/// A repaired tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// The tree without the failed and the unreachable PEs, which are absent.
@@ -18,11 +16,9 @@ pub struct Repair {
 /// An orphan with a new parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// The orphan.
     pub pe: PeId,
     /// The failed or unreachable parent.
     pub from: PeId,
-    /// The new parent.
     pub to: PeId,
 }
 
@@ -76,12 +72,33 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Returns the tree with another of its PEs as root: all PEs keep their numbers, and the edges
+    /// between the old and the new root are reversed.
+    pub fn rerooted(&self, root: PeId) -> Tree {
+        let mut parents = self.parents.clone();
+        parents[root.index()] = None;
+        for child in self.turned(root) {
+            if let Some(parent) = self.parent(child) {
+                parents[parent.index()] = Some(child);
+            }
+        }
+        Tree::of_checked(root, parents)
+    }
+
+    /// Returns the lower ends of the edges that are reversed when `root` becomes the root: `root`
+    /// and its ancestors below the present root.
+    pub fn turned(&self, root: PeId) -> impl Iterator<Item = PeId> + use<'_> {
+        self.up_from(root).filter(|pe| *pe != self.root)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::tests::{ids, spec as tree};
+    use crate::tree::tests::{ids, spec, spec as tree};
     use crate::tree::{TreeError, TreeErrors};
 
     fn moved(pe: u32, from: u32, to: u32) -> Move {
@@ -170,5 +187,26 @@ mod tests {
                 prop_assert_eq!(moved, has_moved);
             }
         }
+    }
+
+    #[test]
+    fn from_another_pe_the_edges_are_the_same() {
+        let tree = spec("kary:2:5");
+        let edges = |tree: &Tree| {
+            let edges = tree.edges().map(|[a, b]| [a.min(b), a.max(b)]);
+            let mut edges: Vec<_> = edges.collect();
+            edges.sort_unstable();
+            edges
+        };
+        for root in tree.pes() {
+            let other = tree.rerooted(root);
+            assert_eq!((other.root(), other.parent(root)), (root, None));
+            assert_eq!(other.count(), tree.count());
+            assert_eq!(edges(&other), edges(&tree), "from {root}");
+            assert_eq!(other.rerooted(PeId::ROOT), tree, "and back from {root}");
+        }
+        let deepest = tree.rerooted(PeId(4));
+        assert_eq!(deepest.depth(PeId(2)), 3);
+        assert_eq!(deepest.children(PeId(1)), [PeId(0), PeId(3)]);
     }
 }

@@ -21,22 +21,13 @@ pub enum TreeSpec {
     /// `star:N`: all are children of P0.
     Star(usize),
     /// `kary:K:N`: K children each, filled level by level; those of P_i are P_{K*i+1} to P_{K*i+K}.
-    Kary {
-        /// K.
-        arity: usize,
-        /// N.
-        pes: usize,
-    },
+    Kary { arity: usize, pes: usize },
     /// `binomial:N`: the parent of P_i is i with its lowest set bit cleared. For N = 2^k it is the
     /// binomial tree; for any other N, the part of the next larger one with the first N indices.
     Binomial(usize),
     /// `random:N:SEED`: P1, P2 and so on each draw a parent, uniformly from the PEs before, with
     /// [`SplitMix64`]. The same seed always gives the same tree.
-    Random {
-        /// N.
-        pes: usize,
-        seed: u64,
-    },
+    Random { pes: usize, seed: u64 },
     /// `parents:p1,p2,...`: the parents of P1, P2 and so on, as indices; `P0` may be written for 0.
     /// An empty list is an error, since it is more likely an empty variable in a script than a
     /// request for `path:1`.

@@ -118,8 +118,14 @@ macro_rules! messages {
 pub(super) use messages;
 
 /// Implements [`Wire`] for an enum whose variants have the same names in both forms. A number of any
-/// other variant, `code`, has the given result.
+/// other variant, `code`, has the given result, or is malformed for this reason.
 macro_rules! codes {
+    ($own:ident { $($variant:ident),* }, $fault:literal) => {
+        $crate::wire::codec::codes! {
+            $own { $($variant),* },
+            code => Err($crate::wire::WireError::malformed(format!("{code} {}", $fault)))
+        }
+    };
     ($own:ident { $($variant:ident),* }, $code:ident => $other:expr) => {
         impl $crate::wire::codec::Wire for $own {
             type Pb = i32;

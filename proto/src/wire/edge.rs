@@ -12,15 +12,12 @@ use crate::{PeId, RoundId, Time};
 /// The first frame in each direction of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Id of the cluster.
     pub cluster: u64,
-    /// Sending PE.
     pub pe: PeId,
     /// Oldest protocol version offered.
     pub min_version: u32,
     /// Newest protocol version offered.
     pub max_version: u32,
-    /// Secret of this launch.
     pub secret: Secret,
     /// Tree that the connection belongs to, if several are used at once.
     pub lane: u32,
@@ -29,7 +26,6 @@ pub struct Hello {
 /// The start of a burst that measures the edge: flits without a head follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// Number of flits.
     pub flits: u32,
     /// Number of flits of the answer.
     pub reply_flits: u32,
@@ -40,10 +36,11 @@ pub struct Probe {
 /// A frame of a tree edge that is not a flit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeFrame {
-    /// Opens the edge.
     Hello(Hello),
-    /// A control item of a round.
-    Control { round: RoundId, item: Control },
+    Control {
+        round: RoundId,
+        item: Control,
+    },
     /// Starts a burst that measures the edge.
     Probe(Probe),
     /// Ends the answer to a probe. Both times are on the sender's monotonic clock.

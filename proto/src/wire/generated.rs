@@ -204,32 +204,6 @@ pub mod file_entry {
         Symlink = 3,
         HardLink = 4,
     }
-    impl Kind {
-        /// String value of the enum field names used in the ProtoBuf definition.
-        ///
-        /// The values are not transformed in any way and thus are considered stable
-        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-        pub fn as_str_name(&self) -> &'static str {
-            match self {
-                Self::Unspecified => "KIND_UNSPECIFIED",
-                Self::File => "KIND_FILE",
-                Self::Directory => "KIND_DIRECTORY",
-                Self::Symlink => "KIND_SYMLINK",
-                Self::HardLink => "KIND_HARD_LINK",
-            }
-        }
-        /// Creates an enum from field names used in the ProtoBuf definition.
-        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-            match value {
-                "KIND_UNSPECIFIED" => Some(Self::Unspecified),
-                "KIND_FILE" => Some(Self::File),
-                "KIND_DIRECTORY" => Some(Self::Directory),
-                "KIND_SYMLINK" => Some(Self::Symlink),
-                "KIND_HARD_LINK" => Some(Self::HardLink),
-                _ => None,
-            }
-        }
-    }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Archived {
@@ -1036,36 +1010,6 @@ pub mod span {
         Order = 5,
         Receipt = 6,
     }
-    impl Item {
-        /// String value of the enum field names used in the ProtoBuf definition.
-        ///
-        /// The values are not transformed in any way and thus are considered stable
-        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-        pub fn as_str_name(&self) -> &'static str {
-            match self {
-                Self::Unspecified => "ITEM_UNSPECIFIED",
-                Self::Message => "ITEM_MESSAGE",
-                Self::Wakeup => "ITEM_WAKEUP",
-                Self::Token => "ITEM_TOKEN",
-                Self::Certificate => "ITEM_CERTIFICATE",
-                Self::Order => "ITEM_ORDER",
-                Self::Receipt => "ITEM_RECEIPT",
-            }
-        }
-        /// Creates an enum from field names used in the ProtoBuf definition.
-        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-            match value {
-                "ITEM_UNSPECIFIED" => Some(Self::Unspecified),
-                "ITEM_MESSAGE" => Some(Self::Message),
-                "ITEM_WAKEUP" => Some(Self::Wakeup),
-                "ITEM_TOKEN" => Some(Self::Token),
-                "ITEM_CERTIFICATE" => Some(Self::Certificate),
-                "ITEM_ORDER" => Some(Self::Order),
-                "ITEM_RECEIPT" => Some(Self::Receipt),
-                _ => None,
-            }
-        }
-    }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Arrival {
@@ -1163,32 +1107,6 @@ pub mod pong {
         Receiving = 3,
         Listening = 4,
     }
-    impl Doing {
-        /// String value of the enum field names used in the ProtoBuf definition.
-        ///
-        /// The values are not transformed in any way and thus are considered stable
-        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-        pub fn as_str_name(&self) -> &'static str {
-            match self {
-                Self::Idle => "DOING_IDLE",
-                Self::Working => "DOING_WORKING",
-                Self::Sending => "DOING_SENDING",
-                Self::Receiving => "DOING_RECEIVING",
-                Self::Listening => "DOING_LISTENING",
-            }
-        }
-        /// Creates an enum from field names used in the ProtoBuf definition.
-        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-            match value {
-                "DOING_IDLE" => Some(Self::Idle),
-                "DOING_WORKING" => Some(Self::Working),
-                "DOING_SENDING" => Some(Self::Sending),
-                "DOING_RECEIVING" => Some(Self::Receiving),
-                "DOING_LISTENING" => Some(Self::Listening),
-                _ => None,
-            }
-        }
-    }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Counts {
@@ -1260,34 +1178,6 @@ pub enum Collective {
     Gossip = 4,
     Exchange = 5,
 }
-impl Collective {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "COLLECTIVE_UNSPECIFIED",
-            Self::Scatter => "COLLECTIVE_SCATTER",
-            Self::Gather => "COLLECTIVE_GATHER",
-            Self::Broadcast => "COLLECTIVE_BROADCAST",
-            Self::Gossip => "COLLECTIVE_GOSSIP",
-            Self::Exchange => "COLLECTIVE_EXCHANGE",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "COLLECTIVE_UNSPECIFIED" => Some(Self::Unspecified),
-            "COLLECTIVE_SCATTER" => Some(Self::Scatter),
-            "COLLECTIVE_GATHER" => Some(Self::Gather),
-            "COLLECTIVE_BROADCAST" => Some(Self::Broadcast),
-            "COLLECTIVE_GOSSIP" => Some(Self::Gossip),
-            "COLLECTIVE_EXCHANGE" => Some(Self::Exchange),
-            _ => None,
-        }
-    }
-}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Role {
@@ -1304,74 +1194,12 @@ pub enum Role {
     StaticSchedule = 10,
     CertificationKnown = 11,
 }
-impl Role {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "ROLE_UNSPECIFIED",
-            Self::Scatter => "ROLE_SCATTER",
-            Self::ShoulderTap => "ROLE_SHOULDER_TAP",
-            Self::CertificationSerial => "ROLE_CERTIFICATION_SERIAL",
-            Self::CertificationPipelined => "ROLE_CERTIFICATION_PIPELINED",
-            Self::CertificationParallel => "ROLE_CERTIFICATION_PARALLEL",
-            Self::CertificationMultiPort => "ROLE_CERTIFICATION_MULTI_PORT",
-            Self::Linear => "ROLE_LINEAR",
-            Self::Combining => "ROLE_COMBINING",
-            Self::FlitByFlit => "ROLE_FLIT_BY_FLIT",
-            Self::StaticSchedule => "ROLE_STATIC_SCHEDULE",
-            Self::CertificationKnown => "ROLE_CERTIFICATION_KNOWN",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "ROLE_UNSPECIFIED" => Some(Self::Unspecified),
-            "ROLE_SCATTER" => Some(Self::Scatter),
-            "ROLE_SHOULDER_TAP" => Some(Self::ShoulderTap),
-            "ROLE_CERTIFICATION_SERIAL" => Some(Self::CertificationSerial),
-            "ROLE_CERTIFICATION_PIPELINED" => Some(Self::CertificationPipelined),
-            "ROLE_CERTIFICATION_PARALLEL" => Some(Self::CertificationParallel),
-            "ROLE_CERTIFICATION_MULTI_PORT" => Some(Self::CertificationMultiPort),
-            "ROLE_LINEAR" => Some(Self::Linear),
-            "ROLE_COMBINING" => Some(Self::Combining),
-            "ROLE_FLIT_BY_FLIT" => Some(Self::FlitByFlit),
-            "ROLE_STATIC_SCHEDULE" => Some(Self::StaticSchedule),
-            "ROLE_CERTIFICATION_KNOWN" => Some(Self::CertificationKnown),
-            _ => None,
-        }
-    }
-}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Update {
     Never = 0,
     ByTime = 1,
     ByContent = 2,
-}
-impl Update {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Never => "UPDATE_NEVER",
-            Self::ByTime => "UPDATE_BY_TIME",
-            Self::ByContent => "UPDATE_BY_CONTENT",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "UPDATE_NEVER" => Some(Self::Never),
-            "UPDATE_BY_TIME" => Some(Self::ByTime),
-            "UPDATE_BY_CONTENT" => Some(Self::ByContent),
-            _ => None,
-        }
-    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1380,56 +1208,12 @@ pub enum Compression {
     Lz4 = 1,
     Zstd = 2,
 }
-impl Compression {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Never => "COMPRESSION_NEVER",
-            Self::Lz4 => "COMPRESSION_LZ4",
-            Self::Zstd => "COMPRESSION_ZSTD",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "COMPRESSION_NEVER" => Some(Self::Never),
-            "COMPRESSION_LZ4" => Some(Self::Lz4),
-            "COMPRESSION_ZSTD" => Some(Self::Zstd),
-            _ => None,
-        }
-    }
-}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Durability {
     Message = 0,
     File = 1,
     Never = 2,
-}
-impl Durability {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Message => "DURABILITY_MESSAGE",
-            Self::File => "DURABILITY_FILE",
-            Self::Never => "DURABILITY_NEVER",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "DURABILITY_MESSAGE" => Some(Self::Message),
-            "DURABILITY_FILE" => Some(Self::File),
-            "DURABILITY_NEVER" => Some(Self::Never),
-            _ => None,
-        }
-    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1438,28 +1222,6 @@ pub enum Packing {
     Begins = 1,
     Joins = 2,
 }
-impl Packing {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Flits => "PACKING_FLITS",
-            Self::Begins => "PACKING_BEGINS",
-            Self::Joins => "PACKING_JOINS",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "PACKING_FLITS" => Some(Self::Flits),
-            "PACKING_BEGINS" => Some(Self::Begins),
-            "PACKING_JOINS" => Some(Self::Joins),
-            _ => None,
-        }
-    }
-}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Pacing {
@@ -1467,28 +1229,4 @@ pub enum Pacing {
     Scheduled = 1,
     Turns = 2,
     Eager = 3,
-}
-impl Pacing {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "PACING_UNSPECIFIED",
-            Self::Scheduled => "PACING_SCHEDULED",
-            Self::Turns => "PACING_TURNS",
-            Self::Eager => "PACING_EAGER",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "PACING_UNSPECIFIED" => Some(Self::Unspecified),
-            "PACING_SCHEDULED" => Some(Self::Scheduled),
-            "PACING_TURNS" => Some(Self::Turns),
-            "PACING_EAGER" => Some(Self::Eager),
-            _ => None,
-        }
-    }
 }

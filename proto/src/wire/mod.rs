@@ -15,7 +15,6 @@ mod generated;
 pub mod packed;
 pub mod reader;
 pub mod seal;
-mod secret;
 
 use thiserror::Error;
 
@@ -26,7 +25,7 @@ pub use crate::limits::{
     max_frame_of_pe,
 };
 
-pub use secret::Secret;
+pub use admission::Secret;
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.
 pub mod pb {
@@ -52,15 +51,10 @@ pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
 pub enum WireError {
     /// A frame that is longer than permitted, rejected before memory is reserved.
     #[error("a frame of {length} bytes is announced; the limit is {limit}")]
-    TooLong {
-        /// Declared length.
-        length: u64,
-        limit: u64,
-    },
+    TooLong { length: u64, limit: u64 },
     /// Not a protobuf message, or not one of this protocol.
     #[error("a frame cannot be decoded: {0}")]
     Malformed(String),
-    /// A frame was changed in transit.
     #[error("the checksum of a frame is wrong: it was changed on its way")]
     Changed,
     /// A frame of an edge is not the next one.
@@ -68,7 +62,6 @@ pub enum WireError {
     Skipped {
         /// Number of the frame.
         sequence: u32,
-        /// Expected number.
         expected: u32,
     },
     /// No version is supported by both sides.

@@ -22,10 +22,7 @@ pub enum Look {
     /// A frame that a previous call has returned already.
     Open,
     /// A duplicate frame, which was dropped.
-    Repeated {
-        /// Number of its bytes.
-        bytes: usize,
-    },
+    Repeated { bytes: usize },
 }
 
 /// A buffer for one frame and the length prefix of the next, or for several short frames.

@@ -32,7 +32,7 @@ const ALLOWED: &str = "
     node/src/security.rs | whether a certificate is good today
     node/src/security/peer_verifier.rs | whether an authority has ended today
     node/src/security/explain.rs | a certificate's dates, as an error shows them
-    node/src/security/revoked.rs | since when a certificate is revoked, as its list shows it
+    node/src/security/peer_verifier.rs | since when a certificate is revoked, as its list shows it
 ";
 
 #[test]

@@ -8,7 +8,7 @@ use flitcast_proto::Unkept;
 use super::super::archived::Archived;
 use super::super::entry::{Entry, EntryKind};
 use super::super::error::PayloadError;
-use super::super::hard_links::names_of;
+use super::super::inode::names_of;
 use super::{FoundEntry, Walk, WalkState};
 use crate::system::process::{group, user};
 

@@ -10,8 +10,7 @@ use rustix::fs::{AtFlags, FileType, linkat, statat};
 
 use super::super::cursor::Cursor;
 use super::super::entry::Entry;
-use super::super::error::PayloadError;
-use super::super::refusal::Refusal;
+use super::super::error::{PayloadError, Refusal};
 use super::{Root, Unpacker};
 
 impl Unpacker {

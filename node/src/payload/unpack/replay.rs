@@ -19,9 +19,9 @@ use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, readlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::super::error::PayloadError;
-use super::super::holes::NewFile;
+use super::super::extents::NewFile;
 use super::super::leftovers::has_heads;
-use super::super::target::Target;
+use super::super::staging::Target;
 use super::{StagedFile, Unpacker};
 use crate::activity_monitor::ActivityMonitor;
 use crate::limits::DISK_BLOCK_BYTES;

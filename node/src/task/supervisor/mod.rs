@@ -2,7 +2,7 @@
 //! outlives the PE, however that ends.
 //!
 //! There are two separate processes (`flitcast leash`), one below the other: the upper one starts the
-//! lower one, and that one starts the command (`stage.rs`). A supervisor whose parent ends, for any
+//! lower one, and that one starts the command ([`Stage`]). A supervisor whose parent ends, for any
 //! reason, reads the end of its standard input, and ends what is below it. A supervisor whose child
 //! ends adopts the remaining descendants, even those that have left the group, the session or their
 //! parents, and ends them. So either may be killed: the other one ends everything. Neither the name nor
@@ -13,11 +13,14 @@
 //! Their output is one line, which the lower one writes if it can: how the command ended.
 
 mod command_supervisor;
-mod stage;
-mod upper;
 
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::process::ExitStatus;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -29,13 +32,11 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::lock::within;
-use crate::limits::{DYING, STOPPED_SUPERVISOR};
-use crate::system::children::{self, Started};
-use crate::system::processes::Process;
+use crate::limits::{COMMAND_REASON_BYTES, DYING, ENDING_OF_COMMANDS, STOPPED_SUPERVISOR};
+use crate::system::children::{self, PROGRAM, Started};
+use crate::system::processes::{Process, named};
 
 pub use command_supervisor::CommandSupervisor;
-pub use stage::Stage;
-pub use upper::hold;
 
 /// The process name of supervisors, and the beginning of their command line.
 pub const NAME: &str = "leash";
@@ -192,5 +193,115 @@ pub fn parse_end(line: &str) -> Option<End> {
         "signalled" => Some(End::Signalled(rest.parse().ok()?)),
         "failed" => Some(End::Failed(rest.to_owned())),
         _ => None,
+    }
+}
+
+/// Runs a command by a supervisor below this one, to which the order is passed on. When this returns, none
+/// of its processes is left, even if the lower supervisor was killed.
+pub async fn hold(pe: PeId) -> io::Result<()> {
+    let order = order()?;
+    let mut events = Events::listen()?;
+    let mut lower = Command::new(PROGRAM)
+        .arg0(NAME)
+        .args(arguments(pe))
+        .arg("--lower")
+        .stdin(Stdio::piped())
+        // One of the two survives a signal to a whole group.
+        .process_group(0)
+        .spawn()?;
+    let started = Started::of(&lower);
+    let mut leash = lower.stdin.take();
+    if let Some(leash) = &mut leash {
+        // If it has ended already, the wait below finds that.
+        let _ = leash.write_all(&order);
+    }
+    let stood_still = tokio::select! {
+        _ = events.until_ended(started, None) => false,
+        () = stands_still(Some(started)) => true,
+    };
+    drop(leash);
+    if stood_still {
+        started.kill();
+    }
+    if !within(ENDING_OF_COMMANDS, || started.has_ended()) {
+        // It was stopped, for example.
+        started.kill();
+    }
+    let status = lower.wait()?;
+    let left = end_children();
+    if status.success() {
+        // It has written its report.
+        return Ok(());
+    }
+    let mut why = match stood_still {
+        true => STOOD_STILL.to_owned(),
+        false => ended_with(status),
+    };
+    if !left.is_empty() {
+        why += &format!(", but for {}, which survives SIGKILL", named(&left));
+    }
+    report_end(&End::Failed(why))
+}
+
+/// The process that becomes the command: it sets a parent-death signal, so that it ends with the lower
+/// supervisor, and is then replaced by the command, for which that setting remains. The current directory
+/// and standard error are those of this process already.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The process number of the supervisor.
+    pub parent: i32,
+    /// Standard input; `None` for an empty one.
+    pub stdin: Option<PathBuf>,
+    /// The file for standard output.
+    pub stdout: PathBuf,
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+}
+
+impl Stage {
+    /// Becomes the command; if that fails, writes the reason to standard output. While that is open,
+    /// the command has not started.
+    pub fn enter(&self) -> io::Result<()> {
+        // The command does not inherit it.
+        let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let why = self.become_it();
+        stdout.write_all(&why.as_bytes()[..why.len().min(COMMAND_REASON_BYTES)])
+    }
+
+    /// Becomes the command, or returns the reason why it cannot.
+    fn become_it(&self) -> String {
+        if let Err(error) = children::be_killed_with_parent() {
+            return format!("cannot ask to be ended with the supervisor: {error}");
+        }
+        if children::parent() != Some(self.parent) {
+            return "its supervisor is gone".to_owned();
+        }
+        let stdin = match &self.stdin {
+            None => Stdio::null(),
+            Some(path) => match File::open(path) {
+                Ok(file) => file.into(),
+                Err(error) => return format!("cannot read `{}`: {error}", path.display()),
+            },
+        };
+        let stdout = match File::create(&self.stdout) {
+            Ok(file) => file,
+            Err(error) => return format!("cannot write `{}`: {error}", self.stdout.display()),
+        };
+        let [program, arguments @ ..] = &self.words[..] else {
+            return "there is no command".to_owned();
+        };
+        let mut command = Command::new(program);
+        let error = command.args(arguments).stdin(stdin).stdout(stdout).exec();
+        not_started(Path::new(program), &error)
+    }
+}
+
+fn not_started(program: &Path, error: &io::Error) -> String {
+    let why = format!("`{}` cannot be started: {error}", program.display());
+    // With a slash in it, the program is not searched in PATH.
+    let is_near = program.is_relative() && program.components().count() > 1;
+    match is_near && error.kind() == io::ErrorKind::NotFound {
+        true => format!("{why}; it counts from the shard: give its path from the root"),
+        false => why,
     }
 }

@@ -1,6 +1,7 @@
 //! The counts of a PE, to and from protobuf.
 
 use crate::wire::codec::{Wire, ensure, record};
+use crate::wire::pb::pong::Doing as Code;
 use crate::wire::{MAX_COUNTED_EDGES, WireError, pb};
 use crate::{PeId, Unkept};
 
@@ -10,7 +11,6 @@ use crate::{PeId, Unkept};
 pub struct Counts {
     /// Counts of each neighbour, the parent first; at most [`MAX_COUNTED_EDGES`].
     pub edges: Vec<EdgeCounts>,
-    /// Number of rounds begun.
     pub rounds_begun: u64,
     /// Number of rounds in which the PE has completed its part.
     pub rounds_done: u64,
@@ -46,9 +46,7 @@ pub struct EdgeCounts {
     pub received_bytes: u64,
     /// Bytes of sent frames, with their lengths and seals.
     pub sent_bytes: u64,
-    /// Number of received flits.
     pub received_flits: u64,
-    /// Number of sent flits.
     pub sent_flits: u64,
 }
 
@@ -112,6 +110,77 @@ pub(super) fn put_unkept(unkept: Unkept) -> Option<pb::Unkept> {
 
 pub(super) fn parse_counts(counts: Option<pb::Counts>) -> Result<Counts, WireError> {
     Wire::parse(counts.unwrap_or_default())
+}
+
+/// Sign of life of a PE, with its current activity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pong {
+    /// Time since the PE last read a byte from an edge or wrote one to it.
+    pub quiet_ms: u64,
+    /// Time since the PE last finished an entry of a message on its disk, or found one there to
+    /// send.
+    pub files_quiet_ms: u64,
+    pub doing: Doing,
+    /// Neighbours whose hosts do not acknowledge retransmitted data; empty unless requested.
+    pub unreached: Vec<PeId>,
+    pub counts: Counts,
+}
+
+/// Activity of a PE, as far as it concerns other PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// There is no round, or the PE's part of it has ended.
+    Idle,
+    /// The PE is working, or waits for its disk or for a time.
+    Working,
+    /// The PE waits until this neighbour accepts bytes.
+    Sending(PeId),
+    /// The PE waits for the rest of a message from this neighbour.
+    Receiving(PeId),
+    /// The PE waits for the next message of any neighbour.
+    Listening,
+}
+
+impl Doing {
+    /// Returns the activity as a number and a PE; the PE is P0 if the activity concerns none.
+    #[inline]
+    pub fn code(self) -> (i32, PeId) {
+        let (code, peer) = match self {
+            Doing::Idle => (Code::Idle, PeId::ROOT),
+            Doing::Working => (Code::Working, PeId::ROOT),
+            Doing::Sending(to) => (Code::Sending, to),
+            Doing::Receiving(from) => (Code::Receiving, from),
+            Doing::Listening => (Code::Listening, PeId::ROOT),
+        };
+        (code.into(), peer)
+    }
+
+    /// Returns the activity with this number and PE, if there is one: the inverse of [`Doing::code`].
+    #[inline]
+    pub fn of(code: i32, peer: PeId) -> Option<Doing> {
+        Some(match Code::try_from(code).ok()? {
+            Code::Idle => Doing::Idle,
+            Code::Working => Doing::Working,
+            Code::Sending => Doing::Sending(peer),
+            Code::Receiving => Doing::Receiving(peer),
+            Code::Listening => Doing::Listening,
+        })
+    }
+}
+
+record! {
+    Pong = Pong { quiet_ms, files_quiet_ms, unreached }
+    put pong {
+        doing: pong.doing.code().0,
+        peer: pong.doing.code().1.0,
+        counts: put_counts(&pong.counts),
+    }
+    parse pong {
+        doing: Doing::of(pong.doing, PeId(pong.peer)).ok_or_else(|| {
+            WireError::malformed(format!("{} is nothing a PE does", pong.doing))
+        })?,
+        counts: parse_counts(pong.counts)?,
+    }
 }
 
 #[cfg(test)]

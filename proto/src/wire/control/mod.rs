@@ -3,16 +3,11 @@
 
 mod counts;
 mod footprint;
-mod from_pe;
-mod pace;
+mod kinds;
 mod pe_schedule;
-mod pong;
 mod register;
 mod report;
-mod span;
 mod task;
-mod timeouts;
-mod to_pe;
 mod version;
 
 use std::ffi::OsString;
@@ -20,19 +15,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::flit::Digest;
-use crate::Compression;
 use crate::cost::{Edge, FileCosts, Link};
 use crate::exchange::Exchange;
 use crate::items::Address;
 use crate::ops::{Collective, PeSchedule};
-use crate::{DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
+use crate::{Compression, DeliveryId, Durability, MessageId, PeId, RoundId, Tree, Update};
 
-pub use counts::{Counts, EdgeCounts};
-pub use pong::{Doing, Pong};
-pub use register::{Join, Listings, Ready, Register, Welcome};
+pub use counts::{Counts, Doing, EdgeCounts, Pong};
+pub use register::{Join, Listings, Ready, Register, Timeouts, Welcome};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, PlaceResults, Ran, Run};
-pub use timeouts::Timeouts;
 pub use version::{EntryListing, MessageFiles, Prefix, SkippedFiles, Version};
 
 /// Message from a PE to the coordinator.
@@ -53,12 +45,10 @@ pub enum FromPe {
     },
     /// The PE is ready for the first round.
     Prepared,
-    /// The result of a round at this PE.
     Report(Report),
     /// Number of bytes that P0 has sent or received so far.
     Progress {
         round: RoundId,
-        /// Number of bytes.
         bytes: u64,
     },
     /// The PE cannot continue.
@@ -82,9 +72,7 @@ pub enum FromPe {
     Pong(Pong),
     /// A line from the standard error of a command, or a part of a long line.
     Line {
-        /// The line.
         text: String,
-        /// The name of the command's shard.
         shard: OsString,
     },
     /// The answer to a [`ToPe::Run`].
@@ -141,10 +129,11 @@ pub enum ToPe {
     /// The answer to a [`FromPe::Join`].
     Welcome(Welcome),
     /// The negative answer to a [`FromPe::Join`].
-    Refusal { reason: String },
+    Refusal {
+        reason: String,
+    },
     /// The position of the PE in the cluster, and its task.
     Assignment(Assignment),
-    /// Request to measure the edge to a child.
     ProbeEdge {
         /// The lower end of the edge.
         child: PeId,
@@ -155,14 +144,16 @@ pub enum ToPe {
     MeasureFiles,
     /// Request to measure the costs of processes on the PE's host.
     MeasureHost {
-        /// Whether connections are encrypted.
         encrypted: bool,
     },
     /// Request for the digests of prefixes of messages that the PE sends or receives.
-    CheckPrefixes { prefixes: Vec<Prefix> },
+    CheckPrefixes {
+        prefixes: Vec<Prefix>,
+    },
     /// Files that all destinations of a message have; the source sends no content for them.
-    SkipFiles { present: Vec<MessageFiles> },
-    /// The schedule of the rounds.
+    SkipFiles {
+        present: Vec<MessageFiles>,
+    },
     Prepare(Prepare),
     /// Request for the time, before a round that all PEs begin at one time.
     ReadClock,
@@ -173,14 +164,19 @@ pub enum ToPe {
         at_ns: u64,
     },
     /// Request to report a round when it has ended.
-    Collect { round: RoundId },
+    Collect {
+        round: RoundId,
+    },
     /// Request to leave the cluster.
     Stop {
         /// Whether the job has ended, so that the PE removes its receipts first.
         over: bool,
     },
     /// Request to give a round up, to remove partial messages and to report those that arrived.
-    Abort { round: RoundId, reason: String },
+    Abort {
+        round: RoundId,
+        reason: String,
+    },
     /// Request for an immediate [`FromPe::Pong`].
     Ping {
         /// Whether to check if the neighbours can be reached, since no byte has moved for a while.
@@ -190,7 +186,6 @@ pub enum ToPe {
     Run(Run),
     /// Request to end the command on a shard; no effect if it has ended.
     EndRun {
-        /// The name of the command's shard.
         shard: OsString,
     },
     /// Request to P0 for the shards of its input; replaces an assignment.
@@ -223,11 +218,9 @@ pub struct Assignment {
     pub parent_listen: Option<String>,
     /// PEs that are connected to the PE but not neighbours in the tree, by index.
     pub peers: Vec<Peer>,
-    /// The collective of the rounds.
     pub collective: Collective,
     /// Payload bytes of a full flit while edges are measured; the schedule has those of the rounds.
     pub flit_bytes: u32,
-    /// The payload of the messages.
     pub payload: Payload,
     /// Properties of the PE's shaped edges, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
@@ -266,11 +259,9 @@ pub struct Job {
 /// separate connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
-    /// The whole tree.
     pub tree: Arc<Tree>,
     /// Address of the PE's parent in this tree; `None` for P0.
     pub parent_listen: Option<String>,
-    /// Properties of the PE's shaped edges, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
 }
 
@@ -293,7 +284,6 @@ impl Assignment {
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
-    /// Returns whether a PE must receive a message.
     pub fn must_receive(&self, message: MessageId, to: PeId) -> bool {
         !self.leaves_out(self.collective.delivery(&self.tree, message, to))
     }
@@ -311,7 +301,6 @@ impl Assignment {
     }
 }
 
-/// Payload of the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Synthetic bytes, which receivers check.
@@ -353,11 +342,8 @@ pub struct FilePayload {
     /// Rules in the form of gitignore that choose among the files of each message, or with `spread` of
     /// `input`. If the first one begins with `!`, only what such a rule takes is sent.
     pub rules: Vec<String>,
-    /// When what arrives is durable.
     pub durability: Durability,
-    /// The comparison by which files are not sent to a destination that has them.
     pub update: Update,
-    /// The compression of flits where it makes them shorter.
     pub compression: Compression,
     /// Whether owners, all mode bits, extended attributes and hard links are kept.
     pub archive: bool,
@@ -370,14 +356,12 @@ pub struct FilePayload {
 }
 
 impl FilePayload {
-    /// Returns whether the input is one file that is divided.
     pub fn is_divided(&self) -> bool {
         self.lines || self.block_bytes > 0
     }
 }
 
 impl Payload {
-    /// Returns the files that messages are made of.
     pub fn files(&self) -> Option<&FilePayload> {
         match self {
             Payload::Files(files) => Some(files),
@@ -385,7 +369,6 @@ impl Payload {
         }
     }
 
-    /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {
         self.files().map(|files| &*files.output)
     }

@@ -3,6 +3,7 @@
 use crate::items::{Packing, ScheduledHop};
 use crate::ops::{Collective, PeRole, PeSchedule};
 use crate::schedule::certification::Sync;
+use crate::schedule::pace::{ChildPace, Pace, Pacing, Packets, Passage};
 use crate::wire::codec::{codes, ensure, record, required};
 use crate::wire::{MAX_FLIT_BYTES, MAX_PARTS, MIN_FLIT_BYTES, WireError, pb};
 
@@ -56,10 +57,7 @@ pub(super) fn check_flit_bytes(flit_bytes: u32) -> Result<(), WireError> {
     ensure(fits, format_args!("no flit can have {flit_bytes} bytes"))
 }
 
-codes! {
-    Collective { Scatter, Gather, Broadcast, Gossip, Exchange },
-    code => Err(WireError::malformed(format!("{code} is not a collective")))
-}
+codes! { Collective { Scatter, Gather, Broadcast, Gossip, Exchange }, "is not a collective" }
 
 fn put_role(role: PeRole) -> i32 {
     let role = match role {
@@ -99,3 +97,48 @@ record! {
     ScheduledHop = ScheduledHop { message, flits, from, to, first_step, offset, every, packing }
 }
 codes! { Packing { Flits, Begins, Joins }, _code => Ok(Packing::Flits) }
+
+record! {
+    Passage = Passage {
+        latency_ns as latency, ns_per_packet as ticks_per_packet, ns_per_byte as ticks_per_byte,
+        message_ns as message, flit_bytes,
+    },
+    |passage: &Passage| {
+        let mut rates = [passage.ticks_per_packet, passage.ticks_per_byte].into_iter();
+        ensure(rates.all(|rate| rate.is_finite() && rate >= 0.0), "a passage with nonsense numbers")
+    }
+}
+record! {
+    ChildPace = ChildPace { reach_ns as reach }
+    put pace { up: Some(pace.up.put()) }
+    parse pace { up: required(pace.up, "the pace of a child")? }
+}
+
+record! {
+    Packets = Packets { bytes, count, first, largest },
+    |packets: &Packets| {
+        let Packets { bytes, count, first, largest } = *packets;
+        let are_sound =
+            first <= largest && largest <= bytes && count <= bytes && (first == 0) == (bytes == 0);
+        ensure(are_sound, "packets with nonsense numbers")
+    }
+}
+
+record! {
+    Pace = Pace {
+        pacing, control_ns as control, below, port_ns_per_byte as port_ticks_per_byte, ahead_bytes,
+    }
+    put pace {
+        up: Some(pace.up.put()),
+    }
+    parse pace {
+        lock_step: false,
+        up: required(pace.up, "the pace to the parent")?,
+    },
+    |pace: &Pace| {
+        let rate = pace.port_ticks_per_byte;
+        ensure(rate.is_finite() && rate >= 0.0, "a pace with nonsense numbers")
+    }
+}
+
+codes! { Pacing { Scheduled, Turns, Eager }, "is no pacing" }

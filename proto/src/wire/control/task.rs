@@ -20,7 +20,6 @@ pub struct Run {
     pub pes: u32,
     /// Time after which the command is killed, in nanoseconds; 0 for no limit.
     pub time_limit_ns: u64,
-    /// The name of the shard.
     pub shard: OsString,
     /// The PE whose input is a folder with this shard; `None` if the PE's own input is the shard.
     pub home: Option<PeId>,
@@ -45,10 +44,8 @@ pub struct PlaceResults {
     pub obsolete: Vec<OsString>,
 }
 
-/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// The way in which it ended.
     pub end: End,
     /// Time that it ran, in nanoseconds.
     pub took_ns: u64,
@@ -60,7 +57,6 @@ pub struct Ran {
     /// Entries that the command wrote and that are not in its result, with reasons: at most
     /// [`MAX_NOT_TAKEN`] lines, each of at most [`MAX_LINE_CHARS`].
     pub not_taken: Vec<String>,
-    /// The name of the shard.
     pub shard: OsString,
     /// Whether the command failed and its output is in place of the result.
     pub kept_output: bool,

@@ -11,7 +11,6 @@ use crate::{DeliveryId, MessageId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     pub message: MessageId,
-    /// The message's length in bytes.
     pub bytes: u64,
     /// Hash of what the file system reports of the source's files; equal states have equal content.
     pub state: u64,
@@ -59,7 +58,6 @@ impl Wire for Vec<Digest> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     pub message: MessageId,
-    /// The length of the prefix in bytes.
     pub bytes: u64,
 }
 
@@ -166,7 +164,6 @@ impl Wire for Vec<MessageFiles> {
 pub struct SkippedFiles {
     /// The length of the rest of the message in bytes.
     pub message_bytes: u64,
-    /// The number of files.
     pub files: u64,
     /// The length of the files in bytes.
     pub file_bytes: u64,

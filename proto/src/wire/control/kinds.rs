@@ -1,4 +1,4 @@
-//! Messages from the coordinator, to and from protobuf.
+//! Messages from the coordinator and to it, to and from protobuf.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use prost::Message as _;
 use super::footprint::decode;
 use super::pe_schedule::check_flit_bytes;
 use super::task::check_work;
-use super::{Assignment, FilePayload, Job, Lane, Payload, Peer, Prepare, ToPe};
-use crate::Compression;
-use crate::cost::{Edge, Link};
+use super::{Assignment, FilePayload, FromPe, Job, Lane, Payload, Peer, Prepare, ToPe};
+use crate::cost::{Edge, FileCosts, Link};
+use crate::exchange::Exchange;
 use crate::tree::{MAX_PES, TreeError};
 use crate::wire::codec::{Wire, codes, ensure, messages, missing, non_empty, record, required};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, check_length, pb};
-use crate::{DeliveryId, Durability, PeId, Tree, Update, shape};
+use crate::{Compression, DeliveryId, Durability, PeId, Tree, Update, shape};
 
 messages! {
     ToPe, "a PE's message from the coordinator",
@@ -137,20 +137,9 @@ impl Wire for Payload {
 
 record! { FilePayload = FilePayload { input, spread, output, replace, apart, names, shards, lines, block_bytes, parts, rules, durability, update, compression, archive, output_names, chooses_entries } }
 
-codes! {
-    Durability { Message, File, Never },
-    code => Err(WireError::malformed(format!("{code} is not a durability")))
-}
-
-codes! {
-    Compression { Never, Lz4, Zstd },
-    code => Err(WireError::malformed(format!("{code} is not a compression")))
-}
-
-codes! {
-    Update { Never, ByTime, ByContent },
-    code => Err(WireError::malformed(format!("{code} is not an update")))
-}
+codes! { Durability { Message, File, Never }, "is not a durability" }
+codes! { Compression { Never, Lz4, Zstd }, "is not a compression" }
+codes! { Update { Never, ByTime, ByContent }, "is not an update" }
 
 /// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {
@@ -241,4 +230,46 @@ fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edg
         Ok((child, Edge { down, up }))
     };
     links.into_iter().map(parse).collect()
+}
+
+messages! {
+    FromPe, "a coordinator's message from a PE";
+    whole: Join.0, Register.0, Ready.0, Report.0, Pong.0, Ran.0, FilesSkipped.skipped;
+    fields:
+        ProbeResult { child, exchanges },
+        Prepared {},
+        Progress { round, bytes },
+        Fault { round, peer, reason, bad_input, output_stands, hung_up, changed },
+        Line { text, shard },
+        Cleared { left },
+        ShardsListed { names, sizes, results, fault },
+        ResultsPlaced { faults },
+        FilesMeasured { costs as 0 },
+        HostMeasured { found },
+        PrefixesChecked { digests },
+        ClockRead { at_ns },
+}
+
+record! {
+    Exchange = Exchange {
+        down_bytes, up_bytes, extra_flits, sent_ns, received_ns, answered_ns, returned_ns,
+    }
+}
+
+impl Wire for Option<FileCosts> {
+    type Pb = Vec<f64>;
+
+    fn put(&self) -> Vec<f64> {
+        self.map_or(Vec::new(), |costs| costs.to_array().to_vec())
+    }
+
+    fn parse(costs: Vec<f64>) -> Result<Option<FileCosts>, WireError> {
+        if costs.is_empty() {
+            return Ok(None);
+        }
+        let costs = costs.try_into().ok().map(FileCosts::from_array);
+        let sound = costs.filter(FileCosts::is_sound);
+        let malformed = || WireError::malformed("costs of files that cannot be");
+        sound.map(Some).ok_or_else(malformed)
+    }
 }

@@ -21,7 +21,6 @@ const COORDINATOR: &str = "10.118.0.254";
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Hosts that are up. Dropping them takes them down.
-#[derive(Debug)]
 pub struct Hosts {
     dir: Folder,
     servers: Vec<Option<Child>>,
@@ -31,10 +30,6 @@ pub struct Hosts {
 
 impl Hosts {
     /// Starts the hosts `fcssh0`, `fcssh1` and so on.
-    ///
-    /// # Panics
-    ///
-    /// Panics with the reason if they do not start.
     #[track_caller]
     pub fn up(count: usize) -> Hosts {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +238,6 @@ impl Hosts {
         until("nothing runs on the hosts", || self.running().is_empty());
     }
 
-    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
         process_of(self.running(), pe)
@@ -259,7 +253,6 @@ impl Drop for Hosts {
     }
 }
 
-/// Returns the address of a host in the network of the hosts.
 pub fn address(host: usize) -> String {
     format!("10.118.0.{}", host + 1)
 }

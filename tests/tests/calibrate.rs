@@ -65,7 +65,6 @@ fn without_an_output_it_only_prints() {
     }
 }
 
-/// The folder in which commands store the costs of this machine.
 struct Cache(Folder);
 
 impl Cache {

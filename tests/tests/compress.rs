@@ -6,7 +6,7 @@ use std::path::Path;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::scrape::{address, scrape};
-use flitcast_tests::{Folder, refused, scratch};
+use flitcast_tests::{Folder, from_to, refused, rows, scratch};
 
 /// Fills a folder with a file of text, one that cannot be compressed, one of zeros and a short one.
 fn fill_folder(folder: &Path) {
@@ -21,45 +21,24 @@ fn fill_folder(folder: &Path) {
 
 #[test]
 fn files_arrive_whatever_is_compressed() {
-    for (line, entries) in [
-        (
-            "scatter --tree path:3",
-            &[("p1", &["p1"][..]), ("p2", &["p2"])][..],
-        ),
-        ("scatter --tree path:3 --flit-size 1MiB", &[("p2", &["p2"])]),
-        (
-            "scatter --tree path:3 --flit-size 2000B",
-            &[("p2", &["p2"])],
-        ),
-        (
-            "scatter --tree star:3 --ports multi",
-            &[("p1", &["p1"]), ("p2", &["p2"])],
-        ),
-        (
-            "scatter --tree path:3 --link rate=200mbit",
-            &[("p2", &["p2"])],
-        ),
-        (
-            "gather --tree path:3 --bwlimit 200mbit",
-            &[("p1", &["p1"]), ("p2", &["p2"])],
-        ),
-        (
-            "gather --tree star:3 --pacing turns",
-            &[("p1", &["p1"]), ("p2", &["p2"])],
-        ),
-        ("broadcast --tree kary:2:4", &[("", &["p1", "p2", "p3"])]),
-        (
-            "gossip --network complete:2",
-            &[("p0", &["p1/p0"]), ("p1", &["p0/p1"])],
-        ),
-        (
-            "exchange --network ring:3",
-            &[("p0/p1", &["p1/p0"]), ("p2/p0", &["p0/p2"])],
-        ),
-    ] {
+    for [line, copies] in rows(
+        "
+        scatter --tree path:3 | p1=p1 p2=p2
+        scatter --tree path:3 --flit-size 1MiB | p2=p2
+        scatter --tree path:3 --flit-size 2000B | p2=p2
+        scatter --tree star:3 --ports multi | p1=p1 p2=p2
+        scatter --tree path:3 --link rate=200mbit | p2=p2
+        gather --tree path:3 --bwlimit 200mbit | p1=p1 p2=p2
+        gather --tree star:3 --pacing turns | p1=p1 p2=p2
+        broadcast --tree kary:2:4 | =p1 =p2 =p3
+        gossip --network complete:2 | p0=p1/p0 p1=p0/p1
+        exchange --network ring:3 | p0/p1=p1/p0 p2/p0=p0/p2
+    ",
+    ) {
         let dir = scratch();
         let (input, output) = (dir.join("in"), dir.join("out"));
-        for (entry, _) in entries {
+        let copies = from_to(copies);
+        for (entry, _) in &copies {
             fill_folder(&input.join(entry));
         }
         // Compression is quicker on slow links.
@@ -75,10 +54,8 @@ fn files_arrive_whatever_is_compressed() {
             run.ok()
                 .prints(&[&format!("\n  compression  {format}, to ")]);
         }
-        for (entry, copies) in entries {
-            for copy in *copies {
-                assert_same_below(&input.join(entry), &output.join(copy));
-            }
+        for (entry, copy) in copies {
+            assert_same_below(&input.join(entry), &output.join(copy));
         }
     }
 }

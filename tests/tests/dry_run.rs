@@ -11,7 +11,6 @@ use flitcast_tests::{Report, printed, reported, scratch};
 const OPERATIONS: [&str; 5] = ["scatter", "gather", "broadcast", "gossip", "exchange"];
 const TREE: &str = "--tree kary:2:4";
 
-/// Creates messages of an operation.
 fn filled(operation: &str) -> Pairs {
     Pairs::filled(operation, 4, |(from, to)| 10_000 * (1 + from + to) as usize)
 }

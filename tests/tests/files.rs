@@ -14,14 +14,12 @@ use flitcast_tests::files::{
 };
 use flitcast_tests::{Finished, Folder, reported, scratch};
 
-/// Runs a scatter from `input` to `there`.
 #[track_caller]
 fn scatter(dir: &Folder, more: &str) -> Finished {
     let files = "--input @/input --output @/there";
     dir.run(&format!("scatter {files} --format json {more}"))
 }
 
-/// Runs a gather from `there` to `back`.
 #[track_caller]
 fn gather(dir: &Folder, more: &str) -> Finished {
     let files = "--input @/there --output @/back";

@@ -23,7 +23,6 @@ fn sides(network: &str) -> Option<(Vec<u64>, bool)> {
 }
 
 /// Returns the axis of a hop, and whether it goes upwards; the PEs must be neighbours.
-#[track_caller]
 fn hop(sides: &[u64], closed: bool, from: u64, to: u64) -> (usize, bool) {
     let mut stride = 1;
     for (axis, side) in sides.iter().enumerate().rev() {

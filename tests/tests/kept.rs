@@ -19,7 +19,6 @@ fn nothing_is_left(cluster: &Kept) {
     assert_eq!(cluster.known(), [""; 0]);
 }
 
-/// Starts the cluster of [`Kept::tree`].
 #[track_caller]
 fn tree_up() -> Kept {
     let mut cluster = Kept::tree();
@@ -27,7 +26,6 @@ fn tree_up() -> Kept {
     cluster
 }
 
-/// Runs a round, which must succeed.
 #[track_caller]
 fn gathers(cluster: &Kept) {
     cluster.run("gather --cluster FILE --size 1KiB").ok();
@@ -236,18 +234,6 @@ fn a_network_is_spanned_as_it_was() {
         let finished = cluster.run(&format!("{line} --cluster FILE --size 1KiB -v"));
         finished.ends(code.parse().unwrap(), &[expected]);
     }
-    down(&cluster);
-}
-
-#[test]
-fn a_kept_cluster_can_have_certificates() {
-    let security = "[security]\ncredentials = \"ca\"";
-    let parents = ["", "parent = \"h0\"", "parent = \"h0\""];
-    let mut cluster = Kept::new(3, security, |pe| parents[pe].to_owned());
-    cluster.run("ca init ca --pes 3").ok();
-    cluster.up("up FILE").ok();
-    let finished = cluster.run("gather --cluster FILE --size 1MiB").ok();
-    finished.ends(0, &["security     TLS 1.3 both ways, certificates in "]);
     down(&cluster);
 }
 

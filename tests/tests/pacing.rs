@@ -58,7 +58,6 @@ fn over_two_clocks(boot_id: Option<&Path>) -> String {
 
 /// Checks that all measured times are between the trigger and the end of the round, and much
 /// smaller than the differences of the clocks.
-#[track_caller]
 fn assert_sane(report: &Report, what: &str) {
     // No run may take longer; the clocks differ by a thousand times as much.
     const RUN_US: f64 = 60e6;

@@ -142,7 +142,6 @@ fn both_accept_valid_files() {
 
 /// Returns a file of a table: `alone`, before the lines of `PAIR`, or a tree, whose text may have a
 /// part for its last PE after `+`. The text has `;` between its lines.
-#[track_caller]
 fn file(kind: &str, text: &str) -> String {
     let text = text.replace("; ", "\n");
     match (kind, text.split_once('+')) {

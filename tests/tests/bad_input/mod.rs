@@ -5,11 +5,13 @@ mod files;
 mod profile;
 mod tree;
 mod unreadable;
-mod values;
+
+use std::process::Command;
 
 use flitcast_tests::files::{assert_same, fill, snapshot};
+use flitcast_tests::run::run_program;
 use flitcast_tests::table::refusals;
-use flitcast_tests::{Finished, Folder, scratch};
+use flitcast_tests::{Finished, Folder, flitcast, scratch};
 
 /// Runs a command that logs all steps. `@` stands for the folder.
 fn run_loudly(dir: &Folder, line: &str) -> Finished {
@@ -82,4 +84,15 @@ fn a_fault_of_the_algorithm_hides_no_other() {
     fill(&dir.join("input/p77"), 1);
     let line = format!("gather --tree star:4 --algorithm shoulder-tap {TO_OUTPUT}");
     refused_in(&dir, &line, &["P0 has 3 children", "`p77`"]);
+}
+
+/// The error is printed once, not by every PE.
+#[test]
+fn a_log_filter_that_is_none() {
+    let mut command = Command::new(flitcast());
+    command.args(["scatter", "--tree", "path:4", "--size", "1"]);
+    let run = run_program(command.env("RUST_LOG", "info,=x="));
+    run.fails(2, &["RUST_LOG info,=x="]);
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(run.stdout.is_empty());
 }

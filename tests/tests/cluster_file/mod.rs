@@ -33,12 +33,10 @@ impl ClusterFile {
         }
     }
 
-    /// Returns the words of a command on the cluster, with `@` in its line for the folder.
     fn words(&self, line: &str) -> Vec<String> {
         self.0.words(&format!("{line} --cluster @/cluster.toml"))
     }
 
-    /// Runs a command on the cluster to its end.
     #[track_caller]
     fn run(&self, line: &str) -> Finished {
         run(self.words(line))
@@ -137,7 +135,6 @@ credentials = "keys"
 silence = "5s"
 "#;
 
-/// Creates a cluster of this network.
 #[track_caller]
 fn network(text: &str) -> ClusterFile {
     let pes = hosts(&["", "", "", "link = \"latency=1ms\""]);

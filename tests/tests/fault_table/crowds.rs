@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::crowd::{Crowd, client_hello, endless_client_hello};
 use flitcast_tests::distance::far_away;
 use flitcast_tests::flitcast;
-use flitcast_tests::joining::Joining;
+use flitcast_tests::joining::{Joining, leave};
 use flitcast_tests::processes::{descriptors, eventually, memory_kib, until};
 
 use crate::{alone, timed};
@@ -150,9 +150,7 @@ fn row_20_far_pes_join_past_strangers_that_reconnect() {
     });
     let connected = [crowd, second].map(|crowd| crowd.received());
     println!("| 20 | by then there had come {connected:?} | - | - |");
-    for node in nodes {
-        node.finish().ok();
-    }
+    leave(nodes);
 }
 
 /// The program is served to clients that read it, however many others connect.

@@ -27,7 +27,6 @@ impl SmallDisk {
     }
 
     /// Gives it another size.
-    #[track_caller]
     pub fn grow(&self, size: &str) {
         let mut mount = Command::new("mount");
         let options = format!("remount,size={size}");

@@ -51,9 +51,10 @@ fn row_03_a_stopped_pe_behind_another_program_leaves() {
     let dir = scratch();
     // In a separate session, so that signals of the launcher do not reach it.
     let behind = "run = ['sh', '-c', 'exec 3<&0; setsid \"$@\" <&3 & wait', 'sh']";
-    let pes = hosts(&["", &format!("parent = 'a'\n{behind}"), "parent = 'b'"]);
-    let text = format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}");
-    dir.put("c.toml", text);
+    dir.put(
+        "c.toml",
+        hosts(&["", &format!("parent = 'a'\n{behind}"), "parent = 'b'"]),
+    );
     let mut running = endless(dir.words("gather --size 400GiB --cluster @/c.toml"));
     let is_it = |it: &Process| it.arguments[0].ends_with("flitcast") && it.pe() == Some(1);
     let victim = running.processes().into_iter().find(is_it);

@@ -21,7 +21,6 @@ pub fn with_data(page: &str, data: &Value) -> String {
     format!("{head}{BEGIN}{data}</script>{tail}")
 }
 
-/// One of a page's spans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     pub pe: u64,
@@ -38,7 +37,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns sender and receiver.
     pub fn edge(&self) -> (u64, u64) {
         match self.received {
             true => (self.peer, self.pe),
@@ -46,7 +44,6 @@ impl Span {
         }
     }
 
-    /// Returns the message; `None` for a control item.
     pub fn message(&self) -> Option<u64> {
         self.item.as_u64()
     }

@@ -11,7 +11,6 @@ use super::interrupted::{CASES, Case, Place, identities};
 
 const SMALL: usize = 5_000;
 
-/// Creates a complete run.
 fn complete(case: &Case) -> (Place<'_>, Vec<PathBuf>) {
     let place = Place::with(case, SMALL, "rate=8mbit");
     place.run("out", "").ok();

@@ -27,7 +27,6 @@ fn others(len: usize) -> Vec<u8> {
 }
 
 /// Writes a new file with the same bytes and the same time.
-#[track_caller]
 fn rewrite(path: &Path) {
     let modified = fs::metadata(path).and_then(|found| found.modified());
     let bytes = fs::read(path).expect("it is there");

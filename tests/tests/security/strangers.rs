@@ -16,7 +16,7 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::until;
 use flitcast_tests::stranger::Stranger;
-use flitcast_tests::{scratch, start};
+use flitcast_tests::{rows, scratch, start};
 
 use super::words;
 
@@ -162,15 +162,19 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
     let cluster = Joining::new(&[0, 0], "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be");
     let expected = "PEs that join with --insecure play synthetic messages only";
-    for line in [
-        "scatter --input DIR/in --output DIR/out",
-        "scatter --spread --input DIR/in --output DIR/out",
-        "gather --input DIR/in --output DIR/out",
-    ] {
-        let refused = cluster.command(&format!("{line} --insecure")).finish();
+    for [operation, command] in rows(
+        "
+        scatter |
+        scatter --spread |
+        gather |
+        map --work @/work | -- cat
+    ",
+    ) {
+        let files = "--input @/in --output @/out --cluster @/cluster.toml --insecure";
+        let refused = cluster.dir.run(&format!("{operation} {files} {command}"));
         refused.fails(2, &[expected]);
     }
-    assert!(!cluster.path("out").exists());
+    assert!(!cluster.path("out").exists() && !cluster.path("work").exists());
 }
 
 /// A PE connects to other PEs of its tree, once to each: not to itself, to a tree neighbour or to an

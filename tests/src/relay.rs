@@ -5,6 +5,8 @@ use std::thread;
 
 use crate::edge::{Edge, is_flit};
 
+type OnWire = dyn FnMut(bool, &mut Vec<u8>) -> bool + Send;
+
 /// The changes of a relay to frames to the parent.
 pub enum OnUp {
     /// Sends every frame twice, in both directions.
@@ -13,7 +15,7 @@ pub enum OnUp {
     Frames(Box<dyn FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send>),
     /// Changes the sealed bytes of a frame, if it is a flit or if it is not, and returns whether anything is
     /// sent after them.
-    Wire(Box<dyn FnMut(bool, &mut Vec<u8>) -> bool + Send>),
+    Wire(Box<OnWire>),
 }
 
 impl OnUp {

@@ -24,7 +24,6 @@ fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {
 
 /// Checks that messages of these lengths arrived, and that each PE received as many bytes, as predicted
 /// and as measured.
-#[track_caller]
 pub fn assert_received(report: &Report, messages: &[u64], received: &[u64]) {
     let sum: u64 = messages.iter().sum();
     assert_eq!(report.number("/round/bytes"), sum, "a message counts once");
@@ -46,7 +45,6 @@ pub fn assert_received(report: &Report, messages: &[u64], received: &[u64]) {
 }
 
 /// Checks that every PE received as many bytes of each other PE.
-#[track_caller]
 fn assert_all_have(report: &Report, operation: &str, pes: usize, bytes: u64) {
     assert_eq!(report.value("/operation"), operation);
     let of_all = vec![(pes as u64 - 1) * bytes; pes];
@@ -275,7 +273,6 @@ fn a_dead_pe_is_left_out_of_operations_with_a_root() {
 }
 
 /// Checks that in each case of a table the others are served without the PE that dies.
-#[track_caller]
 fn assert_survived(cases: &str) {
     for [operation, dies, long, way] in rows(cases) {
         let number = |text: &str| text.parse::<u32>().expect("a number");

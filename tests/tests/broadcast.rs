@@ -6,7 +6,6 @@ use flitcast_tests::{Report, reported, run};
 use serde_json::{Value, json};
 
 /// Broadcasts a folder, and checks that all PEs but its source have a copy.
-#[track_caller]
 fn copied(bytes: usize, pes: u32, from: u32, line: &str) -> Report {
     let files = Pairs::filled(&format!("broadcast --from P{from}"), pes, |_| bytes);
     let finished = files.run(&format!("{line} --format json")).ok();
@@ -45,7 +44,6 @@ fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
     assert!(chosen("1KiB") < 4);
 }
 
-/// A relay stores one flit of a message, however many children it has.
 #[test]
 fn a_relay_holds_a_flit() {
     let report = reported("broadcast --tree kary:4:9 --size 3MiB --link rate=200mbit");

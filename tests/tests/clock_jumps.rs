@@ -79,7 +79,6 @@ impl Place {
 
 /// Checks that all times are between 0 and the duration by the test's own clock, and that the round
 /// took as long as its links require.
-#[track_caller]
 fn assert_sane(report: &Report, began: Instant, least_us: f64) {
     let at_most_us = began.elapsed().as_secs_f64() * 1e6;
     report.assert_all_arrived();

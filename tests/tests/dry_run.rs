@@ -16,7 +16,6 @@ fn filled(operation: &str) -> Pairs {
 }
 
 /// Checks that all deliveries are predicted and none is measured.
-#[track_caller]
 fn assert_only_predicted(report: &Report) {
     assert_eq!(report.value("/dry_run"), true);
     assert!(report.float("/round/predicted_us") > 0.0);

@@ -10,7 +10,6 @@ const SHORT: u64 = 1024;
 const ENDLESS: u64 = 400 << 30;
 
 /// Starts a run with an endless message in transit, as a line with `words` in a PE's log shows.
-#[track_caller]
 fn endless(line: &str, lengths: &[u64], words: &[&str]) -> Running {
     let list: Vec<String> = lengths.iter().map(u64::to_string).collect();
     let line = format!("{line} --lengths {} --format json -vv", list.join(","));
@@ -29,7 +28,6 @@ struct Failure {
 
 impl Failure {
     /// Kills a PE during a round and returns the command's reports.
-    #[track_caller]
     fn of_killing(running: Running, pe: u32) -> Failure {
         let victim = running.pe(pe);
         victim.signal(Signal::KILL);
@@ -96,7 +94,6 @@ impl Failure {
 const TRIES: u32 = 20;
 
 /// P2's message comes last, when all others have been delivered.
-#[track_caller]
 fn scatter_on_a_binary_tree() -> Running {
     let lengths = [SHORT, ENDLESS, SHORT, SHORT, SHORT, SHORT];
 
@@ -147,7 +144,6 @@ fn a_relay_dies_with_everything_behind_it_under_way() {
 }
 
 /// On a path, P0 gets P1's message, then P2's, then P3's.
-#[track_caller]
 fn gather_on_a_path() -> Running {
     let words = ["P0| ", "of=P3 ", "take message"];
     let line = "gather --algorithm shoulder-tap --tree path:4";

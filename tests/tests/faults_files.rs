@@ -25,14 +25,12 @@ struct Transfer {
 }
 
 impl Transfer {
-    #[track_caller]
     fn start(operation: &str) -> Transfer {
         Transfer::start_by(&[], operation)
     }
 
     /// Starts it with another program, which becomes `flitcast`. In a scatter P2 has its message,
     /// which is sent first, and P1's is in transit; in a gather P0 has P1's, which arrives first.
-    #[track_caller]
     fn start_by(launcher: &[&str], operation: &str) -> Transfer {
         let (short, long) = match operation {
             "scatter" => ("p2", "p1"),
@@ -72,7 +70,6 @@ impl Transfer {
 
     /// Ends the run and returns its exit status. Checks that complete messages are left, and
     /// nothing else.
-    #[track_caller]
     fn ends(self, end: impl FnOnce(Running) -> Option<i32>) -> Option<i32> {
         let output = self.output();
         let Transfer {

@@ -128,7 +128,6 @@ fn fraction(value: &Value) -> (u64, u64) {
 }
 
 /// Replays a plan and checks its time, bound, free run and proof at these prices.
-#[track_caller]
 fn check(plan: &Value, prices: [u64; 3]) {
     let cost = replay(plan);
     let time: u64 = (0..3).map(|at| cost[at] * prices[at]).sum();
@@ -192,7 +191,6 @@ fn diagonals_of_meshes_reach_every_pe() {
     ));
 }
 
-/// Plans by all algorithms, with lengths of any kind.
 #[test]
 fn plans_on_random_networks_keep_the_rules() {
     let mut random = SplitMix64::new(17);

@@ -6,20 +6,17 @@ use flitcast_tests::processes::{eventually, until};
 use flitcast_tests::{Finished, Running, rows};
 use rustix::process::Signal;
 
-#[track_caller]
 fn down(cluster: &Kept) {
     cluster.run("down FILE").ends(0, &["kept", " is down"]);
     nothing_is_left(cluster);
 }
 
-#[track_caller]
 fn nothing_is_left(cluster: &Kept) {
     // The daemon releases its lock at the very end.
     until("nothing is left", || cluster.processes().is_empty());
     assert_eq!(cluster.known(), [""; 0]);
 }
 
-#[track_caller]
 fn tree_up() -> Kept {
     let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
@@ -32,7 +29,6 @@ fn gathers(cluster: &Kept) {
 }
 
 /// Starts a round that does not end during a test.
-#[track_caller]
 fn endless(cluster: &Kept, operation: &str) -> Running {
     let mut running = cluster.start(&format!("{operation} --cluster FILE --size 400GiB -v"));
     running.wait_for(&["triggered"]);

@@ -32,7 +32,6 @@ fn fill_input(input: &Path) {
 }
 
 /// Checks a scatter and a gather, of files and of synthetic messages.
-#[track_caller]
 fn carries_everything(lab: &Lab) {
     for operation in ["scatter", "gather"] {
         let report = report(lab, &format!("{operation} {LENGTHS} --rounds 2"));
@@ -55,7 +54,6 @@ fn carries_everything(lab: &Lab) {
 /// Checks the rate of links: at 100 Mbit/s, a link carries 12.5 bytes in a microsecond and no more,
 /// except for its burst in the beginning. On a busy machine it takes longer, so this cannot fail by
 /// chance.
-#[track_caller]
 fn keeps_to_its_rate(lab: &Lab, bytes_on_the_busiest_link: u64) {
     const AT_ONCE: u64 = 4096;
     for operation in ["scatter", "gather"] {

@@ -73,7 +73,6 @@ fn report(dir: &Folder, line: &str) -> Report {
 }
 
 /// Checks that a round used several trees, which are predicted to be faster than one.
-#[track_caller]
 fn assert_several(report: &Report, trees: u64, line: &str) {
     assert_eq!(report.number("/trees/count"), trees, "{line}");
     let of = |what| report.float(&format!("/trees/{what}"));
@@ -81,7 +80,6 @@ fn assert_several(report: &Report, trees: u64, line: &str) {
 }
 
 /// Checks what a scatter to `there`, a gather of it and a broadcast of the input have delivered.
-#[track_caller]
 fn assert_delivered(dir: &Path, names: &[&str]) {
     let copies = names[1..].iter().map(|name| format!("copies/{name}"));
     for output in copies.chain(["back".to_owned()]) {
@@ -162,7 +160,6 @@ fn under_way(dir: &Folder, names: &[&str], more: &str) -> Running {
 }
 
 /// Checks that the messages of these PEs have arrived whole, named like the PEs.
-#[track_caller]
 fn assert_there(dir: &Folder, names: &[&str], pes: &[usize]) {
     for &pe in pes {
         let [from, to] = ["input", "out"].map(|of| dir.join(format!("{of}/{}", names[pe])));

@@ -11,7 +11,6 @@ fn wire_us(bytes: u64, mbit: u64) -> f64 {
 }
 
 /// Checks that no round took less than `bound_us`.
-#[track_caller]
 fn assert_not_before(report: &Report, bound_us: f64) {
     let least = report.float("/round/measured_us/min");
     assert!(least >= bound_us, "{least} us, not before {bound_us} us");
@@ -193,7 +192,6 @@ fn of_a_hundred_edges_on_one_machine_three_are_measured() {
     assert!((1..=3).contains(&whole.count()));
 }
 
-/// A tree that is printed as a tree file keeps its links.
 #[test]
 fn a_printed_tree_file_has_the_same_links() {
     let dir = scratch();

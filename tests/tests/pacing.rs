@@ -78,7 +78,6 @@ fn assert_sane(report: &Report, what: &str) {
 /// Orders contain the time to wait, and no PE receives a reading of another one's clock: neither
 /// the times of a round nor its bytes depend on the clocks. Measured times are converted to P0's
 /// clock, as well as that is known.
-#[track_caller]
 fn assert_clocks_do_not_matter(boot_id: Option<&Path>) {
     let dir = scratch();
     dir.put("cluster.toml", over_two_clocks(boot_id));

@@ -15,7 +15,6 @@ fn put_entries(input: &Path, pes: &[u32]) {
     }
 }
 
-#[track_caller]
 fn done(dir: &Folder, line: &str) -> Finished {
     dir.run(&format!("{line} --input @/in --output @/out"))
 }

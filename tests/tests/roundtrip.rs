@@ -142,7 +142,6 @@ fn two_arms(pes: usize) -> Vec<usize> {
 }
 
 /// Checks trees of some sizes.
-#[track_caller]
 fn assert_restored(name: impl Fn(usize) -> String, sizes: &[usize], is_path: bool) {
     for &pes in sizes {
         synthetic(&name(pes), pes, is_path);

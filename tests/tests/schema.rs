@@ -27,7 +27,6 @@ fn checked(dir: &Folder, text: &str) -> Finished {
 
 /// Returns the positions where `value` violates `schema`. Only the keywords that the project's
 /// schema uses are supported; any other is a failure.
-#[track_caller]
 fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut all = Vec::new();
     let rules = schema.as_object().expect("a schema is an object");
@@ -224,7 +223,6 @@ fn the_command_finds_more() {
     }
 }
 
-/// The keys that the parser accepts in a table are those of the schema.
 #[test]
 fn both_know_the_same_keys() {
     let dir = scratch();

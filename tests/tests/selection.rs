@@ -112,7 +112,6 @@ fn a_pattern_that_matches_nothing_is_named_in_a_warning() {
     }
 }
 
-/// An entry that cannot be sent does not matter if it is left out.
 #[test]
 fn a_folder_that_is_left_out_is_not_read() {
     let dir = scratch();

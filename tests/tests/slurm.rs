@@ -176,7 +176,6 @@ fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
     assert_eq!(names(&tmp), ["flitcast-1", "flitcast-2"]);
 }
 
-/// PEs that do not react to the request to leave do not delay the end of the job.
 #[test]
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_job_whose_pes_are_stuck_ends() {
@@ -198,7 +197,6 @@ fn a_job_whose_pes_are_stuck_ends() {
 }
 
 /// Starts a job and waits until its round runs and each task has left its process number.
-#[track_caller]
 fn in_mid_round(slurm: &Slurm) -> Job<'_> {
     let text = "#!/bin/bash\n\
         \"$FLITCAST\" ca init keys --pes 4\n\

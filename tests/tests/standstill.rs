@@ -14,7 +14,6 @@ use rustix::process::Signal;
 const LONG: &str = "gossip --tree kary:2:24 --size 8GiB --link rate=1gbit --format json -v";
 
 /// Starts the gossip, and waits until it is being predicted.
-#[track_caller]
 fn predicted() -> Running {
     let mut running = start(LONG.split(' '));
     running.wait_for(&["predicting the round"]);
@@ -81,7 +80,6 @@ impl Scatter {
         Scatter { dir, running }
     }
 
-    #[track_caller]
     fn ends_well(self) {
         let finished = self.running.finish().ok();
         assert!(!finished.stderr.contains("silent"), "{}", finished.stderr);

@@ -218,7 +218,6 @@ fn begin_update(dir: &Folder) -> (Tree, Running) {
 const UPDATE: &str = "scatter --tree path:2 --bwlimit 8mbit --update --input @/in --output @/out";
 
 /// Checks that the new state is there, and nothing else.
-#[track_caller]
 fn assert_is_updated(dir: &Folder) {
     let (input, output) = (dir.join("in/p1"), dir.join("out/p1"));
     assert_same_below(&input, &output);
@@ -252,7 +251,6 @@ fn a_run_that_is_killed_or_interrupted_leaves_the_old_state() {
     }
 }
 
-/// A dry run compares, and reports what would be sent.
 #[test]
 fn a_dry_run_compares() {
     let dir = scratch();

@@ -33,7 +33,6 @@ fn refused_in(dir: &Folder, line: &str, causes: &[&str]) {
 }
 
 /// Checks with [`refused_in`] that each command of a table is refused for its causes.
-#[track_caller]
 fn refused_each_in(dir: &Folder, command: &str, table: &str) {
     for (line, causes) in refusals(command, table) {
         refused_in(dir, &line, &causes);
@@ -77,7 +76,6 @@ fn all_faults_of_a_command_are_listed_at_once() {
     refused_in(&dir, &line, &all);
 }
 
-/// An error of the algorithm does not hide those of the input.
 #[test]
 fn a_fault_of_the_algorithm_hides_no_other() {
     let dir = with_input();

@@ -26,7 +26,6 @@ impl ClusterFile {
     }
 
     /// Creates messages for the PEs with these names.
-    #[track_caller]
     fn fill_input(&self, names: [&str; 3]) {
         for (name, bytes) in names.into_iter().zip([1, 300_000, 65_536]) {
             fill(&self.path(&format!("input/{name}/file")), bytes);
@@ -135,7 +134,6 @@ credentials = "keys"
 silence = "5s"
 "#;
 
-#[track_caller]
 fn network(text: &str) -> ClusterFile {
     let pes = hosts(&["", "", "", "link = \"latency=1ms\""]);
     ClusterFile::of(&format!("{text}{pes}"))

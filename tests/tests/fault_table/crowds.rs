@@ -44,7 +44,6 @@ fn frame(announced: u32, sent: usize) -> Vec<u8> {
 }
 
 /// Measures the memory that a process needs for a thousand of them.
-#[track_caller]
 fn besieged(who: &str, pid: u32, address: SocketAddr, (case, opening): (&str, Opening)) {
     let before = memory_kib(pid);
     let crowd = Crowd::at(address, CALLERS, move |_| opening());
@@ -153,7 +152,6 @@ fn row_20_far_pes_join_past_strangers_that_reconnect() {
     leave(nodes);
 }
 
-/// The program is served to clients that read it, however many others connect.
 #[test]
 fn row_20_idle_clients_block_no_download_of_the_program() {
     let _alone = alone();

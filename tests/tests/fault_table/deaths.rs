@@ -8,7 +8,6 @@ use crate::{alone, endless, failing, timed, words};
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 
 /// Returns lines of a gather and a scatter that do not end, in the clear and over TLS, each with its description.
-#[track_caller]
 pub fn both_guards(dir: &Folder) -> [(String, String); 4] {
     dir.run("ca init @/ca --pes 7").ok();
     let tls = format!(" --credentials {}", dir.shown("ca"));

@@ -71,7 +71,6 @@ fn pass(mut from: TcpStream, mut to: TcpStream, fault: Option<(Fault, Arc<Atomic
 }
 
 /// Runs a gather over P0 - P1 - P2 with this fault on the lower edge during the round.
-#[track_caller]
 fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
     let cluster = Joining::new(&[0, 1], "60s");
     // P2 finds another process at P1's address.

@@ -110,7 +110,6 @@ fn bound(stage: &Stage) -> TcpListener {
 }
 
 /// Runs a gather in which P1 cannot connect to P0, which has this socket.
-#[track_caller]
 fn unreached(stage: &Stage, case: &str, socket: TcpListener, expected: &[&str]) {
     let running = start(stage.arguments("gather --size 1KiB --format json"));
     let finished = timed("11", case, Some(5.0), || {

@@ -25,7 +25,6 @@ const STUBBORN: &str = "
 const TIDY: &str =
     "trap 'echo tidied > ../../../../tidied; exit' TERM; touch up; while :; do sleep 0.01; done";
 
-#[track_caller]
 fn start(place: &Place, options: &str, script: &str) -> Running {
     let running = place.start(options, &["sh", "-c", script]);
     until("the command runs at both", || {
@@ -164,7 +163,6 @@ fn daemons(place: &Place) -> Vec<i32> {
     daemons.into()
 }
 
-#[track_caller]
 fn wait_until_ended(daemons: &[i32]) {
     until("the daemons are gone", || {
         !daemons.iter().any(|pid| Process::is_alive(*pid))

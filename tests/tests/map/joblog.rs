@@ -115,7 +115,6 @@ fn invalid_resumes_are_refused() {
 
 /// Starts a map of the shards a to d at two PEs, in which c and d do not end until the file `go` exists.
 /// Returns it when a and b have ended, and c and d run.
-#[track_caller]
 fn start_of_four(options: &str) -> (Place, Running) {
     let place = Place::named(&["a", "b", "c", "d"]);
     let script = "echo of {}; case {} in a|b) exit 0;; esac
@@ -127,7 +126,6 @@ fn start_of_four(options: &str) -> (Place, Running) {
     (place, running)
 }
 
-#[track_caller]
 fn finish_by(running: Running, signal: Signal, code: i32) -> Finished {
     running.signal(signal);
     running.finish().with_code(code)

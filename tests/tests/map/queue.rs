@@ -259,7 +259,6 @@ fn shards_are_listed_in_the_order_of_their_numbers() {
 }
 
 /// Runs a map with a script on a terminal of this width and returns the lines that it prints.
-#[track_caller]
 fn on_a_terminal(place: &Place, columns: usize, script: &str) -> Vec<String> {
     let [program, input, output] = [
         flitcast_tests::flitcast().to_owned(),

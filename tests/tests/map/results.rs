@@ -156,7 +156,6 @@ fn the_directory_in_the_environment_is_that_of_the_command() {
 }
 
 /// Runs a command in a shell as a user other than root, who is subject to permissions.
-#[track_caller]
 fn shell_without_root(place: &Place, script: &str) -> Finished {
     begin(map_without_root(place, script)).finish()
 }

@@ -24,7 +24,6 @@ fn map(place: &Place, options: &str, script: &str) -> Running {
 }
 
 /// Returns the PEs and exit statuses of the commands on the shard `a`, in the order of the log.
-#[track_caller]
 fn ends(place: &Place) -> Vec<String> {
     let log = place.dir.read("log");
     let of_a = log.lines().filter(|line| line.ends_with("\ta"));

@@ -13,7 +13,6 @@ pub fn data(page: &str) -> Value {
 }
 
 /// Returns the page with other data.
-#[track_caller]
 pub fn with_data(page: &str, data: &Value) -> String {
     let (head, rest) = page.split_once(BEGIN).expect("a page has data");
     let (_, tail) = rest.split_once("</script>").expect("they end");

@@ -26,7 +26,6 @@ fn file_in(case: &Case, entry: &Path) -> PathBuf {
     }
 }
 
-#[track_caller]
 fn skipped(finished: &Finished) -> usize {
     finished.report().list("/skipped").len()
 }

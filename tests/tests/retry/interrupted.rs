@@ -154,7 +154,6 @@ pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
     paths.iter().map(|path| identity(path)).collect()
 }
 
-#[track_caller]
 fn assert_prints_resume(finished: &Finished, record: &Path) {
     let command = format!("to go on: flitcast resume {}", record.display());
     finished.stderr_has(&[&command]);
@@ -208,7 +207,6 @@ fn an_interrupted_run_and_a_killed_one_are_resumed() {
     }
 }
 
-/// A run that is interrupted before the first byte cannot be resumed.
 #[test]
 fn an_interruption_before_the_first_round_leaves_no_record() {
     // On a busy machine the signal may arrive after the first byte.
@@ -225,7 +223,6 @@ fn an_interruption_before_the_first_round_leaves_no_record() {
     assert!(left_nothing, "no run was interrupted before the first byte");
 }
 
-/// A resumed run can be interrupted and resumed again.
 #[test]
 fn a_resume_is_interrupted_and_resumed() {
     for case in [&CASES[0], &CASES[3]] {
@@ -259,7 +256,6 @@ fn a_dry_run_leaves_everything_to_the_next_run() {
     }
 }
 
-/// Removed messages are sent again.
 #[test]
 fn the_same_command_sends_removed_messages_again() {
     let place = Place::new(&CASES[0]);
@@ -272,7 +268,6 @@ fn the_same_command_sends_removed_messages_again() {
     place.assert_complete();
 }
 
-/// A repetition that sends all messages removes the record of the interrupted run.
 #[test]
 fn a_forced_repetition_removes_the_record() {
     for case in [&CASES[0], &CASES[3]] {
@@ -287,7 +282,6 @@ fn a_forced_repetition_removes_the_record() {
     }
 }
 
-/// A record of other messages is ignored, and stays.
 #[test]
 fn another_command_leaves_the_record_alone() {
     let place = Place::new(&CASES[0]);

@@ -76,14 +76,12 @@ impl Files {
         start(words)
     }
 
-    #[track_caller]
     fn start_on_tree(&self, line: &str) -> Running {
         self.start(&format!("{line} --tree file:@/tree.toml"))
     }
 
     /// Starts a command on the tree and kills a PE once a message is delivered and the long one is
     /// arriving; returns its end, and the messages delivered before.
-    #[track_caller]
     fn killing(&self, line: &str, there: &str, pe: u32) -> (Finished, Delivered) {
         let running = self.start_on_tree(line);
         self.wait_for(there);
@@ -175,7 +173,6 @@ fn numbers(finished: &Finished, pointer: &str) -> Vec<u64> {
     list.map(|n| n.as_u64().expect("a number")).collect()
 }
 
-#[track_caller]
 fn edit(path: &Path, change: impl FnOnce(String) -> String) {
     let text = fs::read_to_string(path).expect("it is there");
     fs::write(path, change(text)).expect("it can be written");

@@ -6,7 +6,6 @@ use flitcast_tests::{Finished, Running, hosts, resume, scratch};
 use super::{Files, LINK, kill, numbers};
 
 /// Kills P1, without which no PE above P2 reaches it.
-#[track_caller]
 fn stranded(files: &Files, running: Running) -> Finished {
     files.wait_for("");
     kill(&running, 1);

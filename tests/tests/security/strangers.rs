@@ -18,8 +18,6 @@ use flitcast_tests::processes::until;
 use flitcast_tests::stranger::Stranger;
 use flitcast_tests::{rows, scratch, start};
 
-use super::words;
-
 /// Returns the assignment of a PE on this tree, with nothing that is optional.
 fn assignment(parents: &[Option<u32>], listen: SocketAddr, of: Collective) -> Assignment {
     let parents = parents.iter().map(|parent| parent.map(PeId)).collect();
@@ -54,7 +52,6 @@ const RECEIPT: &str = ".flitcast-0000000000000000-p1.receipt";
 
 /// Makes a PE without credentials read, write, run and remove things, by requests of any process that
 /// listens where it calls; `dir` is a folder of the test.
-#[track_caller]
 fn tempt(listener: &TcpListener, dir: &Path) {
     let at = |name: &str| dir.join(name);
     let work = at(".flitcast-map-0000000000000001");
@@ -125,7 +122,7 @@ fn strangers_cannot_read_write_or_run_anything() {
     for pe in 0..2 {
         let dir = scratch();
         let line = format!("node --pe {pe} --join {at} --insecure --stay");
-        let node = start(words(&line));
+        let node = start(line.split_whitespace());
         tempt(&listener, dir.path());
         dismiss(vec![node]);
     }
@@ -189,7 +186,7 @@ fn peers_are_other_pes_of_the_tree() {
 fn refuse_peers(peers: &[u32]) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
     let at = listener.local_addr().expect("it listens");
-    let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
+    let node = start(format!("node --pe 1 --join {at} --insecure --stay").split(' '));
     let mut stranger = Stranger::welcome(&listener);
     let peer = |pe: &u32| Peer {
         pe: PeId(*pe),

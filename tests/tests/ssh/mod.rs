@@ -211,7 +211,6 @@ fn pes_that_share_a_host_have_their_messages_side_by_side() {
     hosts.are_quiet();
 }
 
-/// The output of a login shell does not disturb the PE.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn a_login_shell_may_be_noisy() {

@@ -86,7 +86,6 @@ fn the_program_is_copied_to_many_hosts_over_the_tree() {
     hosts.are_quiet();
 }
 
-/// No process that serves or copies the program is left.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn given_up_half_way_nothing_is_left() {

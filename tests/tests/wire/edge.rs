@@ -20,7 +20,6 @@ fn frames_of_zeros_are_read_as_zeros() {
     EDGE.are_alike(&Reference::new(), zero, "token { }");
 }
 
-/// Additional fields of a later version are skipped.
 #[test]
 fn fields_of_a_later_version_are_skipped() {
     let hello_with =

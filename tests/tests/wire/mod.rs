@@ -66,7 +66,6 @@ const EDGE: Codec<EdgeFrame> = Codec {
 impl<T: Debug + PartialEq> Codec<T> {
     /// Checks that the reference reads a value as its text, and that its encoding of the text is read
     /// as the value.
-    #[track_caller]
     fn are_alike(&self, reference: &Reference, value: T, text: &str) {
         let ours = written(|out| (self.put)(&value, out));
         reference.assert_reads(self.name, body(&ours), text);

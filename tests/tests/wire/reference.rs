@@ -22,7 +22,6 @@ impl Reference {
     }
 
     /// Reads the messages of a later version, in which these parts of the text are replaced.
-    #[track_caller]
     pub fn later(changes: &[(&str, &str)]) -> Reference {
         let dir = flitcast_tests::scratch();
         let mut text = std::fs::read_to_string(PROTO).expect("it is there");
@@ -82,7 +81,6 @@ impl Reference {
 
     /// Checks that `body` is the message that `text` describes, in every field, and has no field that
     /// the file does not define.
-    #[track_caller]
     pub fn assert_reads(&self, name: &str, body: &[u8], text: &str) {
         let read = self.message(name).parse_from_bytes(body);
         let read = read.unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -20,7 +20,7 @@ const COORDINATOR: &str = "10.118.0.254";
 /// The hosts have the same names and addresses each time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Hosts that are up. Dropping them takes them down.
+/// Hosts that are up. Dropping them takes them down, once no process runs on them.
 pub struct Hosts {
     dir: Folder,
     servers: Vec<Option<Child>>,
@@ -246,6 +246,9 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.are_quiet();
+        }
         remove();
         for server in self.servers.iter_mut().flatten() {
             let _ = server.wait();

@@ -11,10 +11,6 @@ use escargot::CargoBuild;
 ///
 /// It is built with the same features as the tests (including `otel`), so that no dependency is
 /// built again.
-///
-/// # Panics
-///
-/// Panics if it cannot be built, because a test of an old binary would be useless.
 pub fn flitcast() -> &'static Path {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(build);
     &BINARY
@@ -52,7 +48,6 @@ pub(crate) fn cache() -> PathBuf {
     target_dir().join("tmp").join("cache")
 }
 
-/// Returns the target directory of the test.
 pub(crate) fn target_dir() -> PathBuf {
     above_test(3)
 }

@@ -15,7 +15,6 @@ pub const AHEAD_S: u64 = 100_000;
 
 /// Returns words for `run` of a cluster file, as TOML. With `boot_id`, the host's boot id is the
 /// content of that file, as on another host; otherwise it is this machine's, as in a container.
-#[track_caller]
 pub fn with_another_clock(boot_id: Option<&Path>) -> String {
     let moved = boot_id.map_or("true".to_owned(), |file| {
         let file = file.display();
@@ -31,7 +30,6 @@ pub fn with_another_clock(boot_id: Option<&Path>) -> String {
 /// A wall clock that a test can set, for commands with its environment and their child processes.
 /// It jumps in all of them at once; their monotonic clocks and this machine's clock are unchanged.
 /// Timestamps of the kernel, such as those of files, are unchanged as well.
-#[derive(Debug)]
 pub struct WallClock {
     folder: Folder,
     library: String,
@@ -41,10 +39,6 @@ const DAY_S: i64 = 24 * 60 * 60;
 
 impl WallClock {
     /// Creates a clock that shows noon of today.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `faketime` is missing.
     #[track_caller]
     pub fn new() -> WallClock {
         // `faketime` sets the path of its library for the loader.

@@ -12,30 +12,22 @@ use prost::Message;
 /// A span that was received.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Id of the span.
     pub id: Vec<u8>,
     /// Id of its parent; empty if it has none.
     pub parent: Vec<u8>,
     /// Id of the trace, shared by all spans of a command.
     pub trace: Vec<u8>,
-    /// Name of the span.
     pub name: String,
     /// Start in nanoseconds since 1970.
     pub began_ns: u64,
     /// End in nanoseconds since 1970.
     pub ended_ns: u64,
-    /// Attributes as text.
     pub attributes: BTreeMap<String, String>,
-    /// Error message, if the span has an error.
     pub error: Option<String>,
-    /// Attributes of its resource as text.
     pub resource: BTreeMap<String, String>,
 }
 
-/// A collector on this host.
-#[derive(Debug)]
 pub struct Collector {
-    /// Listen address.
     pub address: SocketAddr,
     spans: Arc<Mutex<Vec<Sent>>>,
 }

@@ -21,11 +21,6 @@ const USER: u32 = 65532;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Checks that containers can be run here.
-///
-/// # Panics
-///
-/// Panics with a message about the missing program.
-#[track_caller]
 fn check() {
     assert!(
         succeeds(&["docker", "info"]),
@@ -37,7 +32,6 @@ fn check() {
     );
 }
 
-/// Returns whether a command can be run and succeeds.
 fn succeeds(words: &[&str]) -> bool {
     let output = Command::new(words[0]).args(&words[1..]).output();
     output.is_ok_and(|output| output.status.success())
@@ -58,7 +52,6 @@ fn root() -> PathBuf {
 }
 
 /// Builds the image `flitcast` as in `deploy/README.md`, once, and returns the size of the binary.
-#[track_caller]
 fn image() -> u64 {
     static BUILT: LazyLock<u64> = LazyLock::new(|| {
         let script = root().join("deploy/build-image");
@@ -74,7 +67,6 @@ fn image() -> u64 {
 }
 
 /// The containers of all PEs.
-#[derive(Debug)]
 pub struct Containers {
     dir: Folder,
     project: String,
@@ -111,7 +103,6 @@ impl Containers {
         containers
     }
 
-    /// Returns a path in the folder of the containers.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -180,8 +171,6 @@ impl Containers {
         output_of(&run_program(&mut self.compose(words)).ok())
     }
 
-    /// Returns the container of a PE.
-    #[track_caller]
     pub fn container(&self, pe: u32) -> String {
         let found = run_program(&mut self.compose(&["ps", "-q", &format!("p{pe}")]));
         let id = found.stdout.trim();
@@ -251,7 +240,6 @@ fn give_away(path: &Path) {
 }
 
 /// A running command in the coordinator's container.
-#[derive(Debug)]
 pub struct Coordinated(Running);
 
 impl Coordinated {

@@ -4,11 +4,12 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::background::Background;
 
 /// Time to connect; then a client tries again.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -19,15 +20,11 @@ const LOOK: Timespec = Timespec {
 };
 
 /// Clients of a listener.
-#[derive(Debug)]
 pub struct Crowd {
-    connections: Arc<AtomicU64>,
+    connections: Background,
     sent_bytes: Arc<AtomicU64>,
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
 }
 
-/// One client.
 struct Caller {
     stream: TcpStream,
     opening: Vec<u8>,
@@ -40,27 +37,24 @@ impl Crowd {
     pub fn at(
         address: SocketAddr,
         callers: usize,
-        opening: impl Fn(usize) -> Vec<u8> + Send + 'static,
+        opening: impl Fn(usize) -> Vec<u8> + Clone + Send + 'static,
     ) -> Crowd {
-        let connections = Arc::<AtomicU64>::default();
         let sent_bytes = Arc::<AtomicU64>::default();
-        let is_over = Arc::<AtomicBool>::default();
-        let shared = (connections.clone(), sent_bytes.clone(), is_over.clone());
-        let thread = thread::spawn(move || {
-            let (connections, sent_bytes, is_over) = shared;
+        let sent = sent_bytes.clone();
+        let connections = Background::start(1, move |shared| {
             let mut all: Vec<Option<Caller>> = (0..callers).map(|_| None).collect();
-            while !is_over.load(Relaxed) {
+            while !shared.is_over() {
                 for (number, place) in all.iter_mut().enumerate() {
                     if place.is_none() {
                         *place = Caller::connect(address, opening(number));
-                        connections.fetch_add(u64::from(place.is_some()), Relaxed);
+                        shared.count(u64::from(place.is_some()));
                     }
                 }
                 wait(&all);
                 for place in &mut all {
                     if let Some(caller) = place {
                         match caller.continue_sending() {
-                            Some(bytes) => drop(sent_bytes.fetch_add(bytes, Relaxed)),
+                            Some(bytes) => drop(sent.fetch_add(bytes, Relaxed)),
                             None => *place = None,
                         }
                     }
@@ -70,26 +64,16 @@ impl Crowd {
         Crowd {
             connections,
             sent_bytes,
-            is_over,
-            thread: Some(thread),
         }
     }
 
-    /// Returns the number of connections so far.
     pub fn received(&self) -> u64 {
-        self.connections.load(Relaxed)
+        self.connections.counted()
     }
 
     /// Returns the number of bytes that the system has accepted.
     pub fn received_bytes(&self) -> u64 {
         self.sent_bytes.load(Relaxed)
-    }
-}
-
-impl Drop for Crowd {
-    fn drop(&mut self) {
-        self.is_over.store(true, Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
@@ -127,7 +111,6 @@ impl Caller {
     }
 }
 
-/// Waits until any of the connections is ready.
 fn wait(all: &[Option<Caller>]) {
     let watched = |caller: &'_ Caller| match caller.sent < caller.opening.len() {
         true => PollFlags::IN | PollFlags::OUT,

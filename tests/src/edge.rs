@@ -12,26 +12,17 @@ use crate::wire_examples;
 const LONGEST: usize = 2 << 20;
 
 /// Both directions of an edge, from one end.
-#[derive(Debug)]
 pub struct Edge {
-    /// Receiving direction.
     pub incoming: Incoming,
-    /// Sending direction.
     pub outgoing: Outgoing,
 }
 
-/// The receiving direction of an edge.
-#[derive(Debug)]
 pub struct Incoming {
-    /// The socket.
     pub stream: TcpStream,
     opener: FrameVerifier,
 }
 
-/// The sending direction of an edge.
-#[derive(Debug)]
 pub struct Outgoing {
-    /// The socket.
     pub stream: TcpStream,
     sealer: FrameSealer,
 }
@@ -60,7 +51,6 @@ impl Edge {
         EdgeFrame::parse(&frame[LENGTH_BYTES..]).expect("it speaks the protocol")
     }
 
-    /// Sends a frame that is not a flit.
     #[track_caller]
     pub fn send(&mut self, frame: &EdgeFrame) {
         let sent = self.outgoing.send(&written(frame));
@@ -84,7 +74,6 @@ impl Outgoing {
         self.sealer.sealed(frame)
     }
 
-    /// Sends a frame.
     pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         let sealed = self.sealed(frame);
         self.stream.write_all(&sealed)
@@ -96,7 +85,6 @@ impl Outgoing {
     }
 }
 
-/// Reads a frame and returns its body.
 pub fn read_body(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut prefix = [0; LENGTH_BYTES];
     stream.read_exact(&mut prefix)?;

@@ -16,10 +16,8 @@ use crate::processes::until;
 /// Everything below a directory, by relative path.
 pub type Tree = BTreeMap<PathBuf, Node>;
 
-/// An entry of a tree.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Type and content.
     pub kind: Kind,
     /// Permission bits; 0 for a symlink, which has none.
     pub mode: u32,
@@ -27,13 +25,10 @@ pub struct Node {
     pub mtime: (i64, i64),
 }
 
-/// The type of an entry, with its content.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file and its content.
     File(Vec<u8>),
     Directory,
-    /// A symlink and its target.
     Symlink(PathBuf),
     /// Any other type, such as a fifo.
     Other,
@@ -272,13 +267,11 @@ pub fn long(path: &Path, bytes: u64) {
     make().expect("a scratch directory can be written to");
 }
 
-/// Sets the permission bits.
 #[track_caller]
 pub fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// Sets the time of last modification of a file or directory.
 #[track_caller]
 pub fn set_mtime(path: &Path, seconds: u64, nanos: u32) {
     let time = UNIX_EPOCH + Duration::new(seconds, nanos);

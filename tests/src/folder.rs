@@ -10,7 +10,6 @@ use crate::binary::target_dir;
 use crate::{Finished, Report, Running, run, start};
 
 /// A folder that is removed at the end. In the lines of commands, `@` stands for its path.
-#[derive(Debug)]
 pub struct Folder(TempDir);
 
 /// Creates an empty folder. It is in the target directory, because `/tmp` may be in memory and some
@@ -26,7 +25,6 @@ pub fn scratch() -> Folder {
 }
 
 impl Folder {
-    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -46,7 +44,6 @@ impl Folder {
         path
     }
 
-    /// Returns the text of a file.
     #[track_caller]
     pub fn read(&self, name: &str) -> String {
         let text = fs::read_to_string(self.join(name));

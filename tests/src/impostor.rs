@@ -27,14 +27,12 @@ use crate::processes::eventually;
 use crate::wire_examples::written;
 
 /// A path of PEs on separate addresses of this machine; the test operates one of them.
-#[derive(Debug)]
 pub struct Stage {
     dir: Folder,
     pe: u32,
 }
 
 /// The parameters that the idle process received from the coordinator.
-#[derive(Debug)]
 struct Call {
     pid: i32,
     admission: Admission,
@@ -83,12 +81,10 @@ impl Stage {
         Stage { dir, pe }
     }
 
-    /// Returns the arguments of a run on the path.
     pub fn arguments(&self, line: &str) -> Vec<String> {
         self.dir.words(&format!("{line} --cluster @/cluster.toml"))
     }
 
-    /// Returns a path in the folder of the path.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -115,7 +111,6 @@ impl Stage {
     }
 
     /// Registers with this listener, to which the PE's children will connect.
-    #[track_caller]
     pub fn enter_at(&self, listener: TcpListener) -> Impostor {
         self.enter_as(listener, (MIN_VERSION, MAX_VERSION))
     }
@@ -148,10 +143,8 @@ impl Call {
 }
 
 /// The PE operated by the test.
-#[derive(Debug)]
 pub struct Impostor {
     pid: i32,
-    /// Admission of the PE.
     pub admission: Admission,
     pub pe: PeId,
     /// Listener for its children.
@@ -231,7 +224,6 @@ impl Impostor {
         self.commands.recv_timeout(Duration::from_secs(60)).ok()
     }
 
-    /// Receives the assignment.
     #[track_caller]
     pub fn assignment(&self) -> Assignment {
         match self.next_command() {
@@ -251,7 +243,6 @@ impl Impostor {
     }
 
     /// Waits until the only child has connected, and exchanges hellos.
-    #[track_caller]
     pub fn accept_child(&self) -> Edge {
         let (stream, _) = self.listener.accept().expect("the child calls");
         let mut edge = Edge::new(stream);
@@ -316,7 +307,6 @@ impl Impostor {
         self.channel.local_addr().expect("it is connected")
     }
 
-    /// Returns the coordinator's listen address.
     pub fn coordinator(&self) -> SocketAddr {
         self.channel.peer_addr().expect("it is connected")
     }

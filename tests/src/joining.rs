@@ -12,9 +12,7 @@ use crate::run::begin;
 use crate::{Folder, Running, flitcast, scratch, start};
 
 /// A cluster file of PEs that join, and their credentials.
-#[derive(Debug)]
 pub struct Joining {
-    /// Folder of the cluster.
     pub dir: Folder,
     net: String,
     /// Parent of each PE except P0.
@@ -46,7 +44,6 @@ impl Joining {
         joining
     }
 
-    /// Returns a path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -141,6 +138,12 @@ pub fn dismiss(nodes: Vec<Running>) {
     for node in &nodes {
         node.signal(Signal::TERM);
     }
+    leave(nodes);
+}
+
+/// Waits until processes that do not stay have left.
+#[track_caller]
+pub fn leave(nodes: impl IntoIterator<Item = Running>) {
     for node in nodes {
         node.finish().ok();
     }

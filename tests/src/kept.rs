@@ -10,9 +10,7 @@ use crate::run::begin;
 use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// A cluster file and the running cluster. Dropping it ends the cluster.
-#[derive(Debug)]
 pub struct Kept {
-    /// Folder of the cluster.
     pub dir: Folder,
     /// The commands that started it; their processes are those of the cluster.
     up: Vec<Running>,
@@ -45,7 +43,6 @@ impl Kept {
         Kept::new(4, "", |pe| parents[pe].to_owned())
     }
 
-    /// Returns a path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -68,7 +65,6 @@ impl Kept {
         self.start(line).finish()
     }
 
-    /// Starts the cluster.
     #[track_caller]
     pub fn up(&mut self, line: &str) -> Finished {
         let mut up = self.start(line);
@@ -78,7 +74,6 @@ impl Kept {
     }
 
     /// Starts the cluster twice at the same time.
-    #[track_caller]
     pub fn up_twice(&mut self, line: &str) -> [Finished; 2] {
         let mut both = [self.start(line), self.start(line)];
         let finished = both.each_mut().map(Running::coordinator_ends);
@@ -92,12 +87,10 @@ impl Kept {
         self.up.extend(up);
     }
 
-    /// Returns its processes.
     pub fn processes(&self) -> Vec<Process> {
         self.up.iter().flat_map(Running::processes).collect()
     }
 
-    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
         process_of(self.processes(), pe)

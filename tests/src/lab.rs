@@ -12,7 +12,6 @@ use crate::{Finished, files, flitcast};
 static LAB: Mutex<()> = Mutex::new(());
 
 /// Returns the command of `up` or `down`.
-#[must_use]
 pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/lab");
     let mut command = Command::new(Path::new(folder).join(name));
@@ -24,19 +23,16 @@ pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S
 }
 
 /// Exclusive use of the lab.
-#[derive(Debug)]
 pub struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 impl Turn {
     /// Waits until no other test uses the lab. A test that has failed has cleaned up as well.
-    #[must_use]
     pub fn take() -> Turn {
         Turn(LAB.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// A lab that is up. Dropping it takes the lab down.
-#[derive(Debug)]
 pub struct Lab {
     pub cluster_file: PathBuf,
     is_up: bool,
@@ -45,10 +41,6 @@ pub struct Lab {
 
 impl Lab {
     /// Builds the lab with these arguments.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be built, with what `up` prints on stderr.
     #[track_caller]
     pub fn up(line: &str) -> Lab {
         let turn = Turn::take();
@@ -63,7 +55,6 @@ impl Lab {
     }
 
     /// Returns the arguments of a run in the lab.
-    #[must_use]
     pub fn arguments(&self, line: &str) -> Vec<String> {
         let file = self.cluster_file.to_str().expect("its path is UTF-8");
         let words = line.split_whitespace().chain(["--cluster", file]);
@@ -87,7 +78,6 @@ impl Lab {
         }
     }
 
-    /// Takes the lab down.
     #[track_caller]
     pub fn down(mut self) -> Finished {
         self.is_up = false;

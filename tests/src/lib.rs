@@ -7,6 +7,7 @@
 //! report.assert_all_arrived();
 //! ```
 
+pub mod background;
 pub mod binary;
 pub mod clocks;
 pub mod collector;
@@ -19,7 +20,6 @@ pub mod every;
 #[cfg(test)]
 mod excluded;
 pub mod files;
-pub mod flood;
 pub mod folder;
 pub mod fuzz;
 pub mod impostor;
@@ -39,7 +39,6 @@ pub mod ssh;
 pub mod storm;
 pub mod stranger;
 pub mod table;
-pub mod tap;
 pub mod wire_examples;
 
 pub use binary::flitcast;
@@ -48,4 +47,4 @@ pub use folder::{Folder, scratch};
 pub use net::hosts;
 pub use report::Report;
 pub use run::{Finished, Running, run, start};
-pub use table::{numbers, refused_each, rows};
+pub use table::{from_to, numbers, refused_each, rows};

@@ -20,10 +20,6 @@ static CLAIMED: LazyLock<(u8, TcpListener)> = LazyLock::new(|| {
 
 /// Returns the first three numbers of 254 addresses: other ones for each caller, and for each test
 /// program that runs at the same time.
-///
-/// # Panics
-///
-/// Panics if a test program requests more than there are.
 pub fn own_net() -> String {
     static LAST: AtomicU8 = AtomicU8::new(0);
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;

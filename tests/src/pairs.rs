@@ -76,17 +76,14 @@ impl Pairs {
         self.ends((0, 1))[1].contains('/')
     }
 
-    /// Returns the directory that contains everything.
     pub fn dir(&self) -> &Folder {
         &self.dir
     }
 
-    /// Returns the input directory.
     pub fn input(&self) -> PathBuf {
         self.dir().join("in")
     }
 
-    /// Returns the output directory.
     pub fn output(&self) -> PathBuf {
         self.dir().join("out")
     }
@@ -123,7 +120,6 @@ impl Pairs {
         format!("{} --input @/in --output @/out {more}", self.operation)
     }
 
-    /// Runs the operation to its end.
     #[track_caller]
     pub fn run(&self, more: &str) -> Finished {
         self.dir.run(&self.line(more))
@@ -148,10 +144,6 @@ impl Pairs {
     }
 
     /// Returns the messages that have arrived, each with values that change if it is written again.
-    ///
-    /// # Panics
-    ///
-    /// Panics if a message differs from the one sent, or if there is any other file.
     #[track_caller]
     pub fn there(&self) -> BTreeMap<Pair, (u64, i64)> {
         let mut there = BTreeMap::new();

@@ -21,13 +21,10 @@ pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// A process of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Process id.
     pub pid: i32,
-    /// Process id of the parent.
     pub parent: i32,
     /// Name of the program, by which `pkill` finds it.
     pub name: String,
-    /// Command line.
     pub arguments: Vec<String>,
 }
 
@@ -70,10 +67,6 @@ impl Process {
     }
 
     /// Stops the process, and waits until no thread of it runs: a signal only requests that.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it takes too long.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
         until("every thread is stopped", || {
@@ -134,7 +127,6 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     })
 }
 
-/// Returns the process of a PE.
 #[track_caller]
 pub fn process_of(all: Vec<Process>, pe: u32) -> Process {
     let found = all.iter().find(|process| process.pe() == Some(pe));
@@ -180,10 +172,6 @@ pub fn descriptors(pid: u32) -> usize {
 }
 
 /// Waits until `look` returns a value.
-///
-/// # Panics
-///
-/// Panics with `what` if it takes too long.
 #[track_caller]
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + SOON;
@@ -197,10 +185,6 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits until a condition holds.
-///
-/// # Panics
-///
-/// Panics with `what` if it takes too long.
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     eventually(what, || holds().then_some(()));

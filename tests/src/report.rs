@@ -8,10 +8,6 @@ pub struct Report(Value);
 
 impl Report {
     /// Parses the output.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is not one JSON object.
     #[track_caller]
     pub fn parse(stdout: &str) -> Report {
         match serde_json::from_str(stdout) {
@@ -27,21 +23,18 @@ impl Report {
         value.unwrap_or_else(|| panic!("no {pointer} in {:#}", self.0))
     }
 
-    /// Returns an integer.
     #[track_caller]
     pub fn number(&self, pointer: &str) -> u64 {
         let number = self.value(pointer).as_u64();
         number.unwrap_or_else(|| panic!("{pointer} is no whole number in {:#}", self.0))
     }
 
-    /// Returns a number.
     #[track_caller]
     pub fn float(&self, pointer: &str) -> f64 {
         let number = self.value(pointer).as_f64();
         number.unwrap_or_else(|| panic!("{pointer} is no number in {:#}", self.0))
     }
 
-    /// Returns a list.
     #[track_caller]
     pub fn list(&self, pointer: &str) -> &[Value] {
         let list = self.value(pointer).as_array();

@@ -22,27 +22,22 @@ const TIME_LIMIT: Duration = Duration::from_secs(180);
 /// Variable with the directory in which commands store their measurements of this machine.
 pub const CACHE_VARIABLE: &str = "XDG_CACHE_HOME";
 
-/// A run that has ended.
 #[derive(Debug)]
 pub struct Finished {
     /// The command, for messages.
     pub command: String,
     /// Exit status; `None` after a signal.
     pub code: Option<i32>,
-    /// All of stdout.
     pub stdout: String,
-    /// All of stderr.
     pub stderr: String,
 }
 
 impl Finished {
-    /// Checks that the run succeeded.
     #[track_caller]
     pub fn ok(self) -> Finished {
         self.with_code(0)
     }
 
-    /// Checks that the run ended with this exit status.
     #[track_caller]
     pub fn with_code(self, code: i32) -> Finished {
         self.has_code(code);
@@ -99,7 +94,6 @@ impl Finished {
     }
 }
 
-/// A run under way.
 #[derive(Debug)]
 pub struct Running {
     command: String,
@@ -253,12 +247,10 @@ impl Running {
         }
     }
 
-    /// Returns the coordinator's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns all processes of the run.
     pub fn processes(&self) -> Vec<Process> {
         marked(&self.mark)
     }
@@ -304,7 +296,6 @@ impl Running {
         self.finish().with_code(130)
     }
 
-    /// Sends a signal to the coordinator.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
@@ -319,7 +310,6 @@ impl Running {
         all
     }
 
-    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
         process_of(self.pes(), pe)

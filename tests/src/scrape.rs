@@ -13,7 +13,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A page of metrics, with the numbers by name and labels.
 #[derive(Clone, Debug)]
 pub struct Scraped {
-    /// The whole page.
     pub text: String,
     numbers: BTreeMap<String, f64>,
 }
@@ -31,7 +30,6 @@ impl Scraped {
         number.unwrap_or_else(|| panic!("no {name} in\n{}", self.text))
     }
 
-    /// Returns the names of all metrics.
     pub fn names(&self) -> Vec<&str> {
         let lines = self.text.lines();
         let types = lines.filter_map(|line| line.strip_prefix("# TYPE "));

@@ -21,7 +21,6 @@ fn script(arguments: &[&str]) -> Finished {
 }
 
 /// A running Slurm with a folder that all its nodes see. Dropping it stops Slurm.
-#[derive(Debug)]
 pub struct Slurm {
     /// Folder that all nodes see.
     pub dir: Folder,
@@ -31,10 +30,6 @@ pub struct Slurm {
 
 impl Slurm {
     /// Starts Slurm.
-    ///
-    /// # Panics
-    ///
-    /// If it does not come up, with what the script prints on stderr.
     #[track_caller]
     pub fn up(nodes: u32) -> Slurm {
         let turn = SLURM.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,14 +42,11 @@ impl Slurm {
         }
     }
 
-    /// Returns a path in its folder.
-    #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
     /// Returns one of Slurm's commands, in its folder.
-    #[must_use]
     pub fn command(&self, name: impl AsRef<OsStr>, line: &str) -> Command {
         let mut command = Command::new(name);
         command
@@ -72,7 +64,6 @@ impl Slurm {
     }
 
     /// Returns the command that submits a job; its environment becomes the job's.
-    #[must_use]
     pub fn job(&self, line: &str) -> Command {
         self.command("sbatch", &format!("--wait --output=out {line}"))
     }
@@ -86,13 +77,7 @@ impl Slurm {
         }
     }
 
-    /// Stops Slurm with all its processes.
-    #[track_caller]
-    pub fn down(self) {
-        self.down_then(|| {});
-    }
-
-    /// Stops Slurm with all its processes. Then `check` runs before another test starts one.
+    /// Stops Slurm with all its processes, as dropping it does. Then `check` runs before another test starts one.
     #[track_caller]
     pub fn down_then(self, check: impl FnOnce()) {
         script(&["down"]).ok();
@@ -108,7 +93,6 @@ impl Drop for Slurm {
 }
 
 /// A submitted job.
-#[derive(Debug)]
 pub struct Job<'s> {
     slurm: &'s Slurm,
     running: Running,
@@ -116,7 +100,6 @@ pub struct Job<'s> {
 
 impl Job<'_> {
     /// Returns its output so far.
-    #[must_use]
     pub fn output(&self) -> String {
         fs::read_to_string(self.slurm.path("out")).unwrap_or_default()
     }

@@ -20,8 +20,7 @@ const COORDINATOR: &str = "10.118.0.254";
 /// The hosts have the same names and addresses each time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Hosts that are up. Dropping them takes them down.
-#[derive(Debug)]
+/// Hosts that are up. Dropping them takes them down, once no process runs on them.
 pub struct Hosts {
     dir: Folder,
     servers: Vec<Option<Child>>,
@@ -31,10 +30,6 @@ pub struct Hosts {
 
 impl Hosts {
     /// Starts the hosts `fcssh0`, `fcssh1` and so on.
-    ///
-    /// # Panics
-    ///
-    /// Panics with the reason if they do not start.
     #[track_caller]
     pub fn up(count: usize) -> Hosts {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +238,6 @@ impl Hosts {
         until("nothing runs on the hosts", || self.running().is_empty());
     }
 
-    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
         process_of(self.running(), pe)
@@ -252,6 +246,9 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.are_quiet();
+        }
         remove();
         for server in self.servers.iter_mut().flatten() {
             let _ = server.wait();
@@ -259,7 +256,6 @@ impl Drop for Hosts {
     }
 }
 
-/// Returns the address of a host in the network of the hosts.
 pub fn address(host: usize) -> String {
     format!("10.118.0.{}", host + 1)
 }

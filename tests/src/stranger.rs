@@ -15,7 +15,6 @@ use crate::wire_examples::written;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The coordinator's end of the channel of one PE.
-#[derive(Debug)]
 pub struct Stranger(TcpStream);
 
 impl Stranger {
@@ -47,7 +46,6 @@ impl Stranger {
         stranger
     }
 
-    /// Sends a message.
     #[track_caller]
     pub fn send(&mut self, command: &ToPe) {
         let sent = self.0.write_all(&written(|out| command.put(out)));
@@ -61,7 +59,6 @@ impl Stranger {
         sent.expect("the PE reads it");
     }
 
-    /// Receives the PE's next message.
     #[track_caller]
     pub fn receive(&mut self) -> FromPe {
         let body = read_body(&mut self.0).expect("the PE says something");

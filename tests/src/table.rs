@@ -4,10 +4,6 @@
 use crate::refused;
 
 /// Returns the columns of each case.
-///
-/// # Panics
-///
-/// Panics with the line if a case has another number of columns.
 #[track_caller]
 pub fn rows<const COLUMNS: usize>(table: &str) -> Vec<[&str; COLUMNS]> {
     let of_case = |line| {
@@ -42,14 +38,19 @@ pub fn refused_each(command: &str, table: &str) {
 }
 
 /// Reads the numbers of a column.
-///
-/// # Panics
-///
-/// Panics with the column if it has something else.
 #[track_caller]
 pub fn numbers(column: &str) -> Vec<u64> {
     let numbers: Result<_, _> = column.split_whitespace().map(str::parse).collect();
     numbers.unwrap_or_else(|_| panic!("no number: {column}"))
+}
+
+/// Returns the two parts of each word of a column, such as `from=to`.
+#[track_caller]
+pub fn from_to(column: &str) -> Vec<(&str, &str)> {
+    let words = column.split_whitespace();
+    words
+        .map(|word| word.split_once('=').expect(word))
+        .collect()
 }
 
 fn lines(table: &str) -> impl Iterator<Item = &str> {

@@ -24,7 +24,6 @@ fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {
 
 /// Checks that messages of these lengths arrived, and that each PE received as many bytes, as predicted
 /// and as measured.
-#[track_caller]
 pub fn assert_received(report: &Report, messages: &[u64], received: &[u64]) {
     let sum: u64 = messages.iter().sum();
     assert_eq!(report.number("/round/bytes"), sum, "a message counts once");
@@ -46,14 +45,14 @@ pub fn assert_received(report: &Report, messages: &[u64], received: &[u64]) {
 }
 
 /// Checks that every PE received as many bytes of each other PE.
-#[track_caller]
 fn assert_all_have(report: &Report, operation: &str, pes: usize, bytes: u64) {
     assert_eq!(report.value("/operation"), operation);
-    let messages = match operation {
-        "gossip" => pes,
-        _ => pes * (pes - 1),
+    let of_all = vec![(pes as u64 - 1) * bytes; pes];
+    let (messages, received) = match operation {
+        "broadcast" => (1, [vec![0], vec![bytes; pes - 1]].concat()),
+        "gossip" => (pes, of_all),
+        _ => (pes * (pes - 1), of_all),
     };
-    let received = vec![(pes as u64 - 1) * bytes; pes];
     assert_received(report, &vec![bytes; messages], &received);
 }
 
@@ -61,6 +60,7 @@ fn assert_all_have(report: &Report, operation: &str, pes: usize, bytes: u64) {
 fn messages_that_are_no_files_arrive_in_every_round() {
     for [operation, line] in rows(
         "
+        broadcast | broadcast --tree kary:2:4
         gossip   | gossip --tree kary:3:4
         gossip   | allgather --network complete:4
         gossip   | gossip --network complete:4 --algorithm dissemination --flit-size 4KiB
@@ -80,6 +80,8 @@ fn messages_that_are_no_files_arrive_in_every_round() {
         let shown = printed(&format!("{operation} --tree path:3 --size 1MiB"));
         let count = shown.matches("  2 MiB  ").count();
         assert_eq!(count, 3, "P0 as all others:\n{shown}");
+    }
+    for operation in ["broadcast", "gossip", "exchange"] {
         for nothing in ["--tree path:3 --size 0", "--network complete:1 --size 5"] {
             let report = reported(&format!("{operation} {nothing}"));
             assert_eq!(report.number("/round/messages"), 0);
@@ -147,6 +149,7 @@ fn all_messages_arrive_with_every_algorithm() {
         exchange | --network complete:6 --algorithm tree | tree
         exchange | --network complete:6 --algorithm at-once | at-once
         exchange | --tree kary:2:6 --ports multi | tree
+        scatter | --tree kary:2:6 --algorithm listed | listed
         scatter | --network complete:6 --algorithm adaptive | adaptive
         gather | --network complete:6 --algorithm adaptive | adaptive
         gather | --tree kary:2:6 --pacing scheduled | certification
@@ -270,7 +273,6 @@ fn a_dead_pe_is_left_out_of_operations_with_a_root() {
 }
 
 /// Checks that in each case of a table the others are served without the PE that dies.
-#[track_caller]
 fn assert_survived(cases: &str) {
     for [operation, dies, long, way] in rows(cases) {
         let number = |text: &str| text.parse::<u32>().expect("a number");

@@ -1,6 +1,6 @@
 //! All attributes of files: `--archive`, and the report without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{
     FileExt as _, MetadataExt as _, PermissionsExt as _, chown, lchown, symlink,
@@ -11,11 +11,13 @@ use std::process::Command;
 use flitcast_tests::files::{
     assert_same_below, fill, names, record, set_mode, set_mtime, snapshot, wait_for_partial,
 };
-use flitcast_tests::joining::Joining;
+use flitcast_tests::joining::{Joining, leave};
 use flitcast_tests::report::Report;
 use flitcast_tests::run::run_program;
-use flitcast_tests::{Folder, flitcast, refused, resume, scratch};
+use flitcast_tests::{Folder, flitcast, from_to, refused, resume, rows, scratch};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+
+use super::update::OPERATIONS;
 
 /// Number of bytes of the content of a file with two names.
 const LINKED: usize = 100_000;
@@ -103,28 +105,15 @@ fn assert_not_kept(report: &Report, expected: [u64; 4]) {
 
 #[test]
 fn all_attributes_arrive() {
-    for (line, entries) in [
-        ("scatter --tree path:3", &[("p1", "p1"), ("p2", "p2")][..]),
-        ("gather --tree star:3", &[("p1", "p1"), ("p2", "p2")]),
-        ("broadcast --tree star:3", &[("", "p1"), ("", "p2")]),
-        (
-            "gossip --network complete:2",
-            &[("p0", "p1/p0"), ("p1", "p0/p1")],
-        ),
-        (
-            "exchange --network complete:2",
-            &[("p0/p1", "p1/p0"), ("p1/p0", "p0/p1")],
-        ),
-    ] {
+    for [line, copies] in rows(OPERATIONS) {
         let dir = scratch();
-        for (entry, _) in entries {
-            let folder = dir.join("in").join(entry);
-            if !folder.exists() || fs::read_dir(&folder).expect("it is there").next().is_none() {
-                fill_folder(&folder);
-            }
+        let copies = from_to(copies);
+        let entries: BTreeSet<&str> = copies.iter().map(|(entry, _)| *entry).collect();
+        for entry in entries {
+            fill_folder(&dir.join("in").join(entry));
         }
         let report = sent(&dir, &format!("{line} --archive"));
-        for (entry, copy) in entries {
+        for (entry, copy) in copies {
             assert_archived(&dir.join("in").join(entry), &dir.join("out").join(copy));
         }
         assert_not_kept(&report, [0; 4]);
@@ -203,31 +192,26 @@ fn a_changed_attribute_is_updated() {
 const SLOW: &str = "scatter --tree path:2 --bwlimit 8mbit --archive --input @/in --output @/out";
 
 #[test]
-fn a_run_that_is_killed_leaves_nothing() {
-    let dir = scratch();
-    fill_folder(&dir.join("in/p1"));
-    fill(&dir.join("in/p1/zoo/long"), 2 << 20);
-    let running = dir.start(SLOW);
-    wait_for_partial(&dir.join("out"));
-    running.kill_all();
-    assert!(!dir.join("out/p1").exists());
-    dir.run(SLOW).ok();
-    assert_archived(&dir.join("in/p1"), &dir.join("out/p1"));
-    assert_eq!(names(&dir.join("out")), ["p1"]);
-}
-
-#[test]
-fn a_run_that_is_interrupted_is_resumed() {
-    let dir = scratch();
-    fill_folder(&dir.join("in/p1"));
-    fill(&dir.join("in/p1/zoo/long"), 2 << 20);
-    let running = dir.start(SLOW);
-    wait_for_partial(&dir.join("out"));
-    running.interrupt();
-    let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
-    assert!(text.contains("\narchive = true\n"), "{text}");
-    resume(&record(&dir.join("out")), "").ok();
-    assert_archived(&dir.join("in/p1"), &dir.join("out/p1"));
+fn a_run_that_is_killed_or_interrupted_is_resumed() {
+    for is_killed in [true, false] {
+        let dir = scratch();
+        fill_folder(&dir.join("in/p1"));
+        fill(&dir.join("in/p1/zoo/long"), 2 << 20);
+        let running = dir.start(SLOW);
+        wait_for_partial(&dir.join("out"));
+        if is_killed {
+            running.kill_all();
+            assert!(!dir.join("out/p1").exists());
+            dir.run(SLOW).ok();
+        } else {
+            running.interrupt();
+            let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
+            assert!(text.contains("\narchive = true\n"), "{text}");
+            resume(&record(&dir.join("out")), "").ok();
+        }
+        assert_archived(&dir.join("in/p1"), &dir.join("out/p1"));
+        assert_eq!(names(&dir.join("out")), ["p1"]);
+    }
 }
 
 /// A coordinator that a PE joins could otherwise give users of that host the rights of the PE.
@@ -243,9 +227,7 @@ fn a_lent_folder_gets_no_program_with_more_rights() {
     let found = |name: &str| fs::metadata(cluster.path("out/h1").join(name)).expect("it is there");
     assert_eq!(found("b/program").mode() & 0o7777, 0o711);
     assert_eq!(found("a/first").ino(), found("b/second").ino());
-    for node in nodes {
-        node.finish().ok();
-    }
+    leave(nodes);
 }
 
 #[test]

@@ -16,7 +16,6 @@ const OURS: [&str; 6] = [
 const TAPS: [&str; 3] = ["shoulder-tap", "shoulder-tap-turns", "shoulder-tap-eager"];
 const ORDERS: [&str; 3] = ["orders", "orders-turns", "orders-eager"];
 const GATHER_BASELINES: [&str; 4] = ["linear", "window", "binomial", "adaptive"];
-const SCATTER_BASELINES: [&str; 3] = ["linear", "binomial", "adaptive"];
 
 fn names<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
     let list = list.as_array().expect("a list").iter();
@@ -38,35 +37,29 @@ fn float(value: &Value) -> f64 {
     number.unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Checks which algorithms are timed, and which are not; returns the output.
-#[track_caller]
-fn assert_timed(line: &str, timed: &[&str], skipped: &[&str]) -> Value {
-    let line = format!("bench {line} --flit-size 4KiB --warm-up 1 --format json");
-    let bench = parsed(&line);
-    assert_eq!(names(&bench["results"], "algorithm"), timed, "{line}");
-    assert_eq!(names(&bench["skipped"], "algorithm"), skipped, "{line}");
-    for result in list(&bench["results"]) {
-        assert_consistent(result, float(&bench["bytes"]));
-    }
-    bench
-}
-
-/// Checks which algorithms are timed on a tree, and which are not.
-#[track_caller]
-fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
-    let line = format!("{operation} {tree} --lengths uniform:0..20000:7 --rounds 1");
-    let bench = assert_timed(&line, timed, skipped);
-    for reason in names(&bench["skipped"], "reason") {
-        assert!(reason.starts_with("for "), "{reason}");
-    }
-    assert_eq!(bench["tree"].as_str(), tree.rsplit(' ').next());
-}
-
-/// Operations between any two PEs, and one message for all, are timed.
+/// Baselines have a tree of their own where all PEs can reach each other.
 #[test]
-fn broadcasts_gossips_and_exchanges_are_timed() {
+fn all_that_work_on_a_tree_or_a_network_are_timed() {
+    fn listed(names: &str) -> Vec<&str> {
+        let of_word = |word| match word {
+            "OURS" => OURS.to_vec(),
+            "TAPS" => TAPS.to_vec(),
+            "ORDERS" => ORDERS.to_vec(),
+            "BASELINES" => GATHER_BASELINES.to_vec(),
+            name => vec![name],
+        };
+        names.split_whitespace().flat_map(of_word).collect()
+    }
     for [line, timed, skipped, messages] in rows(
         "
+        gather --tree path:5 | OURS TAPS | ORDERS BASELINES | 4
+        gather --tree kary:2:6 | OURS | TAPS ORDERS BASELINES | 5
+        gather --tree star:5 | OURS ORDERS BASELINES | TAPS | 4
+        gather --network complete:6 | OURS BASELINES | TAPS ORDERS | 5
+        scatter --tree path:5 | fdf | linear binomial adaptive | 4
+        scatter --tree kary:2:6 | fdf | linear binomial adaptive | 5
+        scatter --tree star:5 | fdf linear binomial adaptive | | 4
+        scatter --network complete:6 | fdf linear binomial adaptive | | 5
         broadcast --tree kary:2:4 | rounds urgent child-by-child | circulant hypercube | 1
         broadcast --network complete:4 | rounds urgent circulant hypercube child-by-child | | 1
         gossip --tree path:4 | flood | circulate dissemination direct | 4
@@ -76,14 +69,24 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
         alltoall --tree star:4 | tree | rounds shifts bruck at-once | 12
     ",
     ) {
-        let [timed, skipped] = [timed, skipped].map(|all| all.split_whitespace().collect::<Vec<_>>());
+        let more = "--size 9kB --rounds 1 --flit-size 4KiB --warm-up 1 --format json";
+        let bench = parsed(&format!("bench {line} {more}"));
         let messages: u64 = messages.parse().expect("a number");
-        let bench = assert_timed(&format!("{line} --size 9000 --rounds 1"), &timed, &skipped);
         assert_eq!(bench["bytes"], 9000 * messages, "{line}");
+        assert_eq!(names(&bench["results"], "algorithm"), listed(timed), "{line}");
+        assert_eq!(names(&bench["skipped"], "algorithm"), listed(skipped), "{line}");
+        for result in list(&bench["results"]) {
+            assert_consistent(result, float(&bench["bytes"]));
+        }
+        if matches!(bench["operation"].as_str(), Some("gather" | "scatter")) {
+            let reasons = names(&bench["skipped"], "reason");
+            assert!(reasons.iter().all(|reason| reason.starts_with("for ")), "{reasons:?}");
+            assert_eq!(bench["tree"].as_str(), line.rsplit(' ').next());
+            assert_eq!(bench["lengths"], "equal:9kB");
+        }
     }
 }
 
-#[track_caller]
 fn assert_consistent(result: &Value, bytes: f64) {
     let measured = ["min", "median", "p95", "max"].map(|key| float(&result["measured_us"][key]));
     assert!(measured[0] > 0.0 && measured.is_sorted(), "{result:#}");
@@ -106,35 +109,6 @@ fn assert_consistent(result: &Value, bytes: f64) {
         }
         false => assert!(result["slip_us"].is_null(), "{result:#}"),
     }
-}
-
-#[test]
-fn all_that_gather_on_a_tree_are_timed() {
-    let path = [&OURS[..], &TAPS].concat();
-    let on_stars = [&ORDERS[..], &GATHER_BASELINES].concat();
-    let others = [&TAPS[..], &on_stars].concat();
-    let star = [&OURS[..], &on_stars].concat();
-    assert_times("gather", "--tree path:5", &path, &on_stars);
-    assert_times("gather", "--tree kary:2:6", &OURS, &others);
-    assert_times("gather", "--tree star:5", &star, &TAPS);
-    // The tree is a broadcast tree there; baselines have a tree of their own.
-    let with_baselines = [&OURS[..], &GATHER_BASELINES].concat();
-    let of_other_trees = [&TAPS[..], &ORDERS].concat();
-    assert_times(
-        "gather",
-        "--network complete:6",
-        &with_baselines,
-        &of_other_trees,
-    );
-}
-
-#[test]
-fn all_that_scatter_on_a_tree_are_timed() {
-    let all = [&["fdf"], &SCATTER_BASELINES[..]].concat();
-    assert_times("scatter", "--tree path:5", &["fdf"], &SCATTER_BASELINES);
-    assert_times("scatter", "--tree kary:2:6", &["fdf"], &SCATTER_BASELINES);
-    assert_times("scatter", "--tree star:5", &all, &[]);
-    assert_times("scatter", "--network complete:6", &all, &[]);
 }
 
 #[test]
@@ -162,13 +136,6 @@ fn json_is_what_scripts_depend_on() {
         assert!(result["collisions"].is_u64(), "{result:#}");
         assert_eq!(result["peak_buffered_flits"], 0, "a star relays nothing");
     }
-}
-
-#[test]
-fn a_size_is_the_same_as_equal_lengths() {
-    let bench = parsed("bench scatter --tree path:3 --size 5kB --rounds 1 --format json");
-    assert_eq!(bench["lengths"], "equal:5kB");
-    assert_eq!(bench["bytes"], 10_000);
 }
 
 /// A line of a CSV text, by its header.

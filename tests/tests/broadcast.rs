@@ -6,36 +6,11 @@ use flitcast_tests::{Report, reported, run};
 use serde_json::{Value, json};
 
 /// Broadcasts a folder, and checks that all PEs but its source have a copy.
-#[track_caller]
 fn copied(bytes: usize, pes: u32, from: u32, line: &str) -> Report {
     let files = Pairs::filled(&format!("broadcast --from P{from}"), pes, |_| bytes);
     let finished = files.run(&format!("{line} --format json")).ok();
     files.assert_there(files.all());
     finished.report()
-}
-
-/// Checks that every PE but P0 received a message of this length, as predicted and as measured.
-#[track_caller]
-fn assert_all_have(report: &Report, bytes: u64) {
-    assert_eq!(report.value("/operation"), "broadcast");
-    assert_eq!(report.value("/algorithm"), "rounds");
-    assert_eq!(report.number("/round/messages"), 1);
-    let counted = report.number("/round/bytes");
-    assert_eq!(counted, bytes, "a message counts once");
-    for pe in 1..report.list("/pes").len() {
-        let of = |what: &str| format!("/pes/{pe}/{what}");
-        assert_eq!(report.number(&of("bytes")), bytes);
-        assert!(report.float(&of("predicted_us")) > 0.0, "P{pe}");
-        assert!(report.float(&of("measured_us/median")) > 0.0, "P{pe}");
-    }
-}
-
-#[test]
-fn messages_that_are_no_files_arrive_in_every_round() {
-    let report = reported("broadcast --tree kary:2:7 --size 1MiB --rounds 3");
-    assert_all_have(&report, 1 << 20);
-    let nothing = reported("broadcast --tree star:3 --size 0");
-    assert_eq!(nothing.number("/round/messages"), 0);
 }
 
 /// In a complete network, a path or a tree with K children each is built, from any source.
@@ -69,11 +44,9 @@ fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
     assert!(chosen("1KiB") < 4);
 }
 
-/// A relay stores one flit of a message, however many children it has.
 #[test]
 fn a_relay_holds_a_flit() {
     let report = reported("broadcast --tree kary:4:9 --size 3MiB --link rate=200mbit");
-    assert_all_have(&report, 3 << 20);
     assert_eq!(report.number("/round/peak_buffered_flits"), 1);
 }
 

@@ -65,7 +65,6 @@ fn without_an_output_it_only_prints() {
     }
 }
 
-/// The folder in which commands store the costs of this machine.
 struct Cache(Folder);
 
 impl Cache {
@@ -92,8 +91,6 @@ impl Cache {
     }
 }
 
-/// The first command on a machine measures it, and each later one uses what earlier ones have
-/// learned.
 #[test]
 fn costs_of_a_machine_are_measured_once_and_then_updated() {
     let cache = Cache(scratch());
@@ -119,7 +116,6 @@ fn costs_of_a_machine_are_measured_once_and_then_updated() {
     assert!(rounds.expect("they are counted") < first + 12);
 }
 
-/// Encryption has a cost as well, so it is measured separately.
 #[test]
 fn costs_of_encrypted_connections_are_measured_separately() {
     let cache = Cache(scratch());

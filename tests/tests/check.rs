@@ -50,8 +50,6 @@ fn folder_of(text: &str) -> Folder {
     folder
 }
 
-/// Issues certificates for PEs.
-#[track_caller]
 fn issue(folder: &Folder, pes: u32) {
     folder.run(&format!("ca init @/keys --pes {pes}")).ok();
 }

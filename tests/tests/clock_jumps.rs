@@ -21,7 +21,6 @@ const BYTES: usize = 250_000;
 const RATE: &str = "rate=8mbit";
 const BYTES_PER_US: f64 = 1.0;
 
-/// Files to be moved by commands whose clock the test sets.
 struct Place {
     dir: Folder,
     clock: WallClock,
@@ -45,7 +44,6 @@ impl Place {
         self.dir.join(name)
     }
 
-    /// Starts a command in the folder of the files.
     #[track_caller]
     fn start(&self, line: &str) -> Running {
         let mut command = Command::new(flitcast());
@@ -81,7 +79,6 @@ impl Place {
 
 /// Checks that all times are between 0 and the duration by the test's own clock, and that the round
 /// took as long as its links require.
-#[track_caller]
 fn assert_sane(report: &Report, began: Instant, least_us: f64) {
     let at_most_us = began.elapsed().as_secs_f64() * 1e6;
     report.assert_all_arrived();

@@ -1,4 +1,5 @@
-//! Compression of flits on the way: `--compress`.
+//! Compression of flits on the way, `--compress`, and the time at which files are durable, `--sync`.
+//! `fault_table::slow` records what is synced.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::scrape::{address, scrape};
-use flitcast_tests::{Folder, refused, scratch};
+use flitcast_tests::{Folder, from_to, refused, rows, run, scratch};
 
 /// Fills a folder with a file of text, one that cannot be compressed, one of zeros and a short one.
 fn fill_folder(folder: &Path) {
@@ -21,45 +22,24 @@ fn fill_folder(folder: &Path) {
 
 #[test]
 fn files_arrive_whatever_is_compressed() {
-    for (line, entries) in [
-        (
-            "scatter --tree path:3",
-            &[("p1", &["p1"][..]), ("p2", &["p2"])][..],
-        ),
-        ("scatter --tree path:3 --flit-size 1MiB", &[("p2", &["p2"])]),
-        (
-            "scatter --tree path:3 --flit-size 2000B",
-            &[("p2", &["p2"])],
-        ),
-        (
-            "scatter --tree star:3 --ports multi",
-            &[("p1", &["p1"]), ("p2", &["p2"])],
-        ),
-        (
-            "scatter --tree path:3 --link rate=200mbit",
-            &[("p2", &["p2"])],
-        ),
-        (
-            "gather --tree path:3 --bwlimit 200mbit",
-            &[("p1", &["p1"]), ("p2", &["p2"])],
-        ),
-        (
-            "gather --tree star:3 --pacing turns",
-            &[("p1", &["p1"]), ("p2", &["p2"])],
-        ),
-        ("broadcast --tree kary:2:4", &[("", &["p1", "p2", "p3"])]),
-        (
-            "gossip --network complete:2",
-            &[("p0", &["p1/p0"]), ("p1", &["p0/p1"])],
-        ),
-        (
-            "exchange --network ring:3",
-            &[("p0/p1", &["p1/p0"]), ("p2/p0", &["p0/p2"])],
-        ),
-    ] {
+    for [line, copies] in rows(
+        "
+        scatter --tree path:3 | p1=p1 p2=p2
+        scatter --tree path:3 --flit-size 1MiB | p2=p2
+        scatter --tree path:3 --flit-size 2000B | p2=p2
+        scatter --tree star:3 --ports multi | p1=p1 p2=p2
+        scatter --tree path:3 --link rate=200mbit | p2=p2
+        gather --tree path:3 --bwlimit 200mbit | p1=p1 p2=p2
+        gather --tree star:3 --pacing turns | p1=p1 p2=p2
+        broadcast --tree kary:2:4 | =p1 =p2 =p3
+        gossip --network complete:2 | p0=p1/p0 p1=p0/p1
+        exchange --network ring:3 | p0/p1=p1/p0 p2/p0=p0/p2
+    ",
+    ) {
         let dir = scratch();
         let (input, output) = (dir.join("in"), dir.join("out"));
-        for (entry, _) in entries {
+        let copies = from_to(copies);
+        for (entry, _) in &copies {
             fill_folder(&input.join(entry));
         }
         // Compression is quicker on slow links.
@@ -75,10 +55,8 @@ fn files_arrive_whatever_is_compressed() {
             run.ok()
                 .prints(&[&format!("\n  compression  {format}, to ")]);
         }
-        for (entry, copies) in entries {
-            for copy in *copies {
-                assert_same_below(&input.join(entry), &output.join(copy));
-            }
+        for (entry, copy) in copies {
+            assert_same_below(&input.join(entry), &output.join(copy));
         }
     }
 }
@@ -134,4 +112,40 @@ fn only_files_are_compressed() {
     refused("scatter --tree star:2 --size 1 --compress", &[cause]);
     let cause = "`gzip` is not a compression: lz4 or zstd";
     refused("scatter --tree star:2 --input . --compress=gzip", &[cause]);
+}
+
+#[test]
+fn files_arrive_whatever_is_synced() {
+    let dir = scratch();
+    // More than are synced one by one, a long one, and a message that is a file.
+    for file in 0..20 {
+        fill(&dir.join(format!("in/p1/d/{file}")), 1000 * file);
+    }
+    fill(&dir.join("in/p1/long"), 3 << 20);
+    fill(&dir.join("in/p2"), 100);
+    for sync in ["message", "file", "none"] {
+        for line in ["scatter --tree path:3", "gather --tree star:3"] {
+            let output = format!("{sync}-{}", &line[..6]);
+            let files = format!("--input @/in --output @/{output} --sync {sync}");
+            let finished = dir.run(&format!("{line} {files}")).ok();
+            assert_same_below(&dir.join("in"), &dir.join(&output));
+            let is_mentioned = finished
+                .stdout
+                .contains("; --sync none: the disk may not have them yet");
+            assert_eq!(is_mentioned, sync == "none", "{}", finished.stdout);
+        }
+    }
+}
+
+/// `serial` and `pipelined` were words of `--sync` before `--token`.
+#[test]
+fn old_and_new_options_take_the_modes_of_certification() {
+    let gather = "gather --tree star:3 --size 1 --algorithm certification";
+    for mode in ["serial", "pipelined"] {
+        for option in ["sync", "token"] {
+            let line = format!("{gather} --{option} {mode} --format json");
+            let report = run(line.split(' ')).report();
+            assert_eq!(report.value("/sync"), mode, "{line}");
+        }
+    }
 }

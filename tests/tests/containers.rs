@@ -56,7 +56,6 @@ fn a_cluster_file_has_compose_start_the_pes() {
     assert_eq!(containers.done(&["ps", "-q"]).lines().count(), 8);
 }
 
-/// The PEs of both files are those of one compose file.
 #[test]
 fn both_cluster_files_have_the_same_pes() {
     let pes = |text: &'static str| text.split_once("[[pe]]").expect("it has PEs").1;
@@ -65,7 +64,6 @@ fn both_cluster_files_have_the_same_pes() {
 }
 
 /// Disturbs P1 during a round, and checks the reports and their time limit.
-#[track_caller]
 fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), expected: &[&str]) {
     let containers = Containers::prepare();
     containers.done(&["up", "-d", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"]);

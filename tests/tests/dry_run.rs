@@ -11,13 +11,11 @@ use flitcast_tests::{Report, printed, reported, scratch};
 const OPERATIONS: [&str; 5] = ["scatter", "gather", "broadcast", "gossip", "exchange"];
 const TREE: &str = "--tree kary:2:4";
 
-/// Creates messages of an operation.
 fn filled(operation: &str) -> Pairs {
     Pairs::filled(operation, 4, |(from, to)| 10_000 * (1 + from + to) as usize)
 }
 
 /// Checks that all deliveries are predicted and none is measured.
-#[track_caller]
 fn assert_only_predicted(report: &Report) {
     assert_eq!(report.value("/dry_run"), true);
     assert!(report.float("/round/predicted_us") > 0.0);

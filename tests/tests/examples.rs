@@ -38,7 +38,6 @@ fn manual() -> PathBuf {
 }
 
 /// Returns all fenced blocks of a page.
-#[track_caller]
 fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
@@ -61,7 +60,6 @@ impl Place {
     }
 
     /// Runs a block and returns its output; no process may be left.
-    #[track_caller]
     fn run(&self, script: &str) -> String {
         let mut bash = Command::new("bash");
         let programs = flitcast().parent().expect("it is in a folder");
@@ -83,7 +81,6 @@ impl Place {
     }
 }
 
-#[track_caller]
 fn try_page(name: &str) {
     let page = fs::read_to_string(manual().join(format!("{name}.md")));
     let page = page.expect("it is in the manual");

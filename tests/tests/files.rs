@@ -14,22 +14,18 @@ use flitcast_tests::files::{
 };
 use flitcast_tests::{Finished, Folder, reported, scratch};
 
-/// Runs a scatter from `input` to `there`.
 #[track_caller]
 fn scatter(dir: &Folder, more: &str) -> Finished {
     let files = "--input @/input --output @/there";
     dir.run(&format!("scatter {files} --format json {more}"))
 }
 
-/// Runs a gather from `there` to `back`.
-#[track_caller]
 fn gather(dir: &Folder, more: &str) -> Finished {
     let files = "--input @/there --output @/back";
     dir.run(&format!("gather {files} --format json {more}"))
 }
 
 /// Checks that messages survive a scatter and a gather.
-#[track_caller]
 fn assert_survives(tree: &str, dir: &Folder) {
     let before = snapshot(&dir.join("input"));
     scatter(dir, &format!("--tree {tree}")).ok();
@@ -170,7 +166,6 @@ fn empty_files_empty_folders_links_and_deep_folders_survive() {
     assert!(tree[Path::new("p1/nothing/in/here")].kind == Kind::Directory);
 }
 
-/// The entry of a PE may be a file, a folder, an empty folder, or missing.
 #[test]
 fn a_message_is_a_file_or_a_folder_or_nothing() {
     let dir = scratch();

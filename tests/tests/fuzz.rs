@@ -8,7 +8,6 @@ use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, corpus, hex};
 /// Inputs for each target: less than a second in a debug build.
 const INPUTS: u32 = 4_000;
 
-#[track_caller]
 fn fuzz(target: &'static Target) -> Fuzzer {
     let run = || {
         let mut fuzzer = Fuzzer::new(target, 1)?;

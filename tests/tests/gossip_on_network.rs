@@ -23,7 +23,6 @@ fn sides(network: &str) -> Option<(Vec<u64>, bool)> {
 }
 
 /// Returns the axis of a hop, and whether it goes upwards; the PEs must be neighbours.
-#[track_caller]
 fn hop(sides: &[u64], closed: bool, from: u64, to: u64) -> (usize, bool) {
     let mut stride = 1;
     for (axis, side) in sides.iter().enumerate().rev() {
@@ -129,7 +128,6 @@ fn fraction(value: &Value) -> (u64, u64) {
 }
 
 /// Replays a plan and checks its time, bound, free run and proof at these prices.
-#[track_caller]
 fn check(plan: &Value, prices: [u64; 3]) {
     let cost = replay(plan);
     let time: u64 = (0..3).map(|at| cost[at] * prices[at]).sum();
@@ -193,7 +191,6 @@ fn diagonals_of_meshes_reach_every_pe() {
     ));
 }
 
-/// Plans by all algorithms, with lengths of any kind.
 #[test]
 fn plans_on_random_networks_keep_the_rules() {
     let mut random = SplitMix64::new(17);

@@ -2,23 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use flitcast_tests::Running;
 use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
-use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::joining::{Joining, dismiss, leave};
 use rustix::process::Signal;
 
 /// P0 with P1 and P2, P3 below P1.
 const TREE: [u32; 3] = [0, 0, 1];
 
 const GUARD: &str = "--credentials DIR/ca";
-
-/// Waits until processes that do not stay have left.
-#[track_caller]
-fn leave(nodes: impl IntoIterator<Item = Running>) {
-    for node in nodes {
-        node.finish().ok();
-    }
-}
 
 /// A command that does not end during a test: 8 MiB each, at 10 Mbit/s.
 const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";

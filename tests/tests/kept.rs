@@ -6,35 +6,29 @@ use flitcast_tests::processes::{eventually, until};
 use flitcast_tests::{Finished, Running, rows};
 use rustix::process::Signal;
 
-#[track_caller]
 fn down(cluster: &Kept) {
     cluster.run("down FILE").ends(0, &["kept", " is down"]);
     nothing_is_left(cluster);
 }
 
-#[track_caller]
 fn nothing_is_left(cluster: &Kept) {
     // The daemon releases its lock at the very end.
     until("nothing is left", || cluster.processes().is_empty());
     assert_eq!(cluster.known(), [""; 0]);
 }
 
-/// Starts the cluster of [`Kept::tree`].
-#[track_caller]
 fn tree_up() -> Kept {
     let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     cluster
 }
 
-/// Runs a round, which must succeed.
 #[track_caller]
 fn gathers(cluster: &Kept) {
     cluster.run("gather --cluster FILE --size 1KiB").ok();
 }
 
 /// Starts a round that does not end during a test.
-#[track_caller]
 fn endless(cluster: &Kept, operation: &str) -> Running {
     let mut running = cluster.start(&format!("{operation} --cluster FILE --size 400GiB -v"));
     running.wait_for(&["triggered"]);
@@ -236,18 +230,6 @@ fn a_network_is_spanned_as_it_was() {
         let finished = cluster.run(&format!("{line} --cluster FILE --size 1KiB -v"));
         finished.ends(code.parse().unwrap(), &[expected]);
     }
-    down(&cluster);
-}
-
-#[test]
-fn a_kept_cluster_can_have_certificates() {
-    let security = "[security]\ncredentials = \"ca\"";
-    let parents = ["", "parent = \"h0\"", "parent = \"h0\""];
-    let mut cluster = Kept::new(3, security, |pe| parents[pe].to_owned());
-    cluster.run("ca init ca --pes 3").ok();
-    cluster.up("up FILE").ok();
-    let finished = cluster.run("gather --cluster FILE --size 1MiB").ok();
-    finished.ends(0, &["security     TLS 1.3 both ways, certificates in "]);
     down(&cluster);
 }
 

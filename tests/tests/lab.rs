@@ -18,14 +18,12 @@ const KIB: usize = 1024;
 /// Messages of all kinds for P1..P6: none, short ones, several flits.
 const LENGTHS: &str = "--lengths 100KiB,0,1,64KiB,65537,5KiB";
 
-/// Returns the report of a run that must succeed.
 #[track_caller]
 fn report(lab: &Lab, line: &str) -> Report {
     let line = format!("{line} --format json");
     run(lab.arguments(&line)).ok().report()
 }
 
-/// Creates an input for six PEs, one of which has no message.
 fn fill_input(input: &Path) {
     for (pe, bytes) in [(1, 100 * KIB), (2, 1), (4, 0), (5, 70 * KIB), (6, 3 * KIB)] {
         fill(&input.join(format!("fc{pe}/file")), bytes);
@@ -34,7 +32,6 @@ fn fill_input(input: &Path) {
 }
 
 /// Checks a scatter and a gather, of files and of synthetic messages.
-#[track_caller]
 fn carries_everything(lab: &Lab) {
     for operation in ["scatter", "gather"] {
         let report = report(lab, &format!("{operation} {LENGTHS} --rounds 2"));
@@ -57,7 +54,6 @@ fn carries_everything(lab: &Lab) {
 /// Checks the rate of links: at 100 Mbit/s, a link carries 12.5 bytes in a microsecond and no more,
 /// except for its burst in the beginning. On a busy machine it takes longer, so this cannot fail by
 /// chance.
-#[track_caller]
 fn keeps_to_its_rate(lab: &Lab, bytes_on_the_busiest_link: u64) {
     const AT_ONCE: u64 = 4096;
     for operation in ["scatter", "gather"] {
@@ -149,7 +145,6 @@ fn a_rack_with_two_rails_has_two_ways_to_all() {
     }
 }
 
-/// Returns the output of `ip netns`.
 #[track_caller]
 fn netns(line: &str) -> String {
     let words = line.split(' ');
@@ -268,7 +263,6 @@ fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
     run(tree.arguments("scatter --algorithm linear --size 10KiB")).ok();
 }
 
-/// Returns the processes in all namespaces of the lab.
 #[track_caller]
 fn processes(hosts: usize) -> String {
     let pids = |host: usize| netns(&format!("pids fc{host}"));

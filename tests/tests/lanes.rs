@@ -50,7 +50,6 @@ fn torus() -> String {
     format!("[network]\nedges = [{}]\n{pes}", edges.join(", "))
 }
 
-/// Creates a folder with this cluster file.
 fn place(cluster: &str) -> Folder {
     let dir = scratch();
     dir.put("cluster.toml", cluster);
@@ -74,7 +73,6 @@ fn report(dir: &Folder, line: &str) -> Report {
 }
 
 /// Checks that a round used several trees, which are predicted to be faster than one.
-#[track_caller]
 fn assert_several(report: &Report, trees: u64, line: &str) {
     assert_eq!(report.number("/trees/count"), trees, "{line}");
     let of = |what| report.float(&format!("/trees/{what}"));
@@ -82,7 +80,6 @@ fn assert_several(report: &Report, trees: u64, line: &str) {
 }
 
 /// Checks what a scatter to `there`, a gather of it and a broadcast of the input have delivered.
-#[track_caller]
 fn assert_delivered(dir: &Path, names: &[&str]) {
     let copies = names[1..].iter().map(|name| format!("copies/{name}"));
     for output in copies.chain(["back".to_owned()]) {
@@ -163,7 +160,6 @@ fn under_way(dir: &Folder, names: &[&str], more: &str) -> Running {
 }
 
 /// Checks that the messages of these PEs have arrived whole, named like the PEs.
-#[track_caller]
 fn assert_there(dir: &Folder, names: &[&str], pes: &[usize]) {
     for &pe in pes {
         let [from, to] = ["input", "out"].map(|of| dir.join(format!("{of}/{}", names[pe])));
@@ -175,30 +171,23 @@ fn assert_there(dir: &Folder, names: &[&str], pes: &[usize]) {
 /// The explanation of a round over one tree.
 const ONE_CARD: &str = "trees        one: a PE has one network card";
 
-/// Only the messages for the dead PE are missing; the retry uses one tree.
+/// Only the messages for the dead PE are missing; the retry uses one tree. After P0's death, delivered messages
+/// stay, and the rest can be delivered later, over several trees again.
 #[test]
 fn a_dead_pe_is_left_out_on_several_trees() {
     for (cluster, option, names) in [(rails(), "", &RAILS[..]), (torus(), "--cover", &TORUS)] {
-        let dir = place(&cluster);
-        let running = under_way(&dir, names, &format!("{option} --retry 1"));
-        running.pe(3).signal(Signal::KILL);
-        running.finish().with_code(1);
-        assert_there(&dir, names, &[1, 2, 4]);
-        assert!(!dir.join("out").join(names[3]).exists());
-    }
-}
-
-/// Delivered messages stay, and the rest can be delivered later, over several trees again.
-#[test]
-fn messages_of_a_dead_pe_can_be_sent_later() {
-    for (cluster, option, names) in [(rails(), "", &RAILS[..]), (torus(), "--cover", &TORUS)] {
-        let dir = place(&cluster);
-        let running = under_way(&dir, names, option);
-        running.pe(0).signal(Signal::KILL);
-        running.finish().with_code(1);
-        let resumed = resume(&record(&dir.join("out")), "--revive --format json");
-        assert!(resumed.ok().report().number("/trees/count") > 1);
-        assert_there(&dir, names, &[1, 2, 3, 4]);
+        for (dies, more) in [(3, "--retry 1"), (0, "")] {
+            let dir = place(&cluster);
+            let running = under_way(&dir, names, &format!("{option} {more}"));
+            running.pe(dies).signal(Signal::KILL);
+            running.finish().with_code(1);
+            if dies == 0 {
+                let resumed = resume(&record(&dir.join("out")), "--revive --format json");
+                assert!(resumed.ok().report().number("/trees/count") > 1);
+            }
+            assert_there(&dir, names, &[1, 2, 4]);
+            assert_eq!(dir.join("out").join(names[3]).exists(), dies == 0);
+        }
     }
 }
 

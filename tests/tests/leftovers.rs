@@ -64,12 +64,10 @@ fn litter(folder: &Path) {
 }
 
 /// Checks that two trees have the same content, apart from the times of their folders.
-#[track_caller]
 fn assert_same_content(left: &Path, right: &Path) {
     assert_same(&without_folder_times(left), &without_folder_times(right));
 }
 
-#[track_caller]
 fn assert_nothing_hidden(output: &Path) {
     let hidden = |path: &PathBuf| path.display().to_string().contains(".flitcast-");
     let left: Vec<PathBuf> = snapshot(output).into_keys().filter(hidden).collect();

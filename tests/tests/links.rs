@@ -1,7 +1,7 @@
-//! Shaped links with real processes: messages arrive unchanged, and not before rate and latency
-//! permit.
+//! Shaped links with real processes: messages arrive unchanged, and not before rate, latency and a limit of the
+//! rate at which each PE sends permit.
 
-use flitcast_tests::{Report, printed, reported as report, scratch};
+use flitcast_tests::{Report, printed, reported as report, rows, scratch};
 
 const BYTES: u64 = 200 * 1024;
 
@@ -11,53 +11,46 @@ fn wire_us(bytes: u64, mbit: u64) -> f64 {
 }
 
 /// Checks that no round took less than `bound_us`.
-#[track_caller]
 fn assert_not_before(report: &Report, bound_us: f64) {
     let least = report.float("/round/measured_us/min");
     assert!(least >= bound_us, "{least} us, not before {bound_us} us");
 }
 
-const TREES: [(&str, u64); 3] = [("path:4", 3), ("star:4", 3), ("kary:2:6", 5)];
 const LINK: &str = "--link rate=100mbit,latency=2ms --rounds 2 --size 200KiB";
 
-/// All bytes leave P0 through its one send port.
+/// All bytes leave P0 through its one send port, or reach it through its one receive port. Messages that a PE
+/// stores and forwards together still cross as single frames.
 #[test]
-fn a_scatter_is_as_slow_as_its_links() {
-    for (tree, messages) in TREES {
-        let report = report(&format!("scatter --tree {tree} {LINK}"));
-        report.assert_all_arrived();
-        assert_not_before(&report, wire_us(messages * BYTES, 100) + 2000.0);
-        let last = report.list("/pes").len() - 1;
-        let depth = report.number(&format!("/pes/{last}/depth"));
-        let of_last = report.float(&format!("/pes/{last}/measured_us/min"));
-        let bound = depth as f64 * 2000.0 + wire_us(BYTES, 100);
-        assert!(of_last >= bound, "{tree}");
-    }
-}
-
-/// All bytes reach P0 through its one receive port.
-#[test]
-fn a_gather_is_as_slow_as_its_links() {
-    for (tree, messages) in TREES {
-        let mut algorithms = vec!["certification --sync serial", "certification"];
-        if tree.starts_with("path") {
-            algorithms.push("shoulder-tap");
-        }
-        for algorithm in algorithms {
-            let line = format!("gather --tree {tree} --algorithm {algorithm} {LINK}");
-            let report = report(&line);
+fn a_round_is_as_slow_as_its_links() {
+    for [line, messages] in rows(
+        "
+        scatter --tree path:4 | 3
+        scatter --tree star:4 | 3
+        scatter --tree kary:2:6 | 5
+        scatter --network complete:6 --algorithm binomial | 5
+        gather --tree path:4 --algorithm shoulder-tap | 3
+        gather --tree path:4 --algorithm certification --sync serial | 3
+        gather --tree path:4 --algorithm certification | 3
+        gather --tree star:4 --algorithm certification --sync serial | 3
+        gather --tree star:4 --algorithm certification | 3
+        gather --tree kary:2:6 --algorithm certification --sync serial | 5
+        gather --tree kary:2:6 --algorithm certification | 5
+        gather --network complete:6 --algorithm binomial | 5
+    ",
+    ) {
+        let report = report(&format!("{line} {LINK}"));
+        let all = messages.parse::<u64>().expect("a number") * BYTES;
+        assert_not_before(&report, wire_us(all, 100) + 2000.0);
+        if line.contains("--tree") {
             report.assert_all_arrived();
-            assert_not_before(&report, wire_us(messages * BYTES, 100) + 2000.0);
         }
-    }
-}
-
-/// Messages that a PE stores and forwards together still cross as single frames.
-#[test]
-fn messages_that_are_held_cross_shaped_links() {
-    for operation in ["scatter", "gather"] {
-        let line = format!("{operation} --network complete:6 --algorithm binomial {LINK}");
-        assert_not_before(&report(&line), wire_us(5 * BYTES, 100) + 2000.0);
+        if line.starts_with("scatter --tree") {
+            let last = report.list("/pes").len() - 1;
+            let depth = report.number(&format!("/pes/{last}/depth"));
+            let of_last = report.float(&format!("/pes/{last}/measured_us/min"));
+            let bound = depth as f64 * 2000.0 + wire_us(BYTES, 100);
+            assert!(of_last >= bound, "{line}");
+        }
     }
 }
 
@@ -199,7 +192,6 @@ fn of_a_hundred_edges_on_one_machine_three_are_measured() {
     assert!((1..=3).contains(&whole.count()));
 }
 
-/// A tree that is printed as a tree file keeps its links.
 #[test]
 fn a_printed_tree_file_has_the_same_links() {
     let dir = scratch();
@@ -253,5 +245,33 @@ fn a_searched_order_counts_set_up_times() {
         dir.put("c.toml", cluster_of(link, [""]));
         let line = "plan scatter --cluster @/c.toml --order search --lengths 2";
         assert_eq!(dir.report(line).number("/time"), 2 * ns, "{link}");
+    }
+}
+
+/// The bytes that the busiest PE sends in each round of the test.
+const BUSIEST_BYTES: u32 = 150 << 10;
+
+/// The least time of a round, as the sends of the busiest PE take it: 8 Mbit/s are a byte in a
+/// microsecond.
+#[test]
+fn no_pe_sends_faster_than_the_limit() {
+    for line in [
+        "scatter -n 3 --size 50KiB",
+        "scatter --tree path:4 --size 50KiB",
+        "scatter --tree star:4 --ports multi --size 50KiB",
+        "gather --tree path:4 --size 50KiB",
+        "gather --tree star:4 --pacing turns --size 150KiB",
+        "broadcast --tree star:4 --algorithm child-by-child --size 50KiB",
+        "gossip --network complete:4 --algorithm direct --size 50KiB",
+        "exchange --network complete:4 --algorithm rounds --size 50KiB",
+    ] {
+        let report = report(&format!("{line} --bwlimit 8mbit"));
+        let measured = report.float("/round/measured_us/median");
+        let predicted = report.float("/round/predicted_us");
+        for (what, us) in [("measured", measured), ("predicted", predicted)] {
+            // A millisecond's bytes leave at once.
+            let least = f64::from(BUSIEST_BYTES) - 10_000.0;
+            assert!(us > least, "{line}: {what} {us} us, not {least}");
+        }
     }
 }

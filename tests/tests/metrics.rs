@@ -197,7 +197,6 @@ fn an_address_in_use_is_refused_before_anything_is_launched() {
     }
 }
 
-/// The dashboard queries exactly the metrics of the code.
 #[test]
 fn the_dashboard_uses_existing_metrics() {
     let (run, at) = endless("--tree star:3");

@@ -16,7 +16,6 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// Waits for the exit status of a command whose output is not read.
-#[track_caller]
 fn code_of(mut child: Child) -> Option<i32> {
     let ended = || child.try_wait().expect("it is our child");
     eventually("it has ended", ended).code()
@@ -49,7 +48,6 @@ fn a_round_continues_if_nobody_reads_its_log() {
     }
 }
 
-/// Returns the messages of the objects on stderr, with their levels.
 #[track_caller]
 fn objects(finished: &Finished) -> Vec<(String, String)> {
     let object = |line: &str| {
@@ -101,6 +99,12 @@ fn each_line_of_stderr_is_an_object_on_request() {
             .count();
         assert_eq!(count, 3, "{text}: {}", mapped.stderr);
     }
+}
+
+#[test]
+fn a_quiet_round_prints_nothing() {
+    let quiet = run("exchange -n 3 --size 10KiB -q".split(' ')).ok();
+    assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
 }
 
 #[test]

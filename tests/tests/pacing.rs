@@ -58,7 +58,6 @@ fn over_two_clocks(boot_id: Option<&Path>) -> String {
 
 /// Checks that all measured times are between the trigger and the end of the round, and much
 /// smaller than the differences of the clocks.
-#[track_caller]
 fn assert_sane(report: &Report, what: &str) {
     // No run may take longer; the clocks differ by a thousand times as much.
     const RUN_US: f64 = 60e6;
@@ -79,7 +78,6 @@ fn assert_sane(report: &Report, what: &str) {
 /// Orders contain the time to wait, and no PE receives a reading of another one's clock: neither
 /// the times of a round nor its bytes depend on the clocks. Measured times are converted to P0's
 /// clock, as well as that is known.
-#[track_caller]
 fn assert_clocks_do_not_matter(boot_id: Option<&Path>) {
     let dir = scratch();
     dir.put("cluster.toml", over_two_clocks(boot_id));

@@ -11,7 +11,6 @@ fn planned(line: &str) -> Value {
     planned_of("broadcast", line)
 }
 
-/// Steps to 64 hosts for 1, 10, 100 and 1000 flits.
 #[test]
 fn many_flits_to_64_hosts_take_the_steps_in_the_table() {
     for [what, expected] in rows(

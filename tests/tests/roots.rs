@@ -15,13 +15,10 @@ fn put_entries(input: &Path, pes: &[u32]) {
     }
 }
 
-/// Runs an operation on files from `in` to `out`.
-#[track_caller]
 fn done(dir: &Folder, line: &str) -> Finished {
     dir.run(&format!("{line} --input @/in --output @/out"))
 }
 
-/// Returns the names of the delivered messages.
 fn delivered(output: &Path) -> Vec<String> {
     let mut names = names(output);
     names.retain(|name| !name.starts_with('.'));

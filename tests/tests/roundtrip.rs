@@ -53,7 +53,6 @@ fn gathers(is_path: bool) -> impl Iterator<Item = (String, &'static str)> {
     all.map(|(name, sync)| (format!("gather --algorithm {name}{sync}"), name))
 }
 
-/// Returns the report of a successful run.
 #[track_caller]
 fn report(line: &str, tree: &str, pes: usize) -> Report {
     let flit = flit_bytes(pes);
@@ -66,7 +65,6 @@ fn report(line: &str, tree: &str, pes: usize) -> Report {
 }
 
 /// Receivers verify every byte of a synthetic message, and fail the run otherwise.
-#[track_caller]
 fn synthetic(tree: &str, pes: usize, is_path: bool) {
     for turn in turns(pes) {
         let lengths = lengths(pes, turn);
@@ -99,7 +97,6 @@ fn shards(directory: &Path, pes: usize) -> Tree {
     snapshot(directory)
 }
 
-#[track_caller]
 fn files(tree: &str, pes: usize, is_path: bool) {
     let dir = scratch();
     let path = |name: &str| dir.shown(name);
@@ -134,45 +131,6 @@ fn below(output: &str) -> Tree {
     }
 }
 
-/// All sizes of a shape, or those from 3 PEs on: smaller trees are paths.
-#[track_caller]
-fn shape(name: impl Fn(usize) -> String, sizes: &[usize], is_path: bool) {
-    for &pes in sizes {
-        synthetic(&name(pes), pes, is_path);
-        files(&name(pes), pes, is_path);
-    }
-}
-
-#[test]
-fn a_path() {
-    shape(|pes| format!("path:{pes}"), &SIZES, true);
-}
-
-#[test]
-fn a_star() {
-    shape(|pes| format!("star:{pes}"), &SIZES[2..], false);
-}
-
-#[test]
-fn a_binary_tree() {
-    shape(|pes| format!("kary:2:{pes}"), &SIZES[2..], false);
-}
-
-#[test]
-fn a_ternary_tree() {
-    shape(|pes| format!("kary:3:{pes}"), &SIZES[2..], false);
-}
-
-#[test]
-fn a_binomial_tree() {
-    shape(|pes| format!("binomial:{pes}"), &SIZES[2..], false);
-}
-
-#[test]
-fn a_random_tree() {
-    shape(|pes| format!("random:{pes}:7"), &SIZES[2..], false);
-}
-
 /// Returns two paths from P0, numbered from their far ends: parents have greater numbers than their
 /// children.
 fn two_arms(pes: usize) -> Vec<usize> {
@@ -183,24 +141,32 @@ fn two_arms(pes: usize) -> Vec<usize> {
     (1..pes).map(parent).collect()
 }
 
-#[test]
-fn a_tree_given_by_its_parents() {
-    let name = |pes| format!("parents:{}", joined(&two_arms(pes)));
-    shape(name, &SIZES[2..], false);
+/// Checks trees of some sizes.
+fn assert_restored(name: impl Fn(usize) -> String, sizes: &[usize], is_path: bool) {
+    for &pes in sizes {
+        synthetic(&name(pes), pes, is_path);
+        files(&name(pes), pes, is_path);
+    }
 }
 
 #[test]
-fn a_tree_in_a_file() {
-    let dir = scratch();
-    let name = |pes: usize| {
-        let mut text = "[[pe]]\nid = 0\n".to_owned();
-        for (id, parent) in (1..).zip(two_arms(pes)) {
-            text.push_str(&format!("[[pe]]\nid = {id}\nparent = {parent}\n"));
-        }
-        let path = dir.put(&format!("tree-of-{pes}.toml"), text);
-        format!("file:{}", path.display())
-    };
-    shape(name, &SIZES[2..], false);
+fn a_path() {
+    assert_restored(|pes| format!("path:{pes}"), &SIZES, true);
+}
+
+#[test]
+fn a_tree_of_each_shape() {
+    // Smaller ones are paths, or have two arms.
+    for shape in ["star:N", "kary:2:N", "kary:3:N", "binomial:N", "random:N:7"] {
+        let name = |pes: usize| shape.replace('N', &pes.to_string());
+        assert_restored(name, &SIZES[3..], false);
+    }
+}
+
+#[test]
+fn a_tree_given_by_its_parents() {
+    let name = |pes| format!("parents:{}", joined(&two_arms(pes)));
+    assert_restored(name, &SIZES[2..], false);
 }
 
 /// More PEs than in any other test, each with descriptors, a listener and a name. Every seventh has
@@ -220,25 +186,4 @@ fn a_hundred_and_fifty_processes() {
         assert_eq!(report.number("/round/messages"), 128, "{line}");
     }
     assert_same_below(&dir.join("input"), &dir.join("back"));
-}
-
-/// With a static schedule, the result of a scatter is the same.
-#[test]
-fn a_scatter_by_a_list_is_a_scatter() {
-    let dir = scratch();
-    for (pe, bytes) in [(1, 70_000), (3, 5), (4, 200_001), (6, 0), (7, 4096)] {
-        fill(&dir.join(format!("input/p{pe}/file")), bytes);
-    }
-    let line = "scatter --tree kary:2:8 --flit-size 4KiB --algorithm";
-    let report = dir.report(&format!("{line} listed --input @/input --output @/output"));
-    report.assert_all_arrived();
-    assert_eq!(report.value("/algorithm"), "listed");
-    assert_same_below(&dir.join("input"), &dir.join("output"));
-    let by = |algorithm: &str| {
-        let lengths = "--lengths uniform:0..300KiB:5 --rounds 3";
-        let report = reported(&format!("{line} {algorithm} {lengths}"));
-        report.assert_all_arrived();
-        report.message_bytes()
-    };
-    assert_eq!(by("listed"), by("fdf"));
 }

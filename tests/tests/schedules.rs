@@ -119,7 +119,6 @@ proptest! {
     }
 }
 
-/// The bound on the paper's two examples: figures 2 and 3.
 #[test]
 fn bound_7_on_the_papers_examples() {
     assert_eq!(shoulder_tap::bound_steps(&[0, 2, 3, 0, 2, 1]), 11);

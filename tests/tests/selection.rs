@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_tests::files::{Tree, assert_same, fill, names, set_mode, set_mtime, snapshot};
-use flitcast_tests::{Folder, rows, scratch};
+use flitcast_tests::{Folder, from_to, rows, scratch};
 
 const FILES: [&str; 6] = [
     "a.txt",
@@ -43,35 +43,22 @@ fn excluded_files_do_not_arrive() {
     // A message that is a single file is sent.
     fill(&dir.join("pairs/p1/p0"), 10);
     dir.put("rules", "# what can be made again\ncache/\n\n*.tmp\n");
-    for (line, deliveries) in [
-        (
-            "scatter --tree path:3 --input @/in",
-            [("p1", "in/p1"), ("p2", "in/p2")],
-        ),
-        (
-            "gather --tree star:3 --input @/in",
-            [("p1", "in/p1"), ("p2", "in/p2")],
-        ),
-        (
-            "broadcast -n 2 --input @/in/p1",
-            [("p1", "in/p1"), ("p2", "in/p1")],
-        ),
-        (
-            "gossip --network complete:3 --input @/all",
-            [("p0/p2", "all/p2"), ("p2/p1", "all/p1")],
-        ),
-        (
-            "exchange --network complete:3 --input @/pairs",
-            [("p1/p0", "pairs/p0/p1"), ("p1/p2", "pairs/p2/p1")],
-        ),
-    ] {
+    for [line, deliveries] in rows(
+        "
+        scatter --tree path:3 --input @/in | in/p1=p1 in/p2=p2
+        gather --tree star:3 --input @/in | in/p1=p1 in/p2=p2
+        broadcast -n 2 --input @/in/p1 | in/p1=p1 in/p1=p2
+        gossip --network complete:3 --input @/all | all/p2=p0/p2 all/p1=p2/p1
+        exchange --network complete:3 --input @/pairs | pairs/p0/p1=p1/p0 pairs/p2/p1=p1/p2
+    ",
+    ) {
         let (operation, _) = line.split_once(' ').expect("it has options");
         let rules = "--exclude !keep.tmp --exclude-from @/rules";
         let line = format!("{line} {rules} --output @/{operation}");
         dir.run(&line).ok();
         // A repeated command finds what it would send.
         dir.run(&line).ok();
-        for (message, sent) in deliveries {
+        for (sent, message) in from_to(deliveries) {
             let expected = without(&dir.join(sent), &["b.tmp", "cache", "deep/cache"]);
             assert_eq!(expected.len(), 6);
             assert_same(
@@ -125,7 +112,6 @@ fn a_pattern_that_matches_nothing_is_named_in_a_warning() {
     }
 }
 
-/// An entry that cannot be sent does not matter if it is left out.
 #[test]
 fn a_folder_that_is_left_out_is_not_read() {
     let dir = scratch();

@@ -113,7 +113,6 @@ fn a_job_needs_neither_tasks_nor_keys_of_its_own() {
         names(&slurm.path("")),
         ["back", "job", "out", "shards", "there"]
     );
-    slurm.down();
 }
 
 #[test]
@@ -175,10 +174,8 @@ fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
     assert_eq!(names(&theirs), Vec::<String>::new());
     // The job's own folder is gone.
     assert_eq!(names(&tmp), ["flitcast-1", "flitcast-2"]);
-    slurm.down();
 }
 
-/// PEs that do not react to the request to leave do not delay the end of the job.
 #[test]
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_job_whose_pes_are_stuck_ends() {
@@ -197,11 +194,9 @@ fn a_job_whose_pes_are_stuck_ends() {
     let mut left = names(&slurm.path(""));
     left.retain(|name| name.starts_with(".flitcast-keys"));
     assert_eq!(left, [""; 0]);
-    slurm.down();
 }
 
 /// Starts a job and waits until its round runs and each task has left its process number.
-#[track_caller]
 fn in_mid_round(slurm: &Slurm) -> Job<'_> {
     let text = "#!/bin/bash\n\
         \"$FLITCAST\" ca init keys --pes 4\n\
@@ -235,7 +230,6 @@ fn a_task_that_is_killed_is_named_and_ends_the_job() {
         assert!(output.contains(part), "no `{part}` in\n{output}");
     }
     assert!(took < BOUND, "{took:?}: {output}");
-    slurm.down();
 }
 
 #[test]
@@ -250,7 +244,6 @@ fn a_step_that_is_cancelled_ends_the_job() {
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains(" is gone: its "), "{output}");
     assert!(took < BOUND, "{took:?}: {output}");
-    slurm.down();
 }
 
 /// Creates a cluster file that lets Slurm start four PEs, with these further lines of `[launch]`
@@ -268,7 +261,6 @@ fn cluster(slurm: &Slurm, below: &str) -> String {
     format!("--cluster {}", file.display())
 }
 
-/// Returns the description of a PE on a node.
 fn pe(node: u32, parent: Option<u32>) -> String {
     let parent = parent.map(|parent| format!("parent = 'n{parent}'\n"));
     let parent = parent.unwrap_or_default();
@@ -281,7 +273,6 @@ fn line_of_nodes() -> String {
     [pe(4, None), pe(2, Some(4)), pe(3, Some(2)), pe(1, Some(3))].concat()
 }
 
-/// Starts `flitcast`, outside of any job.
 fn command(slurm: &Slurm, line: &str) -> Running {
     begin(slurm.command(flitcast_tests::flitcast(), line))
 }
@@ -319,7 +310,6 @@ fn a_cluster_file_has_slurm_start_the_pes() {
         let stdout = slurm.dir.read(&format!("sizes/{name}/stdout"));
         assert_eq!(stdout.trim(), bytes, "{name}");
     }
-    slurm.down();
 }
 
 #[test]
@@ -348,7 +338,6 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
     running.wait_for(&["launched", "pes=3"]);
     running.signal(Signal::INT);
     over(running).with_code(130);
-    slurm.down();
 }
 
 #[test]
@@ -368,5 +357,4 @@ fn refusals_of_srun_or_a_task_are_reported() {
     let refused = run_program(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
     refused.stderr_has(&["nowhere/"]);
-    slurm.down();
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use flitcast_tests::folder::Folder;
 use flitcast_tests::processes::eventually;
-use flitcast_tests::{flitcast, scratch};
+use flitcast_tests::{flitcast, rows, scratch};
 
 /// The last line of a terminal whose command has ended.
 const OVER: &str = "over now";
@@ -43,7 +43,6 @@ impl Terminal {
         String::from_utf8_lossy(&done.stdout).into_owned()
     }
 
-    /// Types a line.
     fn line(&self, line: &str) {
         let words = ["-S", &self.socket, "send-keys", "-l", line];
         let done = Command::new("tmux").args(words).status();
@@ -67,7 +66,6 @@ impl Terminal {
         })
     }
 
-    /// Returns the lines that the terminal has.
     fn lines(&self) -> Vec<String> {
         let shown = self.tmux("capture-pane -p -J");
         shown.lines().map(|it| it.trim_end().to_owned()).collect()
@@ -137,32 +135,18 @@ fn a_report_leaves_columns_out_before_it_breaks_a_line() {
 }
 
 /// The commands with other tables, and all headings of these.
-const TABLES: [(&str, &str); 6] = [
-    (
-        "bench gather --tree kary:2:4 --size 100KiB --rounds 1 --warm-up 0",
-        "algorithm, predicted, median, min, p95, spread, error, goodput, collisions, slip, max slip",
-    ),
-    (
-        "compare gather --network mesh:4x4 --lengths uniform:0..64:7",
-        "tree, algorithm, steps, over bound, control, largest buffer",
-    ),
-    (
-        "compare broadcast --network complete:8 --size 10",
-        "tree, algorithm, steps, over bound, most kept",
-    ),
-    (
-        "compare broadcast -n 3 --size 10KiB",
-        "algorithm, tree, flits of, predicted, steps, to the best",
-    ),
-    (
-        "map --input in --output out --force --jobs 1 -- wc -c",
-        "shard, PE, bytes, exit, time, results",
-    ),
-    (
-        "calibrate --tree star:3 --seconds 0.5",
-        "edge, latency, within, rate, within, a flit, within, burst, within",
-    ),
-];
+const TABLES: &str = "
+    bench gather --tree kary:2:4 --size 100KiB --rounds 1 --warm-up 0 \
+        | algorithm, predicted, median, min, p95, spread, error, goodput, collisions, slip, max slip
+    compare gather --network mesh:4x4 --lengths uniform:0..64:7 \
+        | tree, algorithm, steps, over bound, control, largest buffer
+    compare broadcast --network complete:8 --size 10 \
+        | tree, algorithm, steps, over bound, most kept
+    compare broadcast -n 3 --size 10KiB | algorithm, tree, flits of, predicted, steps, to the best
+    map --input in --output out --force --jobs 1 -- wc -c | shard, PE, bytes, exit, time, results
+    calibrate --tree star:3 --seconds 0.5 \
+        | edge, latency, within, rate, within, a flit, within, burst, within
+";
 
 #[test]
 #[ignore = "needs tmux"]
@@ -176,7 +160,7 @@ fn other_tables_leave_columns_out_as_well() {
         for shard in ["in/a", "in/b with a name", "in/c"] {
             terminal.dir.put(shard, shard);
         }
-        for (line, all) in TABLES {
+        for [line, all] in rows(TABLES) {
             let lines = terminal.run(line);
             let headings = check_table(&lines, columns, all);
             assert!(headings.len() > 1, "{line}: {lines:?}");

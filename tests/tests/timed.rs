@@ -37,7 +37,6 @@ fn a_plan_predicts_what_the_run_predicts() {
     }
 }
 
-/// Rows have no parents if data does not stay on the edges of a tree.
 #[test]
 fn rows_have_parents_where_there_is_a_tree() {
     for [line, headings] in rows(
@@ -56,7 +55,6 @@ fn rows_have_parents_where_there_is_a_tree() {
     }
 }
 
-/// The steps are those of a plan in flits.
 #[test]
 fn steps_are_those_of_the_plan_in_flits() {
     let link = "--link rate=1gbit --flit-size 16KiB";

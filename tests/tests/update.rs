@@ -1,5 +1,6 @@
 //! Files that the output has already: `--update` and `--checksum`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, symlink};
 use std::path::Path;
@@ -9,7 +10,7 @@ use flitcast_tests::files::{
     wait_for_partial, without_folder_times,
 };
 use flitcast_tests::report::Report;
-use flitcast_tests::{Folder, Running, refused, resume, scratch};
+use flitcast_tests::{Folder, Running, from_to, refused, resume, rows, scratch};
 
 /// Number of files in each folder, and their length.
 const FILES: usize = 20;
@@ -53,52 +54,43 @@ fn updated(dir: &Folder, line: &str, more: &str) -> Report {
     dir.run(&format!("{line} {files} {more}")).ok().report()
 }
 
-/// An entry of an input, and the entries of the output that it is copied to.
-type Copied<'a> = (&'a str, &'a [&'a str]);
-
-/// The operations, each with the entries of its input.
-const OPERATIONS: [(&str, &[Copied]); 5] = [
-    ("scatter --tree path:3", &[("p1", &["p1"]), ("p2", &["p2"])]),
-    ("gather --tree star:3", &[("p1", &["p1"]), ("p2", &["p2"])]),
-    ("broadcast --tree star:3", &[("", &["p1", "p2"])]),
-    (
-        "gossip --network complete:2",
-        &[("p0", &["p1/p0"]), ("p1", &["p0/p1"])],
-    ),
-    (
-        "exchange --network complete:2",
-        &[("p0/p1", &["p1/p0"]), ("p1/p0", &["p0/p1"])],
-    ),
-];
+/// The operations, each with the entries of its input and those of the output that these are copied to.
+pub const OPERATIONS: &str = "
+    scatter --tree path:3 | p1=p1 p2=p2
+    gather --tree star:3 | p1=p1 p2=p2
+    broadcast --tree star:3 | =p1 =p2
+    gossip --network complete:2 | p0=p1/p0 p1=p0/p1
+    exchange --network complete:2 | p0/p1=p1/p0 p1/p0=p0/p1
+";
 
 #[test]
 fn only_changed_files_are_sent() {
-    for (line, entries) in OPERATIONS {
+    for [line, copies] in rows(OPERATIONS) {
         let dir = scratch();
         let (input, output) = (dir.join("in"), dir.join("out"));
-        for (entry, _) in entries {
+        let copies = from_to(copies);
+        let entries: BTreeSet<&str> = copies.iter().map(|(entry, _)| *entry).collect();
+        for entry in &entries {
             fill_folder(&input.join(entry));
         }
         let whole = updated(&dir, line, "--update");
         assert_eq!(whole.number("/unchanged/files"), 0, "{line}");
-        for (entry, _) in entries {
+        for entry in &entries {
             change(&input.join(entry));
         }
-        let copies = || {
-            entries
+        let inodes = || {
+            let kept = copies
                 .iter()
-                .flat_map(|(entry, all)| all.iter().map(move |to| (entry, to)))
+                .map(|(_, to)| output.join(to).join("some/below/5"));
+            kept.map(|path| inode(&path)).collect::<Vec<u64>>()
         };
-        let before: Vec<u64> = copies()
-            .map(|(_, to)| inode(&output.join(to).join("some/below/5")))
-            .collect();
+        let before = inodes();
         let report = updated(&dir, line, "--update");
-        for (entry, to) in copies() {
+        for (entry, to) in &copies {
             assert_same_below(&input.join(entry), &output.join(to));
         }
-        let after = copies().map(|(_, to)| inode(&output.join(to).join("some/below/5")));
-        assert_eq!(after.collect::<Vec<_>>(), before, "{line}");
-        let count = copies().count() as u64;
+        assert_eq!(inodes(), before, "{line}");
+        let count = copies.len() as u64;
         assert_eq!(report.number("/unchanged/files"), KEPT * count, "{line}");
         let sent = report.number("/round/bytes");
         let least = (BYTES as u64 + 11) * entries.len() as u64;
@@ -112,16 +104,16 @@ fn only_changed_files_are_sent() {
 
 #[test]
 fn an_unchanged_input_moves_nothing() {
-    for (line, entries) in OPERATIONS {
+    for [line, copies] in rows(OPERATIONS) {
         for option in ["--update", "--checksum"] {
             let dir = scratch();
-            for (entry, _) in entries {
+            let copies = from_to(copies);
+            let entries: BTreeSet<&str> = copies.iter().map(|(entry, _)| *entry).collect();
+            for entry in entries {
                 fill_folder(&dir.join("in").join(entry));
             }
             updated(&dir, line, option);
-            let (_, [to, ..]) = entries[0] else {
-                panic!("each entry is copied");
-            };
+            let (_, to) = copies[0];
             let before = (snapshot(&dir.join("out")), inode(&dir.join("out").join(to)));
             let files = "--input @/in --output @/out";
             let again = dir.run(&format!("{line} {files} {option}")).ok();
@@ -226,7 +218,6 @@ fn begin_update(dir: &Folder) -> (Tree, Running) {
 const UPDATE: &str = "scatter --tree path:2 --bwlimit 8mbit --update --input @/in --output @/out";
 
 /// Checks that the new state is there, and nothing else.
-#[track_caller]
 fn assert_is_updated(dir: &Folder) {
     let (input, output) = (dir.join("in/p1"), dir.join("out/p1"));
     assert_same_below(&input, &output);
@@ -239,29 +230,27 @@ fn assert_is_updated(dir: &Folder) {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_the_old_state() {
-    let dir = scratch();
-    let (old, running) = begin_update(&dir);
-    running.kill_all();
-    assert_same(&old, &snapshot(&dir.join("out/p1")));
-    dir.run(UPDATE).ok();
-    assert_is_updated(&dir);
+fn a_run_that_is_killed_or_interrupted_leaves_the_old_state() {
+    for is_killed in [true, false] {
+        let dir = scratch();
+        let (old, running) = begin_update(&dir);
+        match is_killed {
+            true => running.kill_all(),
+            false => drop(running.interrupt()),
+        }
+        assert_same(&old, &snapshot(&dir.join("out/p1")));
+        if is_killed {
+            dir.run(UPDATE).ok();
+        } else {
+            let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
+            assert!(text.contains("\nupdate = \"time\"\n"), "{text}");
+            let resumed = resume(&record(&dir.join("out")), "").ok();
+            resumed.prints(&["\n  unchanged    "]);
+        }
+        assert_is_updated(&dir);
+    }
 }
 
-#[test]
-fn a_run_that_is_interrupted_is_resumed() {
-    let dir = scratch();
-    let (old, running) = begin_update(&dir);
-    running.interrupt();
-    assert_same(&old, &snapshot(&dir.join("out/p1")));
-    let text = fs::read_to_string(record(&dir.join("out"))).expect("it is there");
-    assert!(text.contains("\nupdate = \"time\"\n"), "{text}");
-    let resumed = resume(&record(&dir.join("out")), "").ok();
-    resumed.prints(&["\n  unchanged    "]);
-    assert_is_updated(&dir);
-}
-
-/// A dry run compares, and reports what would be sent.
 #[test]
 fn a_dry_run_compares() {
     let dir = scratch();

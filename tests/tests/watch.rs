@@ -8,7 +8,7 @@ use std::process::Command;
 use flitcast_tests::files::names_if_any;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::{begin, start_with};
-use flitcast_tests::{Finished, Folder, Running, flitcast, scratch};
+use flitcast_tests::{Finished, Folder, Running, flitcast, rows, scratch};
 use serde_json::Value;
 
 /// Commands of one test, which are not watched by another.
@@ -21,7 +21,17 @@ impl Place {
 
     fn start(&self, line: &str) -> Running {
         let environment = [("XDG_RUNTIME_DIR", self.0.path())];
-        start_with(line.split_whitespace(), &environment)
+        start_with(self.0.words(line), &environment)
+    }
+
+    /// Starts a map of these shards at two PEs. The script gets the path of a file `go`.
+    fn map(&self, shards: &[&str], options: &str, script: &str) -> Running {
+        for shard in shards {
+            self.0.put(&format!("in/{shard}"), "x");
+        }
+        self.0.put("script", script);
+        let files = "--input @/in --output @/out -- sh @/script @/go";
+        self.start(&format!("map --tree star:3 {options} {files}"))
     }
 
     fn run(&self, line: &str) -> Finished {
@@ -99,19 +109,9 @@ fn a_round_is_shown_while_it_runs() {
 #[test]
 fn a_map_is_shown_with_its_shards() {
     let place = Place::new();
-    let at = |name: &str| place.0.shown(name);
-    for shard in ["a", "b", "c", "d"] {
-        place.0.put(&format!("in/{shard}"), "x");
-    }
-    let script = format!(
-        "case $FLITCAST_SHARD in b) exit 1;; *) until [ -e {} ]; do sleep 0.01; done;; esac",
-        at("go")
-    );
-    place.0.put("script", &script);
-    let (input, output, script) = (at("in"), at("out"), at("script"));
-    let line =
-        format!("map --tree star:3 --jobs 1 --input {input} --output {output} -- sh {script}");
-    let run = place.start(&line);
+    let script =
+        "case $FLITCAST_SHARD in b) exit 1;; *) until [ -e $1 ]; do sleep 0.01; done;; esac";
+    let run = place.map(&["a", "b", "c", "d"], "--jobs 1", script);
     let now = eventually("all have begun", || {
         let now = picture(&place)?;
         let state = |pe: usize| now["pes"][pe]["state"].as_str();
@@ -147,18 +147,8 @@ fn a_map_is_shown_with_its_shards() {
 #[test]
 fn a_map_is_shown_with_all_pes_after_a_move() {
     let place = Place::new();
-    let at = |name: &str| place.0.shown(name);
-    for shard in ["a", "b"] {
-        place.0.put(&format!("in/{shard}"), "x");
-    }
-    let script = format!(
-        "[ $FLITCAST_SHARD = b ] || until [ -e {} ]; do sleep 0.01; done",
-        at("go")
-    );
-    place.0.put("script", &script);
-    let (input, output, script) = (at("in"), at("out"), at("script"));
-    let options = format!("--tree star:3 --speculate 1ms --input {input} --output {output}");
-    let run = place.start(&format!("map {options} -- sh {script}"));
+    let script = "[ $FLITCAST_SHARD = b ] || until [ -e $1 ]; do sleep 0.01; done";
+    let run = place.map(&["a", "b"], "--speculate 1ms", script);
     let now = eventually("both run it", || {
         let now = picture(&place)?;
         let runs_it = |pe: usize| now["pes"][pe]["state"] == "running a";
@@ -175,15 +165,14 @@ fn a_map_is_shown_with_all_pes_after_a_move() {
 #[test]
 fn without_a_command_there_is_nothing_to_watch() {
     let place = Place::new();
-    for (line, why) in [
-        ("watch", "no command is running"),
-        (
-            "watch --pid 1",
-            "process 1 is not a running flitcast command",
-        ),
-        ("watch --wait 5", "has no unit"),
-        ("watch --wait 10ms", "no command is running"),
-    ] {
+    for [line, why] in rows(
+        "
+        watch | no command is running
+        watch --pid 1 | process 1 is not a running flitcast command
+        watch --wait 5 | has no unit
+        watch --wait 10ms | no command is running
+    ",
+    ) {
         place.run(line).fails(2, &[why]);
     }
 }

@@ -2,7 +2,7 @@
 
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::scratch;
+use flitcast_tests::{hosts, rows, scratch};
 
 /// Each PE sends the files that match in its own entry, by its number or its name.
 #[test]
@@ -15,11 +15,9 @@ fn a_gather_takes_what_matches() {
         }
         fill(&dir.join(format!("host/p{pe}/var/other.txt")), 10);
     }
-    let line = |input: &str, output: &str| {
-        format!("gather --tree kary:2:4 --input {input} --output @/{output}")
-    };
+    let logs = "gather --tree kary:2:4 --input @/host/p*/var/*.log --output @/logs";
     // P0 has no message.
-    dir.run(&line("@/host/p*/var/*.log", "logs")).ok();
+    dir.run(logs).ok();
     assert_eq!(names(&dir.join("logs")), ["p1", "p3"]);
     assert_eq!(names(&dir.join("logs/p1")), ["0.log", "1.log"]);
     assert_eq!(names(&dir.join("logs/p3")), ["0.log", "1.log", "2.log"]);
@@ -29,7 +27,7 @@ fn a_gather_takes_what_matches() {
         assert_eq!(sent.expect("it was written"), received.expect("it arrived"));
     }
     // A repeated command sends nothing.
-    dir.run(&line("@/host/p*/var/*.log", "logs")).ok();
+    dir.run(logs).ok();
     // All PEs are found by their entries, if no option says how many there are.
     dir.run("gossip --input @/host/p*/var/d*p --output @/all")
         .ok();
@@ -39,19 +37,16 @@ fn a_gather_takes_what_matches() {
     dir.run(broadcast).ok();
     dir.run(broadcast).ok();
     assert!(dir.join("copies/p2/2.log").exists());
-    for (line, why) in [
-        (line("@/host/p[2x]/var/*.log", "none"), "nothing matches"),
-        (line("@/host/p*/nothing/*", "none"), "nothing matches"),
-        (
-            line("@/ho*/p*", "none"),
-            "write p* for the entry of each PE",
-        ),
-    ] {
-        dir.run(&line).fails(2, &[why]);
+    for [line, why] in rows(
+        "
+        gather --tree kary:2:4 --input @/host/p[2x]/var/*.log | nothing matches
+        gather --tree kary:2:4 --input @/host/p*/nothing/* | nothing matches
+        gather --tree kary:2:4 --input @/ho*/p* | write p* for the entry of each PE
+        scatter --tree star:4 --input @/host/p*/var | has wildcards, which a gather
+    ",
+    ) {
+        dir.run(&format!("{line} --output @/none")).fails(2, &[why]);
     }
-    let scatter = "scatter --tree star:4 --input @/host/p*/var --output @/none";
-    dir.run(scatter)
-        .fails(2, &["has wildcards, which a gather"]);
     assert!(!dir.join("none").exists());
 }
 
@@ -78,12 +73,8 @@ fn wildcards_choose_entries() {
     dir.put("bd/p1", "matched");
     dir.run("gather --input @/b[d] --output @/literal").ok();
     assert_eq!(dir.read("literal/p1"), "literal");
-    dir.put(
-        "c.toml",
-        "name = 'named'\n[network]\nkind = 'complete:4'\n\
-         [[pe]]\nname = 'root'\naddress = '127.0.1.1'\n[[pe]]\nname = 'b'\naddress = '127.0.2.1'\n\
-         [[pe]]\nname = 'c'\naddress = '127.0.3.1'\n[[pe]]\nname = 'd'\naddress = '127.0.4.1'\n",
-    );
+    let network = "[network]\nkind = 'complete:4'\n";
+    dir.put("c.toml", network.to_owned() + &hosts(&[""; 4]));
     for name in ["b", "c", "d"] {
         dir.put(&format!("nb/{name}"), name);
     }

@@ -6,21 +6,16 @@ use flitcast_proto::wire::seal::FrameSealer;
 use flitcast_proto::wire::{LENGTH_BYTES, Secret, flit};
 use flitcast_proto::{PeId, RoundId};
 
-use crate::edge;
-use crate::wire_examples::{self, from_pe, to_pe, written};
+use crate::edge::framed;
+use crate::wire_examples::{bodies, written};
 
 fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-fn bodies(frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    let body = |frame: Vec<u8>| frame[LENGTH_BYTES..].to_vec();
-    frames.into_iter().map(body).collect()
-}
-
+/// Returns frames on edges, with their lengths.
 fn edge_frames() -> Vec<Vec<u8>> {
-    let frames = wire_examples::edge_frames().into_iter();
-    frames.map(|frame| edge::written(&frame)).collect()
+    edges().iter().map(|body| framed(body)).collect()
 }
 
 fn flit_frames() -> Vec<Vec<u8>> {
@@ -41,11 +36,15 @@ fn flit_frames() -> Vec<Vec<u8>> {
 }
 
 pub(super) fn edges() -> Vec<Vec<u8>> {
-    bodies(edge_frames())
+    let [edges, _, _] = bodies();
+    edges
 }
 
 pub(super) fn flits() -> Vec<Vec<u8>> {
-    bodies(flit_frames())
+    let frames = flit_frames().into_iter();
+    frames
+        .map(|mut frame| frame.split_off(LENGTH_BYTES))
+        .collect()
 }
 
 pub(super) fn frames() -> Vec<Vec<u8>> {
@@ -66,11 +65,8 @@ pub(super) fn sealed() -> Vec<Vec<u8>> {
 
 /// Returns messages between PEs and the coordinator.
 pub(super) fn control() -> Vec<Vec<u8>> {
-    let from_pe = from_pe().into_iter();
-    let from_pe = from_pe.map(|reply| written(|out| reply.put(out)));
-    let to_pe = to_pe().into_iter();
-    let to_pe = to_pe.map(|command| written(|out| command.put(out)));
-    bodies(from_pe.chain(to_pe).collect())
+    let [_, of_pes, of_coordinator] = bodies();
+    [of_pes, of_coordinator].concat()
 }
 
 pub(super) fn admissions() -> Vec<Vec<u8>> {

@@ -18,8 +18,11 @@ use std::path::Path;
 
 use flitcast_proto::seeded::SplitMix64;
 
+pub use crate::wire_examples::hex;
 pub use target::Target;
 pub use targets::TARGETS;
+
+use crate::wire_examples::from_hex;
 
 /// Maximum bytes of an input; longer ones would cost time without new results.
 const MOST_BYTES: usize = 4096;
@@ -30,11 +33,9 @@ const MOST_KEPT: usize = 2000;
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub input: Vec<u8>,
-    /// Description of the violation.
     pub what: String,
 }
 
-/// The state of fuzzing one target.
 pub struct Fuzzer {
     target: &'static Target,
     words: Vec<&'static str>,
@@ -131,10 +132,6 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// Returns the stored inputs of a target, one per line in hexadecimal; none if there is no file.
-///
-/// # Panics
-///
-/// Panics if a line is not hexadecimal.
 pub fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let (folder, name) = (env!("CARGO_MANIFEST_DIR"), target.name);
     let text = std::fs::read_to_string(format!("{folder}/corpus/{name}.txt"));
@@ -156,15 +153,4 @@ pub fn write_seeds(target: &Target, folder: &Path) -> std::io::Result<()> {
         std::fs::write(folder.join(format!("seed-{number:03}")), input)?;
     }
     Ok(())
-}
-
-/// Formats an input as in the corpus.
-pub fn hex(input: &[u8]) -> String {
-    input.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(line: &str) -> Option<Vec<u8>> {
-    let pairs = line.as_bytes().chunks(2);
-    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    pairs.map(byte).collect()
 }

@@ -11,7 +11,6 @@ use super::target::{Target, parse_text};
 use super::{PART, examples, payload, state};
 use crate::wire_examples::written;
 
-/// All targets of this module.
 pub const TARGETS: &[Target] = &[
     Target::new("frames", frames, examples::frames, ""),
     Target::new("sealed", sealed, examples::sealed, ""),

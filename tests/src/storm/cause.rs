@@ -29,10 +29,8 @@ pub(super) enum Cause {
     /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
     Fault(#[from] ProtocolError),
-    /// The round requests another poll at once, again and again.
     #[error("the round requests another poll without end")]
     Spins,
-    /// A message of the coordinator that is not expected now.
     #[error("unexpected message of the coordinator: {0}")]
     Unexpected(String),
 }

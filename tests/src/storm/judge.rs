@@ -23,10 +23,7 @@ pub enum Finding {
     CoordinatorWaits,
     /// The coordinator gave up later than any fault allows.
     #[error("the coordinator gave up {by_ns} ns too late")]
-    GaveUpLate {
-        /// The delay beyond the bound.
-        by_ns: u64,
-    },
+    GaveUpLate { by_ns: u64 },
     /// A round failed, although no fault may have this effect.
     #[error("a round failed, but nothing was wrong: {0}")]
     FailedForNothing(String),
@@ -38,11 +35,7 @@ pub enum Finding {
     DeliveredTwice(Message),
     /// Every PE finished the round, but a message is missing.
     #[error("round {round} ended well without {messages} messages")]
-    Lost {
-        round: u64,
-        /// The number of messages.
-        messages: u64,
-    },
+    Lost { round: u64, messages: u64 },
     /// The reported state of a delivery is wrong.
     #[error("the reported state of {0:?} is wrong")]
     Unlisted(DeliveryId),
@@ -59,9 +52,7 @@ pub enum Finding {
     #[error("round {round} took {took_ns} ns, predicted were {predicted_ns} ns")]
     SlowerThanPlanned {
         round: u64,
-        /// The measured time.
         took_ns: u64,
-        /// The predicted time.
         predicted_ns: u64,
     },
     /// A frame was dropped as one of an earlier round, but no such frame was sent.

@@ -43,7 +43,6 @@ use world::World;
 /// The result of a seed: a run and its retries.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The first run.
     pub scenario: Arc<Scenario>,
     /// The figures of all runs.
     pub figures: Figures,
@@ -51,7 +50,6 @@ pub struct Outcome {
     pub rounds_ns: Vec<u64>,
     /// The causes of rounds that were given up.
     pub given_up: Vec<String>,
-    /// Violated guarantees.
     pub findings: Vec<Finding>,
     /// A hash of all events, in order.
     pub trace: u128,

@@ -1,6 +1,6 @@
 //! Intended errors in a simulation, to check that it detects them.
 
-/// An intended error. The script `tests/mistakes` inserts others into the program itself.
+/// An intended error. The script `tests/mistakes.sh` inserts others into the program itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
     /// A coordinator that gives up does not notify the PEs.

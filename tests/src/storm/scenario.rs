@@ -49,7 +49,6 @@ pub struct Scenario {
     pub tree: Arc<Tree>,
     /// The algorithm of the rounds.
     pub operation: Algorithm,
-    /// How orders are obeyed.
     pub pacing: Pacing,
     /// Lengths by delivery.
     pub bytes: Vec<u64>,
@@ -60,7 +59,6 @@ pub struct Scenario {
     /// Whether the connections check every record, as TLS does; otherwise seals protect headers,
     /// and digests protect messages.
     pub authenticated: bool,
-    /// The number of rounds.
     pub rounds: u64,
     /// Time from a message's last byte until it is durable.
     pub commit_ns: u64,
@@ -77,7 +75,6 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Creates the scenario of a seed, which is the same on every machine.
     pub fn of(seed: u64) -> Scenario {
         let mut dice = Dice(SplitMix64::new(seed));
         let operation = dice.operation();

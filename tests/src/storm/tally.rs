@@ -11,7 +11,6 @@ use super::{Kind, Outcome};
 pub struct Figures {
     /// Number of runs, including retries.
     pub runs: u64,
-    /// Total virtual time.
     pub virtual_ns: u128,
     /// Number of rounds that every PE finished.
     pub rounds_finished: u64,
@@ -28,7 +27,6 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Adds the figures of other runs.
     pub fn add(&mut self, other: &Figures) {
         self.runs += other.runs;
         self.virtual_ns += other.virtual_ns;
@@ -44,9 +42,7 @@ impl Figures {
 /// Statistics of many seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Number of seeds.
     pub seeds: u64,
-    /// The figures of all seeds.
     pub figures: Figures,
     /// Number of faults by index in [`Kind::NAMES`].
     pub faults: [u64; Kind::NAMES.len()],
@@ -61,7 +57,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds a run.
     pub fn add(&mut self, outcome: &Outcome) {
         self.seeds += 1;
         self.figures.add(&outcome.figures);

@@ -22,7 +22,6 @@ impl Trace {
         }
     }
 
-    /// Adds an event.
     pub(super) fn note(&mut self, now_ns: u64, what: std::fmt::Arguments<'_>) {
         self.line.clear();
         let (ms, ns) = (now_ns / 1_000_000, now_ns % 1_000_000);
@@ -35,7 +34,6 @@ impl Trace {
         }
     }
 
-    /// Returns the hash of all events.
     pub(super) fn digest(&self) -> u128 {
         self.hash.finish_128()
     }

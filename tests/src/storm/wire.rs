@@ -47,7 +47,6 @@ pub(super) struct Wire {
     /// Units in transit, with arrival and departure, and the last arrival.
     flight: VecDeque<(u64, u64, Parcel)>,
     last_arrival: u64,
-    /// When bytes were last sent.
     last_sent: u64,
     /// Bytes that have arrived and were not read.
     inbox: Vec<u8>,
@@ -77,7 +76,6 @@ pub(super) struct Wire {
     pub(super) reader: FrameReader,
     /// Number of duplicates received.
     pub(super) repeated: u64,
-    /// Number of flits whose payload was damaged.
     pub(super) damaged_payloads: u64,
     /// When the receiver's host checks the wire next.
     pub(super) looked_at: u64,

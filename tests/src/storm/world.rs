@@ -29,7 +29,6 @@ pub(super) enum Event {
     Beat(PeId),
     /// An arrival at the end of a wire.
     Arrive(Way),
-    /// A fault of the scenario.
     Fault(usize),
     /// The continuation of a stopped process.
     Continue(PeId),
@@ -72,13 +71,11 @@ pub(super) struct Pulse {
 pub(super) struct Delivery {
     pub(super) round: u64,
     pub(super) message: Message,
-    /// The number of the delivery.
     pub(super) of: DeliveryId,
     /// Whether the message equals its source's.
     pub(super) right: bool,
 }
 
-/// The host of a PE.
 struct Host {
     process: Process,
     pulse: Pulse,
@@ -308,7 +305,6 @@ impl World {
         self.schedule_arrival(way);
     }
 
-    /// Schedules the next arrival on a wire.
     fn schedule_arrival(&mut self, way: Way) {
         let now = self.now;
         let wire = self.wire(way);
@@ -452,12 +448,10 @@ impl World {
         }
     }
 
-    /// Returns the number of dropped duplicates.
     pub(super) fn repeated_frames(&self) -> u64 {
         self.wires.values().map(|wire| wire.repeated).sum()
     }
 
-    /// Returns the number of flits whose payload was damaged.
     pub(super) fn damaged_payloads(&self) -> u64 {
         let wires = self.wires.values();
         wires.map(|wire| wire.damaged_payloads).sum()
@@ -470,10 +464,6 @@ impl World {
 }
 
 /// Returns the wire in a direction.
-///
-/// # Panics
-///
-/// Panics if the two PEs are not connected; the state machine names only neighbours.
 fn wire(wires: &mut BTreeMap<Way, Wire>, way: Way) -> &mut Wire {
     wires.get_mut(&way).expect("they are connected")
 }

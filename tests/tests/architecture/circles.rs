@@ -165,7 +165,6 @@ fn imports_form_no_circle() {
     }
 }
 
-/// The search follows names to their definitions, and finds a planted cycle.
 #[test]
 fn a_circle_that_is_planted_is_found() {
     let files = |of_b: &str| {

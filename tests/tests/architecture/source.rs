@@ -20,10 +20,8 @@ const FOR_TESTS: &str = "#[cfg(test)]";
 
 /// A file's code. Everything else is replaced by spaces, so that positions and lines are the file's.
 pub struct Source {
-    /// The path from the workspace's root.
     pub file: String,
     pub code: String,
-    /// The complete text.
     pub text: String,
 }
 
@@ -73,7 +71,6 @@ impl Source {
         }
     }
 
-    /// Returns the line of a position, counted from 1.
     pub fn line(&self, at: usize) -> usize {
         1 + self.code[..at].matches('\n').count()
     }

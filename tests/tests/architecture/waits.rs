@@ -198,7 +198,6 @@ fn no_call_passes_none_for_a_deadline() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// The search finds waits without a limit and no others.
 #[test]
 fn a_wait_that_is_planted_is_found() {
     let text = r#"

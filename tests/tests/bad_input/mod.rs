@@ -5,11 +5,13 @@ mod files;
 mod profile;
 mod tree;
 mod unreadable;
-mod values;
+
+use std::process::Command;
 
 use flitcast_tests::files::{assert_same, fill, snapshot};
+use flitcast_tests::run::run_program;
 use flitcast_tests::table::refusals;
-use flitcast_tests::{Finished, Folder, scratch};
+use flitcast_tests::{Finished, Folder, flitcast, scratch};
 
 /// Runs a command that logs all steps. `@` stands for the folder.
 fn run_loudly(dir: &Folder, line: &str) -> Finished {
@@ -31,7 +33,6 @@ fn refused_in(dir: &Folder, line: &str, causes: &[&str]) {
 }
 
 /// Checks with [`refused_in`] that each command of a table is refused for its causes.
-#[track_caller]
 fn refused_each_in(dir: &Folder, command: &str, table: &str) {
     for (line, causes) in refusals(command, table) {
         refused_in(dir, &line, &causes);
@@ -75,11 +76,21 @@ fn all_faults_of_a_command_are_listed_at_once() {
     refused_in(&dir, &line, &all);
 }
 
-/// An error of the algorithm does not hide those of the input.
 #[test]
 fn a_fault_of_the_algorithm_hides_no_other() {
     let dir = with_input();
     fill(&dir.join("input/p77"), 1);
     let line = format!("gather --tree star:4 --algorithm shoulder-tap {TO_OUTPUT}");
     refused_in(&dir, &line, &["P0 has 3 children", "`p77`"]);
+}
+
+/// The error is printed once, not by every PE.
+#[test]
+fn a_log_filter_that_is_none() {
+    let mut command = Command::new(flitcast());
+    command.args(["scatter", "--tree", "path:4", "--size", "1"]);
+    let run = run_program(command.env("RUST_LOG", "info,=x="));
+    run.fails(2, &["RUST_LOG info,=x="]);
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(run.stdout.is_empty());
 }

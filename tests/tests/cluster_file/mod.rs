@@ -26,19 +26,16 @@ impl ClusterFile {
     }
 
     /// Creates messages for the PEs with these names.
-    #[track_caller]
     fn fill_input(&self, names: [&str; 3]) {
         for (name, bytes) in names.into_iter().zip([1, 300_000, 65_536]) {
             fill(&self.path(&format!("input/{name}/file")), bytes);
         }
     }
 
-    /// Returns the words of a command on the cluster, with `@` in its line for the folder.
     fn words(&self, line: &str) -> Vec<String> {
         self.0.words(&format!("{line} --cluster @/cluster.toml"))
     }
 
-    /// Runs a command on the cluster to its end.
     #[track_caller]
     fn run(&self, line: &str) -> Finished {
         run(self.words(line))
@@ -137,8 +134,6 @@ credentials = "keys"
 silence = "5s"
 "#;
 
-/// Creates a cluster of this network.
-#[track_caller]
 fn network(text: &str) -> ClusterFile {
     let pes = hosts(&["", "", "", "link = \"latency=1ms\""]);
     ClusterFile::of(&format!("{text}{pes}"))

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::crowd::{Crowd, client_hello, endless_client_hello};
 use flitcast_tests::distance::far_away;
 use flitcast_tests::flitcast;
-use flitcast_tests::joining::Joining;
+use flitcast_tests::joining::{Joining, leave};
 use flitcast_tests::processes::{descriptors, eventually, memory_kib, until};
 
 use crate::{alone, timed};
@@ -44,7 +44,6 @@ fn frame(announced: u32, sent: usize) -> Vec<u8> {
 }
 
 /// Measures the memory that a process needs for a thousand of them.
-#[track_caller]
 fn besieged(who: &str, pid: u32, address: SocketAddr, (case, opening): (&str, Opening)) {
     let before = memory_kib(pid);
     let crowd = Crowd::at(address, CALLERS, move |_| opening());
@@ -150,12 +149,9 @@ fn row_20_far_pes_join_past_strangers_that_reconnect() {
     });
     let connected = [crowd, second].map(|crowd| crowd.received());
     println!("| 20 | by then there had come {connected:?} | - | - |");
-    for node in nodes {
-        node.finish().ok();
-    }
+    leave(nodes);
 }
 
-/// The program is served to clients that read it, however many others connect.
 #[test]
 fn row_20_idle_clients_block_no_download_of_the_program() {
     let _alone = alone();

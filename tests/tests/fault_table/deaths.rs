@@ -7,22 +7,20 @@ use crate::{alone, endless, failing, timed, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 
-/// Returns the lines of a gather and a scatter that do not end, in the clear and over TLS, with their cases.
-#[track_caller]
+/// Returns lines of a gather and a scatter that do not end, in the clear and over TLS, each with its description.
 pub fn both_guards(dir: &Folder) -> [(String, String); 4] {
     dir.run("ca init @/ca --pes 7").ok();
-    let scatter = GATHER.replace("gather", "scatter");
-    let plain = [("gather", GATHER), ("scatter", &scatter)];
-    let plain = plain.map(|(case, line)| (case.to_owned(), line.to_owned()));
-    let credentials = dir.shown("ca");
-    let guarded = plain.each_ref().map(|(case, line)| {
-        (
-            format!("{case}, TLS"),
-            format!("{line} --credentials {credentials}"),
-        )
-    });
-    let ([gather, scatter], [gather_tls, scatter_tls]) = (plain, guarded);
-    [gather, scatter, gather_tls, scatter_tls]
+    let tls = format!(" --credentials {}", dir.shown("ca"));
+    let all = [
+        ("gather", ""),
+        ("scatter", ""),
+        ("gather, TLS", &*tls),
+        ("scatter, TLS", &*tls),
+    ];
+    all.map(|(case, more)| {
+        let operation = case.trim_end_matches(", TLS");
+        (case.to_owned(), GATHER.replace("gather", operation) + more)
+    })
 }
 
 /// A leaf, and a PE that has others below it.
@@ -63,9 +61,7 @@ fn row_10_a_child_ends_by_itself() {
     let _alone = alone();
     let dir = scratch();
     let ends = "parent = 'a'\nrun = ['sh', '-c', 'echo no such library >&2; exit 127']";
-    let pes = hosts(&["", ends]);
-    let text = format!("name = 'two'\ncoordinator = '127.0.0.1'\n{pes}");
-    dir.put("c.toml", text);
+    dir.put("c.toml", hosts(&["", ends]));
     let line = "scatter --size 1KiB --format json --cluster @/c.toml";
     let finished = timed("10", "a child exits 127", Some(1.0), || dir.run(line));
     finished.fails(1, &["P1 b ended with exit status 127", "no such library"]);

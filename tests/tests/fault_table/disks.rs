@@ -17,7 +17,6 @@ pub struct SmallDisk(PathBuf);
 impl SmallDisk {
     /// Mounts a file system with these options of tmpfs on a folder, which is created if it is
     /// missing.
-    #[track_caller]
     pub fn mounted(path: &Path, options: &str) -> SmallDisk {
         fs::create_dir_all(path).expect("it can be made");
         let mut mount = Command::new("mount");
@@ -27,7 +26,6 @@ impl SmallDisk {
     }
 
     /// Gives it another size.
-    #[track_caller]
     pub fn grow(&self, size: &str) {
         let mut mount = Command::new("mount");
         let options = format!("remount,size={size}");

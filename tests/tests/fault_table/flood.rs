@@ -1,15 +1,58 @@
 //! Row 20, and the rounds of row 19: unauthenticated clients in large numbers.
 
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
-use flitcast_tests::flood::Flood;
+use flitcast_tests::background::Background;
 use flitcast_tests::processes::{Process, descriptors, eventually, listener_of, until};
 use flitcast_tests::run::run_program;
 use flitcast_tests::{run, scratch, start};
+use rustix::process::{Resource, getrlimit};
 
 use crate::{alone, slack, timed, within, words};
 
 const STRANGERS: u64 = 10_000;
+const THREADS: u64 = 4;
+/// Time to connect; then another client connects.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Starts `strangers` unauthenticated clients of `address` that connect one after the other and stay while
+/// descriptors are left: most send nothing, some send invalid bytes. Each of `share` simultaneous floods uses its
+/// part of the descriptors.
+fn flood(address: SocketAddr, strangers: u64, share: u64) -> Background {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    // Two tests run at a time, and both need some descriptors for themselves.
+    let ours = limit / 5 * 2;
+    let open = ours.min(strangers * share) / share / THREADS;
+    Background::start(THREADS, move |shared| {
+        let mut staying = VecDeque::new();
+        while !shared.is_over() && shared.count(1) < strangers {
+            // A client that is not accepted counts as well.
+            let Ok(mut stranger) = TcpStream::connect_timeout(&address, PATIENCE) else {
+                continue;
+            };
+            let rubbish: &[u8] = match shared.counted() % 10 {
+                0 => &[0; 64],
+                1 => &[0xFF; 64],
+                // The start of a handshake that never ends.
+                2 => &[0, 0, 0],
+                _ => &[],
+            };
+            let _ = stranger.write_all(rubbish);
+            staying.push_back(stranger);
+            if staying.len() as u64 > open {
+                staying.pop_front();
+            }
+        }
+        while !shared.is_over() {
+            thread::sleep(PATIENCE);
+        }
+    })
+}
 
 /// P0 - P1 - P2; P1 and P2 are delayed until the flood at the coordinator and at P0 has begun.
 #[test]
@@ -38,11 +81,11 @@ fn row_20_ten_thousand_strangers_connect_during_the_launch() {
         let mut pes = running.pes().into_iter();
         pes.find(|process| process.pe() == Some(0))
     });
-    let floods = [first.parent, first.pid].map(|pid| Flood::at(listener_of(pid), STRANGERS, 2));
+    let floods = [first.parent, first.pid].map(|pid| flood(listener_of(pid), STRANGERS, 2));
     until("the floods are under way", || {
-        floods.iter().all(|flood| flood.received() > 1000)
+        floods.iter().all(|flood| flood.counted() > 1000)
     });
-    let is_incomplete = |flood: &Flood| flood.received() < STRANGERS;
+    let is_incomplete = |flood: &Background| flood.counted() < STRANGERS;
     assert!(floods.iter().any(is_incomplete), "a flood is not complete");
     let case = "10,000 strangers at the coordinator and at P0: all join";
     timed("20", case, Some(5.0), || {
@@ -53,7 +96,7 @@ fn row_20_ten_thousand_strangers_connect_during_the_launch() {
         assert!(descriptors(first.parent as u32) < 1100);
         running.wait_for(&["triggered"]);
     });
-    let [outside, inside] = floods.each_ref().map(Flood::received);
+    let [outside, inside] = floods.each_ref().map(Background::counted);
     running.finish().ok().report().assert_all_arrived();
     println!("| 20 | by then there had come {outside} and {inside} | - | - |");
 }
@@ -72,10 +115,10 @@ fn row_19_a_round_beside_a_flood() {
         let calm = median(run(words(line)));
         let mut running = start(words(line));
         running.wait_for(&["triggered"]);
-        let flood = |pe: Process| Flood::at(listener_of(pe.pid), STRANGERS, 3);
-        let floods: Vec<Flood> = running.pes().into_iter().map(flood).collect();
+        let besiege = |pe: Process| flood(listener_of(pe.pid), STRANGERS, 3);
+        let floods: Vec<Background> = running.pes().into_iter().map(besiege).collect();
         let besieged = median(running.finish());
-        let connected: u64 = floods.iter().map(Flood::received).sum();
+        let connected: u64 = floods.iter().map(Background::counted).sum();
         assert!(connected > 100, "{connected}");
         besieged / calm
     });

@@ -19,7 +19,6 @@ const PAGE: usize = 4096;
 
 /// Returns a disk with room for `4 pages` of content and any number of names, or for `4 names` and any
 /// content.
-#[track_caller]
 fn disk_with(room: &str, at: &Path) -> SmallDisk {
     let disk = SmallDisk::mounted(at, "size=256k,nr_inodes=100");
     let fills = at.join("full");
@@ -124,7 +123,6 @@ fn row_13_each_output_on_a_full_disk() {
     }
 }
 
-/// A command runs even if it cannot publish its state.
 #[test]
 #[ignore = "needs root"]
 fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
@@ -142,7 +140,6 @@ fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
     assert_eq!(files_below(&place), Vec::<PathBuf>::new());
 }
 
-/// The state of a running cluster.
 #[test]
 #[ignore = "needs root"]
 fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {

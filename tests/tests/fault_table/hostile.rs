@@ -12,7 +12,7 @@ use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::edge::{Edge, is_flit, written};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::peak_memory_kib;
-use flitcast_tests::relay::{Frames, OnUp, OneFrame, Twice, relay};
+use flitcast_tests::relay::{OnUp, relay};
 use flitcast_tests::{Finished, start};
 
 use crate::{alone, beside, measured, served, timed};
@@ -20,7 +20,7 @@ use crate::{alone, beside, measured, served, timed};
 /// Runs a gather of a message of P2 over P0 - P1 - P2, in which P1 forwards the frames from P2 as
 /// `on_up` changes them.
 #[track_caller]
-pub fn gather_through(line: &str, on_up: impl OnUp) -> (Finished, Duration) {
+pub fn gather_through(line: &str, on_up: OnUp) -> (Finished, Duration) {
     let stage = Stage::path(3, 1);
     let line = format!("gather {line} --format json -v");
     let mut running = start(stage.arguments(&line));
@@ -39,15 +39,6 @@ pub fn gather_through(line: &str, on_up: impl OnUp) -> (Finished, Duration) {
 /// The message in frames of 4 KiB: the first flit has the head, the last the digest.
 pub const FLITS: &str = "--algorithm shoulder-tap --lengths 0,10000 --flit-size 4000B";
 
-/// Changes the first flit on the wire; `change` returns whether more follows.
-fn on_first_flit(change: impl FnOnce(&mut Vec<u8>) -> bool + Send + 'static) -> impl OnUp {
-    OneFrame {
-        is_flit: true,
-        skip: 0,
-        change: Some(change),
-    }
-}
-
 #[test]
 fn row_14_one_bit_is_flipped() {
     let _beside = beside();
@@ -64,7 +55,7 @@ fn row_14_one_bit_is_flipped() {
     let of_payload = [0, 1, 12_345, 31_999];
     let of_payload = of_payload.map(|bit| (header * 8 + bit, digested.contains(&bit)));
     for (bit, is_payload) in of_header.chain(of_payload) {
-        let flip = on_first_flit(move |frame| {
+        let flip = OnUp::one_frame(true, 0, move |frame| {
             frame[bit / 8] ^= 1 << (bit % 8);
             true
         });
@@ -94,15 +85,11 @@ fn row_14_one_bit_of_a_control_item_is_flipped() {
     let mut slowest = Duration::ZERO;
     for bit in (LENGTH_BYTES * 8..).step_by(37).take(5) {
         let line = "--algorithm certification --lengths 0,10000 --rounds 2";
-        let flip = OneFrame {
-            is_flit: false,
-            skip: 1,
-            change: Some(move |frame: &mut Vec<u8>| {
-                assert!(frame.len() * 8 > bit, "{} bytes", frame.len());
-                frame[bit / 8] ^= 1 << (bit % 8);
-                true
-            }),
-        };
+        let flip = OnUp::one_frame(false, 1, move |frame| {
+            assert!(frame.len() * 8 > bit, "{} bytes", frame.len());
+            frame[bit / 8] ^= 1 << (bit % 8);
+            true
+        });
         let (finished, took) = gather_through(line, flip);
         finished.fails(1, &["round 2 of the ", "the checksum of a frame is wrong"]);
         slowest = took.max(slowest);
@@ -113,7 +100,7 @@ fn row_14_one_bit_of_a_control_item_is_flipped() {
 #[test]
 fn row_15_a_frame_is_cut_off() {
     let _beside = beside();
-    let cut = on_first_flit(|frame| {
+    let cut = OnUp::one_frame(true, 0, |frame| {
         frame.truncate(512);
         false
     });
@@ -129,7 +116,7 @@ fn row_15_a_frame_is_cut_off() {
 #[test]
 fn row_16_a_frame_declares_four_gibibytes() {
     let _beside = beside();
-    let longest = on_first_flit(|frame| {
+    let longest = OnUp::one_frame(true, 0, |frame| {
         frame[..LENGTH_BYTES].fill(0xFF);
         true
     });
@@ -144,7 +131,7 @@ fn row_16_a_frame_declares_four_gibibytes() {
 fn row_21_every_frame_arrives_twice() {
     let _beside = beside();
     for line in [FLITS, "--algorithm certification --lengths 0,100000"] {
-        let (finished, took) = gather_through(&format!("{line} --rounds 2"), Twice);
+        let (finished, took) = gather_through(&format!("{line} --rounds 2"), OnUp::Twice);
         measured("21", "every frame twice, then done", None, took);
         let report = finished.ok().report();
         report.assert_all_arrived();
@@ -160,7 +147,7 @@ fn row_22_frames_of_an_old_round_are_dropped() {
     let _beside = beside();
     let mut first = Vec::new();
     let mut replayed = false;
-    let replay = Frames(move |frame: Vec<u8>| {
+    let replay = OnUp::Frames(Box::new(move |frame| {
         if first.len() < 3 && is_flit(&frame) {
             first.push(frame.clone());
             return vec![frame];
@@ -173,7 +160,7 @@ fn row_22_frames_of_an_old_round_are_dropped() {
         frames.append(&mut first);
         frames.push(frame);
         frames
-    });
+    }));
     let line = &format!("{FLITS} --rounds 2");
     let (finished, took) = gather_through(line, replay);
     measured("22", "frames of an old round, then done", None, took);

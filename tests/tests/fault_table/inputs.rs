@@ -25,7 +25,6 @@ fn refused(row: &str, case: &str, words: Vec<String>) -> Finished {
 }
 
 /// Sends an entry from P1, which the test impersonates, to P0 in a gather of files.
-#[track_caller]
 fn sent(entry: FileEntry) -> Finished {
     let payload = entry.encode_length_delimited_to_vec();
     let stage = Stage::path(2, 1);

@@ -9,9 +9,9 @@ use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_tests::crowd::Crowd;
 use flitcast_tests::edge::is_flit;
 use flitcast_tests::impostor::Stage;
-use flitcast_tests::joining::Joining;
+use flitcast_tests::joining::{Joining, leave};
 use flitcast_tests::processes::{Process, descriptors, eventually, listener_of, until};
-use flitcast_tests::relay::{Frames, OnUp};
+use flitcast_tests::relay::OnUp;
 use flitcast_tests::run::{begin, run_program};
 use flitcast_tests::{flitcast, start};
 
@@ -119,9 +119,7 @@ fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     assert!((150..=256 - 41).contains(&strangers), "{strangers} of 256");
     let nodes: Vec<_> = (0..3).map(|pe| cluster.node(pe, "--insecure")).collect();
     running.finish().ok().report().assert_all_arrived();
-    for node in nodes {
-        node.finish().ok();
-    }
+    leave(nodes);
 }
 
 /// Returns a flit's frame with these bytes before its fields.
@@ -136,13 +134,13 @@ fn with_fields(frame: &[u8], fields: &[u8]) -> Vec<u8> {
 }
 
 /// Inserts these bytes before the fields of the first flit, with a valid seal.
-fn in_first_flit(fields: Vec<u8>) -> impl OnUp {
+fn in_first_flit(fields: Vec<u8>) -> OnUp {
     let mut fields = Some(fields);
-    Frames(move |frame: Vec<u8>| {
+    OnUp::Frames(Box::new(move |frame| {
         let fields = fields.take_if(|_| is_flit(&frame));
         let changed = fields.map(|fields| with_fields(&frame, &fields));
         vec![changed.unwrap_or(frame)]
-    })
+    }))
 }
 
 #[test]

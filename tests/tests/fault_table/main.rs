@@ -67,7 +67,6 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Applies a fault to a run, and waits for its end: with exit status 1, and in time.
-#[track_caller]
 fn failing(
     row: &str,
     case: &str,

@@ -17,7 +17,6 @@ fn within(host: &str, tool: &str, line: &str) {
     run_program(command.args(words(line))).ok();
 }
 
-#[track_caller]
 fn assert_one_cause(finished: &Finished) {
     let lines = finished.stderr.lines();
     let causes = lines.filter(|line| line.starts_with("error: "));

@@ -28,7 +28,6 @@ fn shell(folder: &Path, line: &str) -> Finished {
 
 /// Runs an operation that fails for a small disk, and the printed command once there is more room;
 /// returns the disk.
-#[track_caller]
 fn resumed_with_room(folder: &Path, line: &str) -> SmallDisk {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).expect("a scratch directory");

@@ -1,50 +1,23 @@
 //! The rounds of row 19, with clients that request metrics without a pause.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use flitcast_tests::Running;
+use flitcast_tests::background::Background;
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::{processor_time, until};
 use flitcast_tests::scrape::{address, scrape};
 
 use crate::{alone, slack, within};
 
-/// A client that repeats its request after each answer.
-struct Scraper {
-    is_over: Arc<AtomicBool>,
-    answers: Arc<AtomicU64>,
-    thread: JoinHandle<()>,
-}
-
-impl Scraper {
-    fn at(address: SocketAddr) -> Scraper {
-        let (is_over, answers) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-        let (over, counted) = (is_over.clone(), answers.clone());
-        let thread = thread::spawn(move || {
-            while !over.load(Relaxed) {
-                counted.fetch_add(u64::from(scrape(address).is_some()), Relaxed);
-            }
-        });
-        Scraper {
-            is_over,
-            answers,
-            thread,
+/// Starts a client that repeats its request after each answer.
+fn scraper(address: SocketAddr) -> Background {
+    Background::start(1, move |shared| {
+        while !shared.is_over() {
+            shared.count(u64::from(scrape(address).is_some()));
         }
-    }
-
-    fn answers(&self) -> u64 {
-        self.answers.load(Relaxed)
-    }
-
-    fn end(self) -> u64 {
-        self.is_over.store(true, Relaxed);
-        self.thread.join().expect("answers are right");
-        self.answers.load(Relaxed)
-    }
+    })
 }
 
 /// Rounds with and without scraping alternate, each PE scraped by two clients, over links of 200
@@ -64,9 +37,9 @@ fn row_19_a_round_beside_scrapers() {
     let pids: Vec<u32> = nodes.iter().map(Running::pid).collect();
     let spent = || pids.iter().map(|&pid| processor_time(pid));
     let (began, before): (_, Vec<Duration>) = (Instant::now(), spent().collect());
-    let scrapers: Vec<Scraper> = at.iter().map(|&at| Scraper::at(at)).collect();
+    let scrapers: Vec<Background> = at.iter().map(|&at| scraper(at)).collect();
     for scraper in &scrapers {
-        until("thirty answers", || scraper.answers() >= 30);
+        until("thirty answers", || scraper.counted() >= 30);
     }
     let answering = spent().zip(before).map(|(after, before)| after - before);
     let share =
@@ -78,9 +51,9 @@ fn row_19_a_round_beside_scrapers() {
     let ratio = within(limit, || {
         let calm = round();
         let began = Instant::now();
-        let scrapers: Vec<Scraper> = at.iter().chain(&at).map(|&at| Scraper::at(at)).collect();
+        let scrapers: Vec<Background> = at.iter().chain(&at).map(|&at| scraper(at)).collect();
         let scraped = round();
-        let answers: u64 = scrapers.into_iter().map(Scraper::end).sum();
+        let answers: u64 = scrapers.into_iter().map(Background::end).sum();
         assert!(answers > 0, "nobody was answered");
         // A single request is answered at once.
         let later = answers as f64 / at.len() as f64 - 1.0;

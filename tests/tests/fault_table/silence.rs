@@ -51,9 +51,10 @@ fn row_03_a_stopped_pe_behind_another_program_leaves() {
     let dir = scratch();
     // In a separate session, so that signals of the launcher do not reach it.
     let behind = "run = ['sh', '-c', 'exec 3<&0; setsid \"$@\" <&3 & wait', 'sh']";
-    let pes = hosts(&["", &format!("parent = 'a'\n{behind}"), "parent = 'b'"]);
-    let text = format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}");
-    dir.put("c.toml", text);
+    dir.put(
+        "c.toml",
+        hosts(&["", &format!("parent = 'a'\n{behind}"), "parent = 'b'"]),
+    );
     let mut running = endless(dir.words("gather --size 400GiB --cluster @/c.toml"));
     let is_it = |it: &Process| it.arguments[0].ends_with("flitcast") && it.pe() == Some(1);
     let victim = running.processes().into_iter().find(is_it);
@@ -109,7 +110,6 @@ fn bound(stage: &Stage) -> TcpListener {
 }
 
 /// Runs a gather in which P1 cannot connect to P0, which has this socket.
-#[track_caller]
 fn unreached(stage: &Stage, case: &str, socket: TcpListener, expected: &[&str]) {
     let running = start(stage.arguments("gather --size 1KiB --format json"));
     let finished = timed("11", case, Some(5.0), || {

@@ -39,7 +39,6 @@ fn synced(log: &Path, call: &str) -> Vec<PathBuf> {
 
 /// Checks that a message below `old/new/newer/out` in the folder is durable, with its parent
 /// folders.
-#[track_caller]
 fn assert_durable(root: &Path, logs: &[PathBuf]) {
     let all = |call| -> Vec<PathBuf> { logs.iter().flat_map(|log| synced(log, call)).collect() };
     let synced = all("fsync");

@@ -100,16 +100,6 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
 }
 
 #[test]
-fn nobody_runs_commands_over_plain_connections_that_join() {
-    let cluster = cluster();
-    let refused = map(&cluster, "--insecure", "cat").finish();
-    let expected = "PEs that join with --insecure play synthetic messages only";
-    refused.fails(2, &[expected]);
-    assert!(!cluster.path("out").exists());
-    assert!(!cluster.path("work").exists());
-}
-
-#[test]
 fn pes_that_join_need_a_folder_to_work_in() {
     let cluster = cluster();
     let line = "map --input @/in --output @/out --cluster @/cluster.toml -- true";
@@ -182,7 +172,6 @@ fn an_interruption_gathers_what_those_that_join_have_done() {
     dismiss(nodes);
 }
 
-/// A cluster of four PEs with names on this host.
 const NAMED: &str = r#"
     coordinator = "127.0.6.1"
     [[pe]]

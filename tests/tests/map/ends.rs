@@ -25,8 +25,7 @@ const STUBBORN: &str = "
 const TIDY: &str =
     "trap 'echo tidied > ../../../../tidied; exit' TERM; touch up; while :; do sleep 0.01; done";
 
-#[track_caller]
-fn start(place: &Place, options: &[&str], script: &str) -> Running {
+fn start(place: &Place, options: &str, script: &str) -> Running {
     let running = place.start(options, &["sh", "-c", script]);
     until("the command runs at both", || {
         [1, 3].iter().all(|pe| place.is_up(*pe))
@@ -46,7 +45,7 @@ fn of_commands(running: &Running) -> Vec<Process> {
 fn a_signal_ends_commands_and_leaves_nothing() {
     for (signal, code) in [(Signal::INT, 130), (Signal::HUP, 129), (Signal::QUIT, 131)] {
         let place = Place::new(&TWO);
-        let running = start(&place, &[], STUBBORN);
+        let running = start(&place, "", STUBBORN);
         let all = of_commands(&running);
         assert!(all.len() >= 8, "{all:?}");
         running.signal(signal);
@@ -60,7 +59,7 @@ fn a_signal_ends_commands_and_leaves_nothing() {
 #[test]
 fn a_command_can_end_by_itself_before_it_is_killed() {
     let place = Place::new(&TWO);
-    let running = start(&place, &[], TIDY);
+    let running = start(&place, "", TIDY);
     running.signal(Signal::TERM);
     running.finish().with_code(143);
     // The file is beside the working folder, which is gone.
@@ -70,7 +69,7 @@ fn a_command_can_end_by_itself_before_it_is_killed() {
 #[test]
 fn when_the_coordinator_is_killed_commands_end() {
     let place = Place::new(&TWO);
-    let running = start(&place, &[], STUBBORN);
+    let running = start(&place, "", STUBBORN);
     // Waits until all are gone.
     running.kill();
 }
@@ -78,7 +77,7 @@ fn when_the_coordinator_is_killed_commands_end() {
 #[test]
 fn when_a_pe_is_killed_its_command_ends() {
     let place = Place::new(&TWO);
-    let running = start(&place, &[], STUBBORN);
+    let running = start(&place, "", STUBBORN);
     let task = place.work().expect("they run in it").join("tasks/p3");
     let of_p3 = || of_commands(&running).iter().any(|it| it.is_in(&task));
     assert!(of_p3(), "{:?}", running.processes());
@@ -97,7 +96,7 @@ fn when_a_pe_is_killed_its_command_ends() {
 fn background_processes_end_with_their_command() {
     let place = Place::new(&TWO);
     let script = "sleep 1000 & setsid sleep 1001 & echo done";
-    assert_eq!(place.shell(&[], script).ok().stderr, "");
+    assert_eq!(place.shell("", script).ok().stderr, "");
     assert_eq!(place.result("p1/stdout"), "done\n");
     place.assert_results(&["p1", "p3"], &[]);
 }
@@ -105,7 +104,7 @@ fn background_processes_end_with_their_command() {
 #[test]
 fn a_terminated_supervisor_ends_its_command() {
     let place = Place::new(&TWO);
-    let running = start(&place, &[], STUBBORN);
+    let running = start(&place, "", STUBBORN);
     for process in leashes(&running) {
         process.signal(Signal::TERM);
     }
@@ -119,7 +118,7 @@ fn a_terminated_supervisor_ends_its_command() {
 fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
     let is_noticed = |lower| {
         let place = Place::new(&TWO);
-        let running = start(&place, &[], STUBBORN);
+        let running = start(&place, "", STUBBORN);
         let mut stopped = leashes(&running);
         stopped.retain(|it| it.arguments.iter().any(|argument| argument == "--lower") == lower);
         assert_eq!(stopped.len(), 2, "{stopped:?}");
@@ -164,7 +163,6 @@ fn daemons(place: &Place) -> Vec<i32> {
     daemons.into()
 }
 
-#[track_caller]
 fn wait_until_ended(daemons: &[i32]) {
     until("the daemons are gone", || {
         !daemons.iter().any(|pid| Process::is_alive(*pid))
@@ -175,7 +173,7 @@ fn wait_until_ended(daemons: &[i32]) {
 fn when_all_that_is_called_flitcast_is_killed_commands_end() {
     for script in [STUBBORN, DAEMON] {
         let place = Place::new(&TWO);
-        let mut running = start(&place, &[], script);
+        let mut running = start(&place, "", script);
         let daemons = if script == DAEMON {
             daemons(&place)
         } else {
@@ -200,7 +198,7 @@ fn when_all_that_is_called_flitcast_is_killed_commands_end() {
 #[test]
 fn whichever_supervisor_is_killed_the_other_ends_the_command() {
     let place = Place::new(&TWO);
-    let running = start(&place, &[], DAEMON);
+    let running = start(&place, "", DAEMON);
     let daemons = daemons(&place);
     // The upper one of P1's and the lower one of P3's, or the other way round.
     let of = |processes: Vec<Process>, parents: &[Process]| -> Vec<Process> {
@@ -235,7 +233,7 @@ const JEALOUS: &str = "
 #[test]
 fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
     let place = Place::new(&[(1, "one")]);
-    let running = place.start(&["--retry", "1"], &["sh", "-c", JEALOUS]);
+    let running = place.start("--retry 1", &["sh", "-c", JEALOUS]);
     until("the command runs", || place.is_up(1));
     // All supervisors at once: none of them detects the end of the others.
     let mut watching = leashes(&running);
@@ -254,7 +252,7 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
 fn a_process_that_holds_the_stderr_of_an_ended_command_is_named() {
     let place = Place::new(&[(1, "one")]);
     let script = "echo $$ > ../../../../pid; until [ -e ../../../../go ]; do sleep 0.01; done";
-    let running = place.start(&[], &["sh", "-c", script]);
+    let running = place.start("", &["sh", "-c", script]);
     let pid = eventually("the PID is written", || {
         let text = fs::read_to_string(place.path("pid")).ok()?;
         text.trim().parse::<u32>().ok()
@@ -277,9 +275,9 @@ fn a_process_that_holds_the_stderr_of_an_ended_command_is_named() {
 fn the_next_run_removes_the_folder_of_a_killed_run() {
     let place = Place::new(&TWO);
     for killed in 1..=2 {
-        start(&place, &["--force"], STUBBORN).kill();
+        start(&place, "--force", STUBBORN).kill();
         assert!(place.work().is_some(), "it was killed");
-        let done = place.shell(&["--force"], "cat").ok();
+        let done = place.shell("--force", "cat").ok();
         assert_eq!(done.stderr, "", "{killed}");
         place.assert_results(&["p1", "p3"], &[]);
     }
@@ -288,13 +286,13 @@ fn the_next_run_removes_the_folder_of_a_killed_run() {
 #[test]
 fn the_folders_of_active_and_kept_runs_stay() {
     let place = Place::new(&TWO);
-    let kept = place.shell(&["--keep-work"], "cat").ok();
+    let kept = place.shell("--keep-work", "cat").ok();
     kept.stderr_has(&["the working folder is kept: "]);
     let kept = place.work().expect("it is kept");
     assert!(kept.join("in/p1").exists());
     fs::remove_dir_all(place.output()).expect("it is there");
     fs::rename(&kept, place.path("aside")).expect("it is there");
-    let running = start(&place, &[], STUBBORN);
+    let running = start(&place, "", STUBBORN);
     let active = place.work().expect("it runs in it");
     fs::rename(place.path("aside"), &kept).expect("it was there");
     // Beside both; its results are elsewhere.

@@ -30,15 +30,11 @@ fn each_end_of_a_command_has_a_line() {
     for shard in ["a", "b c", "d"] {
         place.put(&format!("in put/{shard}"), "12345");
     }
-    let joblog = place.dir.shown("log");
     // The shard `a` ends after the others, although it begins first.
-    let script = format!(
-        "case $0 in a) until [ $(wc -l < '{joblog}') = 3 ]; do sleep 0.01; done; kill -9 $$;;
-         d) exit 4;; esac; echo done"
-    );
-    let options = ["--joblog", &joblog, "--tree", "star:3"];
-    let failed = place.run(&options, &["sh", "-c", &script, "{}"]);
-    failed.with_code(1);
+    let script = "case $0 in a) until [ $(wc -l < @/log) = 3 ]; do sleep 0.01; done; kill -9 $$;;
+         d) exit 4;; esac; echo done";
+    let options = "--joblog @/log --tree star:3";
+    place.run(options, &["sh", "-c", script, "{}"]).with_code(1);
     let log = log(&place);
     assert_eq!(shards(&log), ["b c", "d", "a"]);
     for (line, expected) in log.iter().zip([
@@ -59,21 +55,10 @@ fn each_end_of_a_command_has_a_line() {
 
 #[test]
 fn only_missing_shards_are_run_again() {
-    let place = Place::new(&[]);
-    for shard in ["a", "b", "c", "d", "e"] {
-        place.put(&format!("in put/{shard}"), shard);
-    }
-    let (joblog, count) = (place.dir.shown("log"), place.dir.shown("count"));
-    let script = format!("cat; echo {{}} >> '{count}'; test {{}} != b || [ -e '{count}2' ]");
-    let options = [
-        "--joblog",
-        &joblog,
-        "--halt",
-        "soon,fail=1",
-        "--tree",
-        "star:2",
-    ];
-    let failed = place.shell(&options, &script);
+    let place = Place::named(&["a", "b", "c", "d", "e"]);
+    let script = "cat; echo {} >> @/count; test {} != b || [ -e @/count2 ]";
+    let options = "--joblog @/log --halt soon,fail=1 --tree star:2";
+    let failed = place.shell(options, script);
     failed.fails(
         1,
         &["error: b at P1: the command ended", "3 shards were not run"],
@@ -83,9 +68,9 @@ fn only_missing_shards_are_run_again() {
     place.put("count2", "");
 
     // The result of `c` was removed, and that of `e` is of another run.
-    let resumed = [&options[..2], &["--resume"]].concat();
+    let resumed = "--joblog @/log --resume";
     place.put("results/e/stdout", "old");
-    let done = place.shell(&resumed, &script).ok();
+    let done = place.shell(resumed, script).ok();
     done.prints(&["  earlier      1 shard has results already\n", "4 of 4"]);
     let beside = ["count", "count2", "log"];
     place.assert_results(&["a", "b", "c", "d", "e"], &beside);
@@ -94,15 +79,15 @@ fn only_missing_shards_are_run_again() {
     assert_eq!(log(&place).len(), 6);
 
     std::fs::remove_dir_all(place.output().join("c")).expect("it is there");
-    place.shell(&resumed, &script).ok();
+    place.shell(resumed, script).ok();
     assert_eq!(log(&place).len(), 7);
     assert_eq!(place.result("c/stdout"), "c");
     let ran = place.dir.read("count");
     assert_eq!(ran.lines().filter(|line| *line == "a").count(), 1);
     assert_eq!(ran.lines().filter(|line| *line == "c").count(), 2);
 
-    let json = [&resumed[..], &["--format", "json"]].concat();
-    let nothing = place.shell(&json, &script).ok();
+    let json = format!("{resumed} --format json");
+    let nothing = place.shell(&json, script).ok();
     assert_eq!(nothing.report().number("/resumed"), 5);
     assert!(nothing.report().list("/shards").is_empty());
     assert_eq!(place.dir.read("count"), ran);
@@ -112,44 +97,35 @@ fn only_missing_shards_are_run_again() {
 #[test]
 fn invalid_resumes_are_refused() {
     let place = Place::new(&[(1, "x")]);
-    let joblog = place.dir.shown("log");
-    place.run(&["--resume"], &["true"]).fails(2, &["--joblog"]);
+    place.run("--resume", &["true"]).fails(2, &["--joblog"]);
     place.put("log", "something else");
-    let refused = place.run(&["--resume", "--joblog", &joblog], &["true"]);
+    let refused = place.run("--resume --joblog @/log", &["true"]);
     refused.fails(2, &["it is not a log of `flitcast map`"]);
-    let nowhere = place.dir.shown("no/log");
-    let failed = place.run(&["--joblog", &nowhere], &["true"]);
+    let failed = place.run("--joblog @/no/log", &["true"]);
     failed.fails(1, &["--joblog", "it cannot be written"]);
     place.assert_beside(&["in put", "log"]);
     // Shards of PEs are logged and resumed as well.
-    place.run(&["--joblog", &joblog], &["cat"]).ok();
+    place.run("--joblog @/log", &["cat"]).ok();
     assert_eq!(shards(&log(&place)), ["p1"]);
     place.put("in put/p2", "y");
-    place.run(&["--joblog", &joblog, "--resume"], &["cat"]).ok();
+    place.run("--joblog @/log --resume", &["cat"]).ok();
     assert_eq!(shards(&log(&place)), ["p1", "p2"]);
     assert_eq!(place.result("p2/stdout"), "y");
 }
 
 /// Starts a map of the shards a to d at two PEs, in which c and d do not end until the file `go` exists.
 /// Returns it when a and b have ended, and c and d run.
-#[track_caller]
-fn start_of_four(place: &Place, options: &[&str]) -> Running {
-    for shard in ["a", "b", "c", "d"] {
-        place.put(&format!("in put/{shard}"), shard);
-    }
-    let beside = place.dir.shown("in put");
-    let script = format!(
-        "echo of {{}}; case {{}} in a|b) exit 0;; esac
-         trap 'exit 0' TERM; touch '{beside}/../up {{}}'; until [ -e '{beside}/../go' ]; do sleep 0.01; done"
-    );
-    let running = place.start(options, &["sh", "-c", &script]);
+fn start_of_four(options: &str) -> (Place, Running) {
+    let place = Place::named(&["a", "b", "c", "d"]);
+    let script = "echo of {}; case {} in a|b) exit 0;; esac
+         trap 'exit 0' TERM; touch '@/up {}'; until [ -e @/go ]; do sleep 0.01; done";
+    let running = place.start(options, &["sh", "-c", script]);
     until("c and d run", || {
         ["up c", "up d"].iter().all(|up| place.path(up).exists())
     });
-    running
+    (place, running)
 }
 
-#[track_caller]
 fn finish_by(running: Running, signal: Signal, code: i32) -> Finished {
     running.signal(signal);
     running.finish().with_code(code)
@@ -158,10 +134,9 @@ fn finish_by(running: Running, signal: Signal, code: i32) -> Finished {
 #[test]
 fn an_interruption_gathers_what_has_ended_and_resume_runs_the_others() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let place = Place::new(&[]);
-        let joblog = place.dir.shown("log");
-        let options = ["--tree", "star:3", "--joblog", &joblog];
-        let ended = finish_by(start_of_four(&place, &options), signal, code);
+        let options = "--tree star:3 --joblog @/log";
+        let (place, running) = start_of_four(options);
+        let ended = finish_by(running, signal, code);
         let output = place.output();
         ended.stderr_has(&[&format!(
             "interrupted: every process was stopped; 2 of 4 shards are done, in `{}`; the same \
@@ -178,7 +153,7 @@ fn an_interruption_gathers_what_has_ended_and_resume_runs_the_others() {
         let first = identity(&output.join("a/stdout"));
 
         place.put("go", "");
-        let resumed = [&options[..], &["--resume"]].concat();
+        let resumed = format!("{options} --resume");
         let done = place.run(&resumed, &["echo", "of", "{}"]).ok();
         done.prints(&["  earlier      2 shards have results already\n", "2 of 2"]);
         let mut ran: Vec<String> = log(&place).iter().map(|line| line[9].clone()).collect();
@@ -191,8 +166,7 @@ fn an_interruption_gathers_what_has_ended_and_resume_runs_the_others() {
 
 #[test]
 fn after_an_interruption_without_a_log_all_shards_are_run_again() {
-    let place = Place::new(&[]);
-    let running = start_of_four(&place, &["--tree", "star:3"]);
+    let (place, running) = start_of_four("--tree star:3");
     let ended = finish_by(running, Signal::INT, 130);
     ended.stderr_has(&["; another map runs all shards again, because --resume needs a --joblog\n"]);
     place.assert_results(&["a", "b"], &["up c", "up d"]);
@@ -201,14 +175,10 @@ fn after_an_interruption_without_a_log_all_shards_are_run_again() {
 /// The result of P2 takes a quarter of a minute, and that of P1 arrives before.
 #[test]
 fn an_interruption_of_the_gather_keeps_the_results_that_have_arrived() {
-    let place = Place::new(&[]);
-    let joblog = place.dir.shown("log");
-    for shard in ["a", "b"] {
-        place.put(&format!("in put/{shard}"), shard);
-    }
-    let options = ["--tree", "star:3", "--joblog", &joblog];
+    let place = Place::named(&["a", "b"]);
+    let options = "--tree star:3 --joblog @/log";
     let script = "echo of {}; [ {} = a ] || yes | head -c 20000000";
-    let slow = [&options[..], &["--link", "rate=10mbit"]].concat();
+    let slow = format!("{options} --link rate=10mbit");
     let running = place.start(&slow, &["sh", "-c", script]);
     until("the first result has arrived", || {
         let gathered = names_if_any(&place.output());
@@ -225,23 +195,17 @@ fn an_interruption_of_the_gather_keeps_the_results_that_have_arrived() {
     ended.prints(&["  gather       interrupted\n", "  results      1 of 2, "]);
     place.assert_results(&["a"], &["log"]);
     assert_eq!(place.result("a/stdout"), "of a\n");
-    let resumed = [&options[..], &["--resume"]].concat();
+    let resumed = format!("{options} --resume");
     place.run(&resumed, &["echo", "of", "{}"]).ok();
     place.assert_results(&["a", "b"], &["log"]);
 }
 
 #[test]
 fn a_second_signal_ends_a_map_without_its_results() {
-    let place = Place::new(&[]);
-    for shard in ["a", "b"] {
-        place.put(&format!("in put/{shard}"), shard);
-    }
-    let up = place.dir.shown("up");
-    let script = format!(
-        "[ {{}} = b ] || exit 0; trap \"touch '{up} told'\" TERM; touch '{up}'
-         while :; do sleep 0.01; done"
-    );
-    let running = place.start(&["--tree", "star:2"], &["sh", "-c", &script]);
+    let place = Place::named(&["a", "b"]);
+    let script = "[ {} = b ] || exit 0; trap \"touch '@/up told'\" TERM; touch @/up
+         while :; do sleep 0.01; done";
+    let running = place.start("--tree star:2", &["sh", "-c", script]);
     until("b runs", || place.path("up").exists());
     running.signal(Signal::INT);
     until("b was told to end", || place.path("up told").exists());

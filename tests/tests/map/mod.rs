@@ -35,6 +35,16 @@ impl Place {
         place
     }
 
+    /// Creates a folder with shards of these names, each a file with its name as content.
+    #[track_caller]
+    fn named(shards: &[&str]) -> Place {
+        let place = Place::new(&[]);
+        for shard in shards {
+            place.put(&format!("in put/{shard}"), shard);
+        }
+        place
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -52,26 +62,30 @@ impl Place {
         self.dir.put(name, text);
     }
 
-    /// Starts `map` with these options on a star of four PEs by default.
+    /// Starts `map` with these options, on a star of four PEs by default. In options and in the command, `@/` is
+    /// the folder.
     #[track_caller]
-    fn start(&self, options: &[&str], command: &[&str]) -> Running {
-        let (input, output) = (self.dir.shown("in put"), self.dir.shown("results"));
-        let tree: &[&str] = match options.contains(&"--tree") {
-            true => &[],
-            false => &["--tree", "star:4"],
-        };
-        let files = ["--input", &input, "--output", &output];
-        start([&["map"], tree, &files, options, &["--"], command].concat())
+    fn start(&self, options: &str, command: &[&str]) -> Running {
+        let has_site = options.contains("--tree") || options.contains("--cluster");
+        let tree = if has_site { "" } else { "--tree star:4" };
+        let mut words = self.dir.words(&format!(
+            "map {tree} {options} --input --output @/results --"
+        ));
+        let at = words.len() - 3;
+        words.insert(at, self.dir.shown("in put"));
+        let folder = self.dir.shown("");
+        words.extend(command.iter().map(|word| word.replace("@/", &folder)));
+        start(words)
     }
 
     #[track_caller]
-    fn run(&self, options: &[&str], command: &[&str]) -> Finished {
+    fn run(&self, options: &str, command: &[&str]) -> Finished {
         self.start(options, command).finish()
     }
 
     /// Runs `map` with a script for a shell.
     #[track_caller]
-    fn shell(&self, options: &[&str], script: &str) -> Finished {
+    fn shell(&self, options: &str, script: &str) -> Finished {
         self.run(options, &["sh", "-c", script])
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::until;
-use flitcast_tests::{Running, hosts, start};
+use flitcast_tests::{Running, hosts};
 use rustix::process::Signal;
 
 use super::Place;
@@ -38,10 +38,7 @@ fn starting_again(other: &str) -> String {
 #[test]
 fn hosts_work_below_var_tmp() {
     let place = place(STARTING);
-    let line = "map --input @/in --output @/results --cluster @/cluster -- pwd";
-    let mut words = place.dir.words(line);
-    words[2].push_str(" put");
-    start(words).finish().ok();
+    place.run("--cluster @/cluster", &["pwd"]).ok();
     for shard in ["a", "b"] {
         let directory = place.dir.read(&format!("results/{shard}/stdout"));
         let below = directory.strip_prefix("/var/tmp/").expect(&directory);
@@ -54,13 +51,8 @@ fn hosts_work_below_var_tmp() {
 /// Starts `map` with these options and a script in which `@` is the folder of the place.
 #[track_caller]
 fn map(place: &Place, options: &str, script: &str) -> Running {
-    let line =
-        "map --input @/in --output @/results --work @/work --joblog @/log --cluster @/cluster";
-    let mut words = place.dir.words(&format!("{line} {options} -- sh -c"));
-    // A line has no path with a space.
-    words[2].push_str(" put");
-    words.push(script.replace("@/", &place.dir.shown("")));
-    start(words)
+    let options = format!("--work @/work --joblog @/log --cluster @/cluster {options}");
+    place.start(&options, &["sh", "-c", script])
 }
 
 /// Returns the shards that have lines in the log, with the PE and the exit status.

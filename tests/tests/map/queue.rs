@@ -11,38 +11,18 @@ use rustix::process::Signal;
 use super::Place;
 
 /// A command that would wait for ever ends, so that the test fails.
-const LIMIT: [&str; 2] = ["--time-limit", "100s"];
-
-/// Returns a place with shards of these names, each a file with its name as content.
-#[track_caller]
-fn place(shards: &[&str]) -> Place {
-    let place = Place::new(&[]);
-    for shard in shards {
-        place.put(&format!("in put/{shard}"), shard);
-    }
-    place
-}
-
-/// Returns a script that waits for a file beside the shards.
-fn wait_for(place: &Place, flag: &str) -> String {
-    let flag = place.dir.shown(flag);
-    format!("until [ -e '{flag}' ]; do sleep 0.01; done")
-}
-
-fn touch(place: &Place, flag: &str) -> String {
-    format!("touch '{}'", place.dir.shown(flag))
-}
+const LIMIT: &str = "--time-limit 100s";
 
 #[test]
 fn more_shards_than_pes_are_all_run() {
     let all: Vec<String> = (0..20).map(|i| format!("shard {i:02}")).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let place = place(&all[..19]);
+    let place = Place::named(&all[..19]);
     place.put("in put/shard 19/one", "1\n");
     place.put("in put/shard 19/deep/two", "2\n");
     let script = "[ -d deep ] && cat one deep/two || cat; cat \"$0\" > copy 2>/dev/null
         echo \"$FLITCAST_SHARD\" > 'out {}'; mkdir empty; echo \"{} failed\" >&2";
-    let mapped = place.run(&[], &["sh", "-c", script, "{}"]).ok();
+    let mapped = place.run("", &["sh", "-c", script, "{}"]).ok();
     mapped.prints(&[
         "map star:4: ",
         " on 20 shards of ",
@@ -67,11 +47,11 @@ fn more_shards_than_pes_are_all_run() {
 
 #[test]
 fn names_may_be_of_any_bytes_and_of_pes_that_there_are_not() {
-    let place = place(&["p1", "p9", "lock", "stdout", "-n", "a\nb", "p1.faile"]);
+    let place = Place::named(&["p1", "p9", "lock", "stdout", "-n", "a\nb", "p1.faile"]);
     let odd = OsStr::from_bytes(b"\xff \\ '\"");
     fs::write(place.input().join(odd), "odd").expect("it can be written");
     let script = "cat; test \"$0\" = \"$FLITCAST_SHARD\"; echo $? > same";
-    place.run(&[], &["sh", "-c", script, "{}"]).ok();
+    place.run("", &["sh", "-c", script, "{}"]).ok();
     for name in ["p1", "p9", "lock", "stdout", "-n", "a\nb", "p1.faile"] {
         assert_eq!(place.result(&format!("{name}/stdout")), name);
         assert_eq!(place.result(&format!("{name}/same")), "0\n");
@@ -82,11 +62,11 @@ fn names_may_be_of_any_bytes_and_of_pes_that_there_are_not() {
 
 #[test]
 fn shards_that_cannot_have_results_are_refused() {
-    let place = place(&["a", "a.failed"]);
+    let place = Place::named(&["a", "a.failed"]);
     let long = "x".repeat(249);
     place.put(&format!("in put/{long}"), "");
     std::os::unix::fs::symlink("a", place.input().join("link")).expect("it can be made");
-    let refused = place.run(&[], &["true"]);
+    let refused = place.run("", &["true"]);
     let expected =
         "--input: `a.failed` would be both a result and the output of a failed command on `a`";
     refused.fails(2, &[expected, "has more than 248 bytes"]);
@@ -94,7 +74,7 @@ fn shards_that_cannot_have_results_are_refused() {
         fs::remove_file(place.input().join(name)).expect("it is there");
     }
     let expected = "link` is refused: a message cannot be a symlink itself";
-    place.run(&[], &["true"]).fails(2, &[expected]);
+    place.run("", &["true"]).fails(2, &[expected]);
     place.assert_beside(&["in put"]);
 }
 
@@ -102,32 +82,25 @@ fn shards_that_cannot_have_results_are_refused() {
 #[test]
 fn a_slow_shard_does_not_hold_up_the_others() {
     let all = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-    let place = place(&all);
-    let script = format!(
-        "case {{}} in a) {};; i) {};; esac; cat",
-        wait_for(&place, "flag"),
-        touch(&place, "flag")
-    );
-    let options = [&LIMIT[..], &["--tree", "star:3"]].concat();
-    place.shell(&options, &script).ok();
+    let place = Place::named(&all);
+    let script =
+        "case {} in a) until [ -e @/flag ]; do sleep 0.01; done;; i) touch @/flag;; esac; cat";
+    place.shell(&format!("{LIMIT} --tree star:3"), script).ok();
     place.assert_results(&all, &["flag"]);
 }
 
 #[test]
 fn the_report_has_the_slowest_of_many_shards_and_json_has_all() {
     let all: Vec<String> = (10..30).map(|i| i.to_string()).collect();
-    let place = place(&all.iter().map(String::as_str).collect::<Vec<_>>());
-    let mapped = place.shell(&[], "echo {}").ok();
+    let place = Place::named(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let mapped = place.shell("", "echo {}").ok();
     mapped.prints(&[
         "  shard  PE  bytes  exit  ",
         "  and 4 more: --format json lists them all\n",
         ", longest: ",
     ]);
-    let options = ["--force", "--format", "json"];
-    let mapped = place.shell(
-        &options,
-        "echo {}; [ {} != 15 ] || { echo no >&2; exit 7; }",
-    );
+    let options = "--force --format json";
+    let mapped = place.shell(options, "echo {}; [ {} != 15 ] || { echo no >&2; exit 7; }");
     let report = mapped.with_code(1).report();
     assert_eq!(report.list("/shards").len(), 20);
     assert_eq!(report.value("/shards/5/shard"), "15");
@@ -141,31 +114,24 @@ fn the_report_has_the_slowest_of_many_shards_and_json_has_all() {
 
 #[test]
 fn several_commands_run_at_once_at_each_pe() {
-    let place = place(&["a", "b"]);
-    let script = format!(
-        "touch \"{}/{{}}\"; {}; {}; echo $FLITCAST_PE",
-        place.path("").display(),
-        wait_for(&place, "a"),
-        wait_for(&place, "b")
-    );
-    let options = [&LIMIT[..], &["--tree", "star:2", "--jobs", "2"]].concat();
-    place.shell(&options, &script).ok();
+    let place = Place::named(&["a", "b"]);
+    let script = "touch @/{}; until [ -e @/a -a -e @/b ]; do sleep 0.01; done; echo $FLITCAST_PE";
+    place
+        .shell(&format!("{LIMIT} --tree star:2 --jobs 2"), script)
+        .ok();
     place.assert_results(&["a", "b"], &["a", "b"]);
     assert_eq!(place.result("b/stdout"), "1\n");
     for jobs in ["0", "x", "1025", "-1"] {
-        let refused = place.shell(&["--force", &format!("--jobs={jobs}")], "true");
+        let refused = place.shell(&format!("--force --jobs={jobs}"), "true");
         refused.fails(2, &["--jobs", "it is not an integer from 1 to 1024"]);
     }
 }
 
 #[test]
 fn the_output_of_a_failed_command_is_kept_until_it_succeeds() {
-    let place = place(&["a", "b", "c"]);
-    let marker = place.dir.shown("marker");
-    let script = format!(
-        "cat; for i in 1 2 3 4 5 6; do echo line $i; done; [ {{}} != b ] || [ -e '{marker}' ]"
-    );
-    let failed = place.shell(&["--retries", "1"], &script).with_code(1);
+    let place = Place::named(&["a", "b", "c"]);
+    let script = "cat; for i in 1 2 3 4 5 6; do echo line $i; done; [ {} != b ] || [ -e @/marker ]";
+    let failed = place.shell("--retries 1", script).with_code(1);
     let again = "b at P2: the command ended with exit status 1; running it again (1 of 1)\n";
     let last = "; it last printed: line 2 / line 3 / line 4 / line 5 / line 6; its output is in ";
     failed.stderr_has(&[again, "error: b at P", last, "results/b.failed\n"]);
@@ -176,7 +142,7 @@ fn the_output_of_a_failed_command_is_kept_until_it_succeeds() {
     );
     assert!(place.result("b.failed/stdout").starts_with("bline 1\n"));
     place.put("marker", "");
-    place.shell(&["--force"], &script).ok();
+    place.shell("--force", script).ok();
     place.assert_results(&["a", "b", "c"], &["marker"]);
 }
 
@@ -184,13 +150,9 @@ fn the_output_of_a_failed_command_is_kept_until_it_succeeds() {
 #[test]
 fn the_shards_of_a_pe_that_dies_are_run_by_another() {
     let all = ["a", "b", "c", "d", "e", "f"];
-    let place = place(&all);
-    let script = format!(
-        "[ {{}} != a ] || [ -e '{0}' ] || {{ touch '{0}'; sleep 1000; }}; cat; echo $FLITCAST_PE > pe",
-        place.dir.shown("marker")
-    );
-    let options = ["--tree", "star:3", "--retry", "1"];
-    let running = place.start(&options, &["sh", "-c", &script]);
+    let place = Place::named(&all);
+    let script = "[ {} != a ] || [ -e @/marker ] || { touch @/marker; sleep 1000; }; cat; echo $FLITCAST_PE > pe";
+    let running = place.start("--tree star:3 --retry 1", &["sh", "-c", script]);
     until("the command runs on a", || place.path("marker").exists());
     running.pe(1).signal(Signal::KILL);
     let done = running.finish().ok();
@@ -201,12 +163,9 @@ fn the_shards_of_a_pe_that_dies_are_run_by_another() {
 
 #[test]
 fn a_pe_that_dies_costs_the_shard_that_it_runs() {
-    let place = place(&["a", "b", "c"]);
-    let script = format!(
-        "[ {{}} != a ] || {{ {}; sleep 1000; }}; cat",
-        touch(&place, "marker")
-    );
-    let running = place.start(&["--tree", "star:2"], &["sh", "-c", &script]);
+    let place = Place::named(&["a", "b", "c"]);
+    let script = "[ {} != a ] || { touch @/marker; sleep 1000; }; cat";
+    let running = place.start("--tree star:2", &["sh", "-c", script]);
     until("the command runs on a", || place.path("marker").exists());
     running.pe(1).signal(Signal::KILL);
     let failed = running.finish().with_code(1);
@@ -216,9 +175,9 @@ fn a_pe_that_dies_costs_the_shard_that_it_runs() {
 
 #[test]
 fn no_command_begins_after_enough_failures() {
-    let place = place(&["a", "b", "c", "d", "e"]);
-    let options = ["--tree", "star:2", "--halt", "soon,fail=2"];
-    let failed = place.shell(&options, "cat; [ {} = a ]").with_code(1);
+    let place = Place::named(&["a", "b", "c", "d", "e"]);
+    let options = "--tree star:2 --halt soon,fail=2";
+    let failed = place.shell(options, "cat; [ {} = a ]").with_code(1);
     failed.stderr_has(&[
         "error: b at P1: the command ended",
         "error: c at P1: the command ended",
@@ -226,7 +185,7 @@ fn no_command_begins_after_enough_failures() {
     ]);
     place.assert_results(&["a", "b.failed", "c.failed"], &[]);
     for wrong in "soon now,fail=0 now,fail=+1 now,fail=9% later,fail=1".split(' ') {
-        let refused = place.shell(&["--force", "--halt", wrong], "true");
+        let refused = place.shell(&format!("--force --halt {wrong}"), "true");
         let expected = format!("`{wrong}` is not never, soon,fail=N or now,fail=N");
         refused.fails(2, &[&expected]);
     }
@@ -235,27 +194,21 @@ fn no_command_begins_after_enough_failures() {
 /// The shard `a` runs until the last one has begun.
 #[test]
 fn a_command_that_runs_is_not_one_that_has_failed() {
-    let place = place(&["a", "b", "c", "d"]);
-    let script = format!(
-        "case {{}} in a) {};; b) exit 3;; d) {};; esac",
-        wait_for(&place, "flag"),
-        touch(&place, "flag")
-    );
-    let options = [&LIMIT[..], &["--tree", "star:3", "--halt", "soon,fail=2"]].concat();
-    place.shell(&options, &script).with_code(1);
+    let place = Place::named(&["a", "b", "c", "d"]);
+    let script = "case {} in a) until [ -e @/flag ]; do sleep 0.01; done;; b) exit 3;; d) touch @/flag;; esac";
+    let options = format!("{LIMIT} --tree star:3 --halt soon,fail=2");
+    place.shell(&options, script).with_code(1);
     place.assert_results(&["a", "b.failed", "c", "d"], &["flag"]);
 }
 
 #[test]
 fn running_commands_can_be_killed_after_a_failure() {
-    let place = place(&["a", "b", "c"]);
-    let script = format!(
-        "case {{}} in a) {}; sleep 1000;; b) {}; exit 3;; esac",
-        touch(&place, "flag"),
-        wait_for(&place, "flag")
-    );
-    let options = ["--tree", "star:3", "--halt", "now,fail=1"];
-    let failed = place.shell(&options, &script).with_code(1);
+    let place = Place::named(&["a", "b", "c"]);
+    let script = "case {} in
+        a) touch @/flag; sleep 1000;;
+        b) until [ -e @/flag ]; do sleep 0.01; done; exit 3;; esac";
+    let options = "--tree star:3 --halt now,fail=1";
+    let failed = place.shell(options, script).with_code(1);
     failed.stderr_has(&[
         "error: a at P1: the command was killed, because others failed (--halt)\n",
         "error: b at P2: the command ended with exit status 3",
@@ -273,15 +226,13 @@ fn running_commands_can_be_killed_after_a_failure() {
 #[test]
 fn equal_errors_of_many_shards_are_one_line() {
     let names: Vec<String> = (1..=12).map(|name| name.to_string()).collect();
-    let place = place(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let failed = place
-        .run(&["--tree", "star:3"], &["nosuchcmd"])
-        .with_code(1);
+    let place = Place::named(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let failed = place.run("--tree star:3", &["nosuchcmd"]).with_code(1);
     let expected = "error: 12 shards (1, 2, 3 and 9 more): `nosuchcmd` cannot be started: ";
     failed.stderr_has(&[expected]);
     assert_eq!(failed.stderr.matches("nosuchcmd").count(), 1);
-    let place = self::place(&["a", "b", "c", "d", "e"]);
-    let failed = place.shell(&["--tree", "star:3"], "[ $FLITCAST_SHARD = c ] || exit 4");
+    let place = Place::named(&["a", "b", "c", "d", "e"]);
+    let failed = place.shell("--tree star:3", "[ $FLITCAST_SHARD = c ] || exit 4");
     let output = place.output();
     failed.with_code(1).stderr_has(&[&format!(
         "error: 4 shards (a, b, d and 1 more): the command ended with exit status 4; the output of \
@@ -294,8 +245,8 @@ fn equal_errors_of_many_shards_are_one_line() {
 /// Numbers in names count by their values, in the table and in JSON.
 #[test]
 fn shards_are_listed_in_the_order_of_their_numbers() {
-    let place = place(&["1", "10", "2", "a9", "a10", "11"]);
-    let done = place.run(&["--tree", "star:3"], &["true"]).ok();
+    let place = Place::named(&["1", "10", "2", "a9", "a10", "11"]);
+    let done = place.run("--tree star:3", &["true"]).ok();
     let rows = done
         .stdout
         .lines()
@@ -308,7 +259,6 @@ fn shards_are_listed_in_the_order_of_their_numbers() {
 }
 
 /// Runs a map with a script on a terminal of this width and returns the lines that it prints.
-#[track_caller]
 fn on_a_terminal(place: &Place, columns: usize, script: &str) -> Vec<String> {
     let [program, input, output] = [
         flitcast_tests::flitcast().to_owned(),
@@ -334,7 +284,7 @@ fn on_a_terminal(place: &Place, columns: usize, script: &str) -> Vec<String> {
 
 #[test]
 fn the_progress_has_an_estimate_of_the_time_left() {
-    let place = place(&["a", "b", "c", "d"]);
+    let place = Place::named(&["a", "b", "c", "d"]);
     let shown = on_a_terminal(&place, 100, "sleep 0.3").join("\n");
     // Several commands may end between two pictures.
     let some = [1, 2, 3].map(|done| shown.find(&format!("{done} of 4 done  ")));
@@ -356,7 +306,7 @@ fn a_long_name_is_shortened_before_columns_are_left_out() {
         (80, "  a_very_long_name", "-11-28.tar.gz"),
         (60, "  a_", ".gz"),
     ] {
-        let place = place(&[LONG, "b"]);
+        let place = Place::named(&[LONG, "b"]);
         let again = place.dir.shown("again");
         let script =
             format!("[ $FLITCAST_SHARD != b ] || [ -e {again} ] || {{ touch {again}; exit 1; }}");
@@ -382,7 +332,7 @@ fn a_long_name_is_shortened_before_columns_are_left_out() {
 /// The processors of this host are as many as PEs by default.
 #[test]
 fn without_options_there_are_no_more_pes_than_shards() {
-    let place = place(&["only"]);
+    let place = Place::named(&["only"]);
     let (input, output) = (place.dir.shown("in put"), place.dir.shown("results"));
     let words = ["map", "--input", &input, "--output", &output, "--", "env"];
     flitcast_tests::run(words).ok();

@@ -18,7 +18,7 @@ const TEXTS: [(u32, &str); 3] = [
 #[test]
 fn words_are_counted() {
     let place = Place::new(&TEXTS);
-    let counted = place.run(&[], &["wc", "-w"]).ok();
+    let counted = place.run("", &["wc", "-w"]).ok();
     assert_eq!(counted.stderr, "");
     for (pe, text) in TEXTS {
         let count = text.split_whitespace().count().to_string();
@@ -40,7 +40,7 @@ fn a_shard_may_be_a_folder_and_a_pe_may_have_none() {
     place.put("in put/p1/one file", "1\n");
     place.put("in put/p1/be low/two", "2\n");
     let script = "find . -type f | sort; cat; echo \"$FLITCAST_PE of $FLITCAST_PES\"";
-    place.shell(&[], script).ok();
+    place.shell("", script).ok();
     let expected = "./be low/two\n./one file\n1 of 4\n";
     assert_eq!(place.result("p1/stdout"), expected);
     assert_eq!(place.result("p3/stdout"), "a file\n3 of 4\n");
@@ -63,7 +63,7 @@ fn only_changed_and_new_files_are_gathered() {
         ln -s deep/same link
         rm touched; echo touched > touched
         echo said; echo complained >&2";
-    let mapped = place.shell(&[], script).ok();
+    let mapped = place.shell("", script).ok();
     assert_eq!(mapped.stderr, "P2| complained\n");
     let result = place.output().join("p2");
     let all = flitcast_tests::files::snapshot(&result);
@@ -93,8 +93,8 @@ fn files_are_dealt_and_each_pe_has_a_folder_of_its_own() {
         fill(&place.input().join(name), bytes);
     }
     let script = "find . -type f ! -name list | sort > list; xargs cat < list | wc -c";
-    let options = ["--spread", "--tree", "kary:2:4"];
-    place.shell(&options, script).ok();
+    let options = "--spread --tree kary:2:4";
+    place.shell(options, script).ok();
     let lists = [1, 2, 3].map(|pe| place.result(&format!("p{pe}/list")));
     let mut files: Vec<&str> = lists.iter().flat_map(|list| list.lines()).collect();
     files.sort_unstable();
@@ -107,7 +107,7 @@ fn files_are_dealt_and_each_pe_has_a_folder_of_its_own() {
 #[test]
 fn a_command_finds_the_environment_of_its_pe() {
     let place = Place::new(&[(1, "x")]);
-    place.run(&[], &["env"]).ok();
+    place.run("", &["env"]).ok();
     let found = place.result("p1/stdout");
     let value = |name: &str| {
         let mut lines = found.lines();
@@ -128,12 +128,12 @@ fn a_command_finds_the_environment_of_its_pe() {
 fn the_name_of_a_shard_is_in_the_command_and_in_the_environment() {
     let place = Place::new(&[(1, "one"), (3, "three")]);
     let script = "cat {}; ls; echo $FLITCAST_SHARD";
-    place.shell(&[], script).ok();
+    place.shell("", script).ok();
     assert_eq!(place.result("p3/stdout"), "threep3\np3\n");
     assert_eq!(names(&place.output().join("p1")), ["stdout"]);
     // Files that are spread have no common name.
-    let options = ["--spread", "--force"];
-    place.shell(&options, "find . -type f -exec cat {} +").ok();
+    let options = "--spread --force";
+    place.shell(options, "find . -type f -exec cat {} +").ok();
     let all = ["p1", "p2"].map(|pe| place.result(&format!("{pe}/stdout")));
     assert_eq!(all.concat(), "threeone");
 }
@@ -144,7 +144,7 @@ fn the_directory_in_the_environment_is_that_of_the_command() {
     let place = Place::new(&[(1, "x")]);
     place.put("in put/p2/file", "y");
     let script = "echo \"$PWD\"; env pwd -P; cat \"$PWD\"/fil* < /dev/null || :";
-    place.shell(&[], script).ok();
+    place.shell("", script).ok();
     for (pe, end) in [(1, "/tasks/p1/directory"), (2, "/in/p2")] {
         let stdout = place.result(&format!("p{pe}/stdout"));
         let mut lines = stdout.lines();
@@ -156,7 +156,6 @@ fn the_directory_in_the_environment_is_that_of_the_command() {
 }
 
 /// Runs a command in a shell as a user other than root, who is subject to permissions.
-#[track_caller]
 fn shell_without_root(place: &Place, script: &str) -> Finished {
     begin(map_without_root(place, script)).finish()
 }
@@ -201,7 +200,7 @@ fn an_unreadable_result_loses_only_that_entry() {
 fn the_report_has_the_results_of_each_pe() {
     let place = Place::new(&[(1, "one two\n"), (3, "three\n")]);
     let script = "cat; echo no >&2; test $FLITCAST_PE != 3 || exit 7";
-    let mapped = place.shell(&["--format", "json"], script).with_code(1);
+    let mapped = place.shell("--format json", script).with_code(1);
     let report = mapped.report();
     assert_eq!(report.value("/operation"), "map");
     assert_eq!(report.value("/command/0"), "sh");
@@ -228,7 +227,7 @@ fn the_report_has_the_results_of_each_pe() {
 #[test]
 fn without_shards_there_is_nothing_to_do() {
     let place = Place::new(&[]);
-    let mapped = place.run(&[], &["false"]).ok();
+    let mapped = place.run("", &["false"]).ok();
     mapped.prints(&["  results      none\n"]);
     place.assert_beside(&["in put"]);
 }
@@ -237,14 +236,14 @@ fn without_shards_there_is_nothing_to_do() {
 fn errors_are_reported_before_anything_is_written() {
     let place = Place::new(&TEXTS);
     place.put("results/p1", "mine");
-    let refused = place.run(&["--work", "here", "--retry", "x"], &["true"]);
+    let refused = place.run("--work here --retry x", &["true"]);
     let expected = "results: it holds files already; --force replaces those";
     refused.fails(2, &[expected, "--work here: give the path from the root"]);
-    let refused = place.run(&["--force", "--retry", "x"], &["true"]);
+    let refused = place.run("--force --retry x", &["true"]);
     refused.stderr_has(&["`x` is not an integer"]);
     place.assert_results(&["p1"], &[]);
     assert_eq!(place.result("p1"), "mine");
-    place.run(&["--force"], &["cat"]).ok();
+    place.run("--force", &["cat"]).ok();
     assert_eq!(place.result("p1/stdout"), TEXTS[0].1);
     place.assert_results(&["p1", "p2", "p3"], &[]);
 }
@@ -271,13 +270,11 @@ fn a_missing_input_is_named_before_an_output_that_exists() {
 #[test]
 fn the_working_folder_is_private_and_can_be_kept() {
     let place = Place::new(&TEXTS);
-    let elsewhere = place.dir.shown("work");
-    let options = ["--keep-work", "--work", &elsewhere];
-    let kept = place.run(&options, &["cat"]).ok();
+    let kept = place.run("--keep-work --work @/work", &["cat"]).ok();
     let (message, path) = kept.stderr.trim().split_once(": ").expect("it is printed");
     assert_eq!(message, "the working folder is kept");
     let path = std::path::Path::new(path);
-    assert!(path.starts_with(&elsewhere), "{path:?}");
+    assert!(path.starts_with(place.path("work")), "{path:?}");
     assert_eq!(mode(path), 0o700);
     let shard = fs::read_to_string(path.join("in/p1"));
     assert_eq!(shard.expect("the shard"), TEXTS[0].1);
@@ -288,7 +285,7 @@ fn links_in_a_shard_stay_links() {
     let place = Place::new(&[]);
     place.put("in put/p1/file", "1");
     symlink("file", place.input().join("p1/link")).expect("it can be made");
-    place.shell(&[], "readlink link").ok();
+    place.shell("", "readlink link").ok();
     assert_eq!(place.result("p1/stdout"), "file\n");
     assert_eq!(names(&place.output().join("p1")), ["stdout"]);
 }

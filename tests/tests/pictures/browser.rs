@@ -54,7 +54,6 @@ pub fn of_body(dom: &str, name: &str) -> String {
 }
 
 /// Checks that the script ran to its end and drew all spans of the data.
-#[track_caller]
 fn assert_drawn(dir: &Path, data: &Value) {
     for size in [(1400, 1600), (420, 1600)] {
         let dom = chromium(&dir.join("out.html"), "", size, "--dump-dom");

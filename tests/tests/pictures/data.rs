@@ -13,7 +13,6 @@ pub fn data(page: &str) -> Value {
 }
 
 /// Returns the page with other data.
-#[track_caller]
 pub fn with_data(page: &str, data: &Value) -> String {
     let (head, rest) = page.split_once(BEGIN).expect("a page has data");
     let (_, tail) = rest.split_once("</script>").expect("they end");
@@ -21,7 +20,6 @@ pub fn with_data(page: &str, data: &Value) -> String {
     format!("{head}{BEGIN}{data}</script>{tail}")
 }
 
-/// One of a page's spans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     pub pe: u64,
@@ -38,7 +36,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns sender and receiver.
     pub fn edge(&self) -> (u64, u64) {
         match self.received {
             true => (self.peer, self.pe),
@@ -46,7 +43,6 @@ impl Span {
         }
     }
 
-    /// Returns the message; `None` for a control item.
     pub fn message(&self) -> Option<u64> {
         self.item.as_u64()
     }

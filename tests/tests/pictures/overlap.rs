@@ -1,7 +1,7 @@
 //! Pages and plans of all operations in a browser: no text covers another, at 8, 32 and 64 PEs, narrow
 //! and wide, in light and dark.
 
-use flitcast_tests::{Folder, printed, scratch};
+use flitcast_tests::{Folder, printed, rows, scratch};
 use serde_json::{Value, json};
 
 use super::browser::{chromium, of_body};
@@ -10,28 +10,13 @@ const TEXTS: &str = include_str!("texts.js");
 const SIZES: [u32; 3] = [8, 32, 64];
 
 /// A real command and a plan of each operation, without the number of PEs.
-const OPERATIONS: [[&str; 2]; 5] = [
-    [
-        "scatter --tree kary:2:N --size 16KiB",
-        "scatter --tree kary:2:N --lengths equal:2",
-    ],
-    [
-        "gather --cluster @/N.toml --lengths ramp:64KiB",
-        "gather --tree star:N --lengths equal:2",
-    ],
-    [
-        "broadcast --network complete:N --size 256KiB",
-        "broadcast --network complete:N --size 8",
-    ],
-    [
-        "gossip --network complete:N --size 4KiB",
-        "gossip --network complete:N --lengths equal:1",
-    ],
-    [
-        "exchange --network complete:N --lengths equal:1KiB",
-        "exchange --network complete:N --lengths each:1",
-    ],
-];
+const OPERATIONS: &str = "
+    scatter --tree kary:2:N --size 16KiB | scatter --tree kary:2:N --lengths equal:2
+    gather --cluster @/N.toml --lengths ramp:64KiB | gather --tree star:N --lengths equal:2
+    broadcast --network complete:N --size 256KiB | broadcast --network complete:N --size 8
+    gossip --network complete:N --size 4KiB | gossip --network complete:N --lengths equal:1
+    exchange --network complete:N --lengths equal:1KiB | exchange --network complete:N --lengths each:1
+";
 
 /// Returns a cluster file of PEs with names, in a star.
 fn named(pes: u32) -> String {
@@ -62,7 +47,7 @@ fn no_text_of_a_page_covers_another() {
     let mut pages = Vec::new();
     for pes in SIZES {
         dir.put(&format!("{pes}.toml"), named(pes));
-        for [line, _] in OPERATIONS {
+        for [line, _] in rows(OPERATIONS) {
             let line = of_size(line, pes);
             dir.run(&format!("{line} -q --report @/out.html")).ok();
             let head = format!("<head><script>{TEXTS}</script>");
@@ -101,7 +86,7 @@ fn no_text_of_a_page_covers_another() {
         let what = format!("--dump-dom --blink-settings=preferredColorScheme={dark}");
         let results = script_result(&dir, &html, &what);
         let results = results.as_array().expect("a list");
-        assert_eq!(results.len(), 2 * OPERATIONS.len() * SIZES.len());
+        assert_eq!(results.len(), 2 * 5 * SIZES.len());
         for page in results {
             let line = page[0].as_str().expect("a text");
             let has_names = line.contains("--cluster");
@@ -121,7 +106,7 @@ fn no_text_of_a_page_covers_another() {
 fn no_text_of_a_plan_covers_another_and_plans_are_dark_where_that_is_preferred() {
     let dir = scratch();
     let mut pictures = String::new();
-    for [_, line] in OPERATIONS {
+    for [_, line] in rows(OPERATIONS) {
         for pes in SIZES {
             let line = format!("plan {} --format svg", of_size(line, pes));
             pictures.push_str(&printed(&line));
@@ -134,7 +119,7 @@ fn no_text_of_a_plan_covers_another_and_plans_are_dark_where_that_is_preferred()
         document.body.dataset.results = JSON.stringify([textFaults(), textCount(), sheets]);
         </script></body>"
     );
-    let all = OPERATIONS.len() * SIZES.len() + 1;
+    let all = 5 * SIZES.len() + 1;
     for (dark, sheet) in [(1, "rgb(255, 255, 255)"), (0, "rgb(20, 23, 27)")] {
         let what = format!("--dump-dom --blink-settings=preferredColorScheme={dark}");
         let results = script_result(&dir, &html, &what);

@@ -20,7 +20,6 @@ fn crossings(spans: &[Span], received: bool) -> BTreeMap<(u64, u64, String), usi
 
 /// Checks that the spans of a PE's port do not overlap, and that each item sent at one end of an
 /// edge arrives at the other, not before.
-#[track_caller]
 fn assert_consistent(spans: &[Span], pes: u64) {
     for pe in 0..pes {
         for received in [false, true] {

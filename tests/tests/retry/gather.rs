@@ -24,7 +24,6 @@ fn an_interior_pe_may_die_after_its_message_has_arrived() {
     files.assert_complete(&before);
 }
 
-/// On a path with a gap, Shoulder-Tap continues.
 #[test]
 fn a_path_without_one_is_a_path() {
     let files = Files::new(2);

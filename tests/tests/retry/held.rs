@@ -11,7 +11,6 @@ use super::interrupted::{CASES, Case, Place, identities};
 
 const SMALL: usize = 5_000;
 
-/// Creates a complete run.
 fn complete(case: &Case) -> (Place<'_>, Vec<PathBuf>) {
     let place = Place::with(case, SMALL, "rate=8mbit");
     place.run("out", "").ok();
@@ -27,7 +26,6 @@ fn file_in(case: &Case, entry: &Path) -> PathBuf {
     }
 }
 
-#[track_caller]
 fn skipped(finished: &Finished) -> usize {
     finished.report().list("/skipped").len()
 }

@@ -41,7 +41,6 @@ const LONG: usize = 6 << 20;
 /// The delivered messages, each with values that change if it is written again.
 type Delivered = BTreeMap<String, (u64, i64)>;
 
-/// Directories of files to be moved.
 struct Files {
     dir: Folder,
 }
@@ -77,14 +76,12 @@ impl Files {
         start(words)
     }
 
-    #[track_caller]
     fn start_on_tree(&self, line: &str) -> Running {
         self.start(&format!("{line} --tree file:@/tree.toml"))
     }
 
     /// Starts a command on the tree and kills a PE once a message is delivered and the long one is
     /// arriving; returns its end, and the messages delivered before.
-    #[track_caller]
     fn killing(&self, line: &str, there: &str, pe: u32) -> (Finished, Delivered) {
         let running = self.start_on_tree(line);
         self.wait_for(there);
@@ -105,7 +102,6 @@ impl Files {
     }
 
     /// Waits until more of the long message arrives than has.
-    #[track_caller]
     fn wait_for_more(&self) {
         let arrived = || {
             let all = names(&self.output()).into_iter();
@@ -123,7 +119,6 @@ impl Files {
         files::record(&self.output())
     }
 
-    /// Continues from the record.
     #[track_caller]
     fn resume(&self, more: &str) -> Finished {
         resume(&self.record(), more)
@@ -178,8 +173,6 @@ fn numbers(finished: &Finished, pointer: &str) -> Vec<u64> {
     list.map(|n| n.as_u64().expect("a number")).collect()
 }
 
-/// Changes a file's text.
-#[track_caller]
 fn edit(path: &Path, change: impl FnOnce(String) -> String) {
     let text = fs::read_to_string(path).expect("it is there");
     fs::write(path, change(text)).expect("it can be written");

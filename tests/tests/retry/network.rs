@@ -6,7 +6,6 @@ use flitcast_tests::{Finished, Running, hosts, resume, scratch};
 use super::{Files, LINK, kill, numbers};
 
 /// Kills P1, without which no PE above P2 reaches it.
-#[track_caller]
 fn stranded(files: &Files, running: Running) -> Finished {
     files.wait_for("");
     kill(&running, 1);
@@ -41,9 +40,7 @@ fn unreachable_pes_are_named() {
 fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     let dir = scratch();
     let fails = "parent = 'a'\nrun = ['sh', '-c', 'exit 127']";
-    let pes = hosts(&["", fails, "parent = 'b'"]);
-    let text = format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}");
-    dir.put("c.toml", text);
+    dir.put("c.toml", hosts(&["", fails, "parent = 'b'"]));
     let line = "scatter --size 1KiB --format json --cluster @/c.toml --retry 1";
     let finished = dir.run(line).with_code(1);
     let dead = "P1 b is dead (ended with exit status 127 before it registered); going on";

@@ -34,7 +34,6 @@ fn partial(place: &Place) -> Vec<(PathBuf, u64)> {
 }
 
 /// Starts a run, and waits until three fifths of the long message have arrived wherever it arrives.
-#[track_caller]
 fn cut_at_three_fifths(place: &Place, more: &str) -> Running {
     let running = place.start("out", more);
     until("the long message arrives", || {
@@ -46,7 +45,6 @@ fn cut_at_three_fifths(place: &Place, more: &str) -> Running {
 }
 
 /// Checks that at most 45 % of the long message were sent again, wherever it was missing.
-#[track_caller]
 fn assert_continued(finished: &Finished, case: &Case) {
     let report = finished.report();
     let (all, line) = (report.list("/continued"), case.line);

@@ -36,7 +36,6 @@ fn a_resumed_round_is_limited_compresses_and_syncs_as_the_failed_one() {
 }
 
 /// Returns the files of a scatter that failed, and left a record.
-#[track_caller]
 fn failed() -> Files {
     let files = Files::new(2);
     let (finished, _) = files.killing("scatter --flit-size 64KiB", "p3", 4);

@@ -114,7 +114,6 @@ fn a_second_death_during_the_retry() {
     }
 }
 
-/// A resumed run sends the missing messages in packets again.
 #[test]
 fn a_round_in_packets_is_resumed_in_packets() {
     let files = Files::new(2);

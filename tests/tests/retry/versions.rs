@@ -27,7 +27,6 @@ fn others(len: usize) -> Vec<u8> {
 }
 
 /// Writes a new file with the same bytes and the same time.
-#[track_caller]
 fn rewrite(path: &Path) {
     let modified = fs::metadata(path).and_then(|found| found.modified());
     let bytes = fs::read(path).expect("it is there");
@@ -38,7 +37,6 @@ fn rewrite(path: &Path) {
 }
 
 /// Returns the printed command to continue, with additional options.
-#[track_caller]
 fn printed(finished: &Finished) -> Vec<String> {
     let mut lines = finished.stderr.lines();
     let line = lines.find_map(|line| line.split_once(": flitcast resume "));
@@ -53,7 +51,6 @@ fn printed(finished: &Finished) -> Vec<String> {
 
 /// Starts a broadcast of one file, child by child: P1 has it, and P3 is killed, so no other PE has
 /// it.
-#[track_caller]
 fn broadcast_begun(files: &Files, more: &str) -> Running {
     fill(&files.dir.join("model"), LONG / 8);
     let line = "broadcast --tree star:4 --algorithm child-by-child";
@@ -66,7 +63,6 @@ fn broadcast_begun(files: &Files, more: &str) -> Running {
 }
 
 /// Returns the files of a broadcast that P3's death has cut off.
-#[track_caller]
 fn broadcast_cut() -> Files {
     let files = Files::new(2);
     let running = broadcast_begun(&files, "");
@@ -76,7 +72,6 @@ fn broadcast_cut() -> Files {
 }
 
 /// Returns the files of a scatter that P4 has left, with P3's message delivered, and its end.
-#[track_caller]
 fn scatter_cut(line: &str) -> (Files, Finished) {
     let files = Files::new(2);
     let (finished, _) = files.killing(line, "p3", 4);
@@ -84,7 +79,6 @@ fn scatter_cut(line: &str) -> (Files, Finished) {
 }
 
 /// Checks that all copies are equal to the current model.
-#[track_caller]
 fn assert_copies(files: &Files) {
     let model = fs::read(files.dir.join("model")).expect("it is there");
     for pe in 1..4 {

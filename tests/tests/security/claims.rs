@@ -13,8 +13,6 @@ use flitcast_tests::stranger::Stranger;
 use pb::control::Kind;
 use prost::Message as _;
 
-use super::words;
-
 /// Bytes of each frame that claims memory.
 const SENT_BYTES: usize = 10 << 20;
 /// Memory of a PE that decodes one of them: the frame, four bytes for each of its bytes, and the
@@ -58,7 +56,7 @@ fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
     // Listens before the PE connects, which waits for its welcome.
     let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
     let at = listener.local_addr().expect("it listens");
-    let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
+    let node = start(format!("node --pe 1 --join {at} --insecure --stay").split(' '));
     for body in bodies {
         let mut stranger = Stranger::welcome(&listener);
         stranger.send_body(&body);

@@ -9,7 +9,6 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::{Running, refused};
 
 /// Starts P0 with P1 and P2, each with its lent folders.
-#[track_caller]
 fn lending(cluster: &Joining, lent: [&str; 3]) -> Vec<Running> {
     let node = |(pe, lent): (usize, &&str)| {
         cluster.node(pe as u32, &format!("--credentials DIR/ca --stay {lent}"))

@@ -14,10 +14,6 @@ use flitcast_tests::processes::eventually;
 use flitcast_tests::table::refusals;
 use flitcast_tests::{reported, run, scratch, start};
 
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_owned).collect()
-}
-
 #[test]
 fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     let dir = scratch();
@@ -64,7 +60,7 @@ fn all_errors_of_a_command_line_are_reported_at_once() {
         gather --tree path:2 --credentials /no/such/folder --size 1 | --credentials: /no/such/folder/ca.pem: No such file
     ",
     ) {
-        let refused = run(words(&line)).with_code(2);
+        let refused = run(line.split_whitespace()).with_code(2);
         let lines: Vec<&str> = refused.stderr.lines().collect();
         assert_eq!(lines.len(), parts.len(), "{line}: {}", refused.stderr);
         for (line, part) in lines.iter().zip(parts) {
@@ -79,11 +75,11 @@ fn every_report_names_missing_security() {
     let expected = "INSECURE: sent in the clear, and nobody had to show who they are";
     for command in ["scatter", "gather", "bench gather --rounds 1"] {
         let line = format!("{command} {line}");
-        run(words(&line)).ok().prints(&[expected]);
+        run(line.split_whitespace()).ok().prints(&[expected]);
         assert_eq!(reported(&line).value("/security"), "insecure");
     }
     let line = format!("scatter --timeouts disk=10ms --input /no/such {line}");
-    run(words(&line)).with_code(2);
+    run(line.split_whitespace()).with_code(2);
 }
 
 /// No log, no output of `ps` for other users and no environment contains it.

@@ -16,9 +16,7 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::until;
 use flitcast_tests::stranger::Stranger;
-use flitcast_tests::{scratch, start};
-
-use super::words;
+use flitcast_tests::{rows, scratch, start};
 
 /// Returns the assignment of a PE on this tree, with nothing that is optional.
 fn assignment(parents: &[Option<u32>], listen: SocketAddr, of: Collective) -> Assignment {
@@ -54,7 +52,6 @@ const RECEIPT: &str = ".flitcast-0000000000000000-p1.receipt";
 
 /// Makes a PE without credentials read, write, run and remove things, by requests of any process that
 /// listens where it calls; `dir` is a folder of the test.
-#[track_caller]
 fn tempt(listener: &TcpListener, dir: &Path) {
     let at = |name: &str| dir.join(name);
     let work = at(".flitcast-map-0000000000000001");
@@ -125,7 +122,7 @@ fn strangers_cannot_read_write_or_run_anything() {
     for pe in 0..2 {
         let dir = scratch();
         let line = format!("node --pe {pe} --join {at} --insecure --stay");
-        let node = start(words(&line));
+        let node = start(line.split_whitespace());
         tempt(&listener, dir.path());
         dismiss(vec![node]);
     }
@@ -162,15 +159,19 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
     let cluster = Joining::new(&[0, 0], "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be");
     let expected = "PEs that join with --insecure play synthetic messages only";
-    for line in [
-        "scatter --input DIR/in --output DIR/out",
-        "scatter --spread --input DIR/in --output DIR/out",
-        "gather --input DIR/in --output DIR/out",
-    ] {
-        let refused = cluster.command(&format!("{line} --insecure")).finish();
+    for [operation, command] in rows(
+        "
+        scatter |
+        scatter --spread |
+        gather |
+        map --work @/work | -- cat
+    ",
+    ) {
+        let files = "--input @/in --output @/out --cluster @/cluster.toml --insecure";
+        let refused = cluster.dir.run(&format!("{operation} {files} {command}"));
         refused.fails(2, &[expected]);
     }
-    assert!(!cluster.path("out").exists());
+    assert!(!cluster.path("out").exists() && !cluster.path("work").exists());
 }
 
 /// A PE connects to other PEs of its tree, once to each: not to itself, to a tree neighbour or to an
@@ -185,7 +186,7 @@ fn peers_are_other_pes_of_the_tree() {
 fn refuse_peers(peers: &[u32]) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
     let at = listener.local_addr().expect("it listens");
-    let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
+    let node = start(format!("node --pe 1 --join {at} --insecure --stay").split(' '));
     let mut stranger = Stranger::welcome(&listener);
     let peer = |pe: &u32| Peer {
         pe: PeId(*pe),

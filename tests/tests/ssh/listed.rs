@@ -63,7 +63,6 @@ fn hosts_are_tried_without_a_pe() {
     let failed = run(&hosts, &format!("check {} --reach", cluster.display()));
     let expected = "error: P1 pe 1: ssh fcssh2: cannot listen on 10.118.0.4 there: ";
     failed.fails(1, &[expected, "correct `address` in its [[pe]]"]);
-    hosts.are_quiet();
 }
 
 #[test]

@@ -89,7 +89,6 @@ fn files_are_scattered_and_gathered_and_the_program_is_copied_once() {
     run(arguments(&cluster, gather)).ok();
     assert_same_below(&input, &hosts.home(0).join("back"));
     assert_eq!(programs(), was, "they were not copied again");
-    hosts.are_quiet();
 }
 
 /// From a host that is not the first, over TLS.
@@ -122,7 +121,6 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
         assert_same_below(&weights, &hosts.home(host).join("copies"));
         assert_eq!(hidden(&hosts.home(host)), [""; 0], "on host {host}");
     }
-    hosts.are_quiet();
 }
 
 /// Neither the host of the source nor that of the destination is the first.
@@ -150,7 +148,6 @@ fn files_are_scattered_from_and_gathered_to_any_host() {
     let line = "gather --to P2 --input /root/out --output /root/back";
     run(arguments(&cluster, line)).ok();
     assert_same_below(&pieces, &hosts.home(2).join("back"));
-    hosts.are_quiet();
 }
 
 /// Hosts of a cluster file reach each other: all pairs are connected.
@@ -188,7 +185,6 @@ fn everybody_sends_to_everybody() {
             assert!(is_alike, "{arrived:?}");
         }
     }
-    hosts.are_quiet();
 }
 
 /// Two of the PEs are on one host, where one name would be ambiguous: so all have names.
@@ -208,10 +204,8 @@ fn pes_that_share_a_host_have_their_messages_side_by_side() {
         others.remove(pe);
         assert_eq!(names(&hosts.home(1).join(format!("out/pe {pe}"))), others);
     }
-    hosts.are_quiet();
 }
 
-/// The output of a login shell does not disturb the PE.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn a_login_shell_may_be_noisy() {
@@ -258,7 +252,6 @@ fn the_environment_and_exit_statuses_are_passed_on() {
     let stderr = &ended.stderr;
     let names_stopped = stderr.contains("cannot reach");
     assert!(!names_stopped, "nor of whom it stopped: {stderr}");
-    hosts.are_quiet();
 }
 
 #[test]
@@ -286,7 +279,6 @@ fn unreachable_hosts_are_named_with_a_remedy() {
     let unknown = run(arguments(&cluster, line));
     let help = "ssh = \"USER@HOST\"";
     unknown.fails(1, &["ssh nowhere.invalid", "Could not resolve", help]);
-    hosts.are_quiet();
 }
 
 #[test]
@@ -306,7 +298,6 @@ fn a_death_on_a_host_is_named() {
     hosts.stop_serving(2);
     let cause = "error: P2 pe 2 is cut off: `ssh fcssh2` ended with exit status 255";
     running.finish().fails(1, &[cause, "closed by remote host"]);
-    hosts.are_quiet();
 }
 
 #[test]
@@ -358,7 +349,6 @@ fn a_failed_round_is_resumed_over_ssh() {
     for message in ["pe 1", "pe 2", "pe 3"] {
         assert_same_below(&input.join(message), &output.join(message));
     }
-    hosts.are_quiet();
 }
 
 #[test]
@@ -391,7 +381,6 @@ fn commands_with_several_clusters_launch_them_over_ssh() {
     let cause = "P1 pe 1 is dead (cannot be started: ssh fcssh1";
     retried.fails(1, &[cause, "dead: P1 pe 1's message"]);
     retried.prints(&["P2 pe 2, P3 pe 3 moved to P0 pe 0"]);
-    hosts.are_quiet();
 }
 
 /// Between commands, until the cluster is stopped or its daemon is gone.
@@ -426,7 +415,6 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
     assert_eq!(up.coordinator_ends().code, Some(0));
     assert!(!hosts.running().is_empty());
     command("down FILE").finish().ok();
-    hosts.are_quiet();
 }
 
 #[test]
@@ -460,5 +448,4 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
     let dead = ["dead: P1 pe 1's message", "dead: P3 pe 3's message"];
     retried.fails(1, &dead);
     retried.prints(&[" without P1, P3 by fdf: 2 PEs"]);
-    hosts.are_quiet();
 }

@@ -83,10 +83,8 @@ fn the_program_is_copied_to_many_hosts_over_the_tree() {
     assert!(log_lines(&done, "copying flitcast").is_empty(), "{done:?}");
     assert_eq!(log_lines(&done, "taking flitcast").len(), 1, "{done:?}");
     all_have_it(&hosts, 0..HOSTS);
-    hosts.are_quiet();
 }
 
-/// No process that serves or copies the program is left.
 #[test]
 #[ignore = "needs root, iproute2 and openssh-server"]
 fn given_up_half_way_nothing_is_left() {
@@ -154,7 +152,6 @@ fn a_host_without_a_source_gets_the_program_from_the_coordinator() {
         "{retried:?}"
     );
     all_have_it(&hosts, 4..HOSTS);
-    hosts.are_quiet();
 }
 
 /// Another build is stored beside it, and a file that is not a program any more does not count.
@@ -183,7 +180,6 @@ fn another_program_is_put_beside() {
     let refused = run(arguments(&hosts.cluster(&[0, 1], &binary), line));
     refused.fails(1, &["copying flitcast there", "it does not run there"]);
     assert_eq!(names(&cache), both);
-    hosts.are_quiet();
 }
 
 /// Files that another user has put in the place of the program, or could have.
@@ -228,5 +224,4 @@ fn a_program_of_another_user_is_not_run() {
         refused.fails(1, &["ssh fcssh", &expected, "[launch] directory"]);
     }
     assert!(!marker.exists(), "what is not ours was run");
-    hosts.are_quiet();
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, ToPe};
 use flitcast_proto::{DeliveryId, PeId, RoundId, Tree};
-use flitcast_tests::wire_examples::{assignment, register, written};
+use flitcast_tests::wire_examples::{bodies, written};
 
 use super::reference::Reference;
 use super::{TO_PE, body};
@@ -35,17 +34,26 @@ fn a_fault_of_p0_is_not_one_of_nobody() {
 fn fields_of_a_later_version_are_skipped() {
     let register_with = "message Register { repeated uint32 rails = 77;";
     let later = Reference::later(&[("message Register {", register_with)]);
-    let text = r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
-                 secret: "0123456789abcdef0123456789abcdef"
-                  listen: "[::1]:4711" pid: 4194304 clock: "boot" processor: "a processor" cores: 8 host: "node01"
-                  rails: 1 rails: 2 }"#;
-    let theirs = later.encode("Control", text);
-    assert_eq!(FromPe::parse(&theirs), Ok(register()));
+    let text =
+        r#"register { cluster: 7 pe: 7 secret: "0123456789abcdef0123456789abcdef" pid: 5 RAILS }"#;
+    let [now, then] = ["", "rails: 1 rails: 2"].map(|rails| {
+        let text = text.replace("RAILS", rails);
+        FromPe::parse(&later.encode("Control", &text))
+    });
+    assert!(now.is_ok() && now == then, "{then:?}");
 }
 
+/// Returns the assignment of the examples, on a tree of four PEs, with these lengths.
 fn synthetic() -> Assignment {
+    let [_, _, to_pe] = bodies();
     let lengths = vec![1, 2, 3];
-    assignment(Collective::Scatter, Payload::Synthetic { lengths })
+    match ToPe::parse(&to_pe[0]) {
+        Ok(ToPe::Assignment(assignment)) => Assignment {
+            payload: Payload::Synthetic { lengths },
+            ..assignment
+        },
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -21,7 +21,6 @@ const HEAD: &str =
     "head { round: 9 message { id: 300 source: 300 destination: 5 bytes: 1125899906842624 } }";
 const DIGEST_FIELD: &str = r#"digest: "0123456789abcdef""#;
 
-/// Returns flits with and without head, with and without digest.
 fn all() -> Vec<(Option<Head>, Option<flit::Digest>, String)> {
     let text =
         |fields: &[&str]| format!(r#"flit {{ {} payload: "pay\000load" }}"#, fields.join(" "));

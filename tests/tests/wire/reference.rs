@@ -1,8 +1,12 @@
 //! The reference implementation: the `protobuf` crate, which uses only `proto/flitcast.proto`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use protobuf::reflect::{FileDescriptor, MessageDescriptor, RuntimeFieldType, RuntimeType};
+use protobuf::reflect::{
+    FieldDescriptor, FileDescriptor, MessageDescriptor, ReflectFieldRef, ReflectValueRef,
+    RuntimeFieldType, RuntimeType,
+};
 use protobuf::{MessageDyn, text_format};
 
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/flitcast.proto");
@@ -18,7 +22,6 @@ impl Reference {
     }
 
     /// Reads the messages of a later version, in which these parts of the text are replaced.
-    #[track_caller]
     pub fn later(changes: &[(&str, &str)]) -> Reference {
         let dir = flitcast_tests::scratch();
         let mut text = std::fs::read_to_string(PROTO).expect("it is there");
@@ -45,9 +48,21 @@ impl Reference {
 
     /// Returns the field numbers that lead from a message to each of its lists, those inside other
     /// messages too, apart from lists of numbers.
-    #[track_caller]
     pub fn lists(&self, name: &str) -> Vec<Vec<u32>> {
         lists_of(&self.message(name))
+    }
+
+    /// Returns the names of all fields of a message and of those inside it, each behind its message's.
+    #[track_caller]
+    pub fn fields(&self, name: &str) -> BTreeSet<String> {
+        let mut fields = BTreeSet::new();
+        fields_of(&self.message(name), &mut fields);
+        fields
+    }
+
+    /// Adds the fields of a message that do not have their defaults.
+    pub fn add_fields(&self, name: &str, text: &str, found: &mut BTreeSet<String>) {
+        set_fields_of(&*self.parse(name, text), found);
     }
 
     /// Returns the body of the frame that `text` describes.
@@ -66,7 +81,6 @@ impl Reference {
 
     /// Checks that `body` is the message that `text` describes, in every field, and has no field that
     /// the file does not define.
-    #[track_caller]
     pub fn assert_reads(&self, name: &str, body: &[u8], text: &str) {
         let read = self.message(name).parse_from_bytes(body);
         let read = read.unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -104,4 +118,38 @@ fn lists_of(message: &MessageDescriptor) -> Vec<Vec<u32>> {
         lists.extend(inside.into_iter().map(|path| [vec![number], path].concat()));
     }
     lists
+}
+
+fn shown(message: &MessageDescriptor, field: &FieldDescriptor) -> String {
+    format!("{}.{}", message.name(), field.name())
+}
+
+fn fields_of(message: &MessageDescriptor, all: &mut BTreeSet<String>) {
+    for field in message.fields() {
+        let is_new = all.insert(shown(message, &field));
+        let (RuntimeFieldType::Singular(of) | RuntimeFieldType::Repeated(of)) =
+            field.runtime_field_type()
+        else {
+            panic!("the protocol has no maps");
+        };
+        if let (true, RuntimeType::Message(inside)) = (is_new, of) {
+            fields_of(&inside, all);
+        }
+    }
+}
+
+fn set_fields_of(message: &dyn MessageDyn, found: &mut BTreeSet<String>) {
+    for field in message.descriptor_dyn().fields() {
+        let values: Vec<ReflectValueRef> = match field.get_reflect(message) {
+            ReflectFieldRef::Optional(value) => value.value().into_iter().collect(),
+            ReflectFieldRef::Repeated(list) => (0..list.len()).map(|at| list.get(at)).collect(),
+            ReflectFieldRef::Map(_) => panic!("the protocol has no maps"),
+        };
+        for value in values {
+            found.insert(shown(&message.descriptor_dyn(), &field));
+            if let ReflectValueRef::Message(inside) = value {
+                set_fields_of(&*inside, found);
+            }
+        }
+    }
 }

@@ -4,7 +4,6 @@ use flitcast_proto::PeId;
 
 use super::HARMLESS_NS;
 
-/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The time after the trigger of the first round.
@@ -17,14 +16,11 @@ pub struct Fault {
 pub struct Way {
     /// Index of the tree in [`super::Scenario::lanes`].
     pub lane: usize,
-    /// The sender.
     pub from: PeId,
-    /// The receiver.
     pub to: PeId,
 }
 
 impl Way {
-    /// Returns the other direction.
     pub fn back(self) -> Way {
         let (from, to) = (self.to, self.from);
         Way { from, to, ..self }
@@ -40,60 +36,34 @@ pub enum Kind {
     Vanish(PeId),
     /// A host vanishes and restarts later; then it resets its old connections when they are used.
     Restart {
-        /// The PE of the host.
         pe: PeId,
         /// The time until the restart.
         after_ns: u64,
     },
     /// A process is stopped and continued later.
-    Stop {
-        pe: PeId,
-        /// The duration.
-        for_ns: u64,
-    },
+    Stop { pe: PeId, for_ns: u64 },
     /// A connection breaks and loses a part of the data on it.
     Cut(Way),
     /// A direction transfers nothing for a while; the data arrives later.
-    Block {
-        /// The direction.
-        way: Way,
-        /// The duration.
-        for_ns: u64,
-    },
+    Block { way: Way, for_ns: u64 },
     /// Frames take longer for a while.
-    Delay {
-        /// The direction.
-        way: Way,
-        /// The additional latency.
-        by_ns: u64,
-        /// The duration.
-        for_ns: u64,
-    },
+    Delay { way: Way, by_ns: u64, for_ns: u64 },
     /// Frames are duplicated.
-    Duplicate {
-        /// The direction.
-        way: Way,
-        /// The percentage of frames.
-        percent: u64,
-    },
+    Duplicate { way: Way, percent: u64 },
     /// Bits of one frame flip.
     Corrupt {
-        /// The direction.
         way: Way,
         /// Number of frames before that one.
         skip: u64,
-        /// Number of bits.
         bits: u64,
     },
     /// A frame of an earlier round precedes the next item.
     Late(Way),
     /// Bits of the payload of one flit flip.
     Damage {
-        /// The direction.
         way: Way,
         /// Number of flits that cross unharmed before it.
         skip: u64,
-        /// Number of bits.
         bits: u64,
     },
 }
@@ -151,7 +121,6 @@ impl Kind {
         }
     }
 
-    /// Returns whether bits flip in transit.
     pub fn is_damage(&self) -> bool {
         matches!(self, Kind::Corrupt { .. } | Kind::Damage { .. })
     }

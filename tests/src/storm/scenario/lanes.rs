@@ -26,10 +26,6 @@ pub struct Lane {
 }
 
 /// Returns the lanes of a round, and the duration of the round without faults.
-///
-/// # Panics
-///
-/// Panics if a state machine refuses the schedule.
 pub(super) fn planned(
     (operation, flit_bytes, pacing): (Algorithm, u32, Pacing),
     trees: Vec<(Arc<Tree>, Model)>,

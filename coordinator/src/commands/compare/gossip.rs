@@ -4,11 +4,8 @@
 use anyhow::anyhow;
 use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::paper::{
-    RingRow, TABLE_1, TABLE_2, TorusRow, ring_approach_1, ring_approach_2, ring_circgos,
-    torus_approaches, torus_torgos,
-};
-use flitcast_plan::gossip::whole_steps::{
-    best_ring, best_torus, ring_whole_steps, torus_whole_steps,
+    PaperRow, TABLE_1, TABLE_2, best_ring, best_torus, ring_approach_1, ring_approach_2,
+    ring_circgos, ring_whole_steps, torus_approaches, torus_torgos, torus_whole_steps,
 };
 use flitcast_plan::gossip::{
     CompleteGossip, Diagonal, Gossip, GossipAlgorithm, GossipNetwork, Grid, LineParameters, Prices,
@@ -308,9 +305,13 @@ fn rows(arena: &GossipNetwork, ratio: f64) -> Vec<Row> {
 }
 
 fn ring_rows(n: usize, r: f64) -> Vec<Row> {
-    let is_of_paper = |row: &&RingRow| row.side == n && row.ratio as f64 == r;
+    let is_of_paper = |row: &&PaperRow<3>| row.side == n && row.ratio as f64 == r;
     let printed = TABLE_1.iter().find(is_of_paper);
-    let paper = |place: usize| printed.map(|row: &RingRow| row.printed[place]);
+    let paper = |place: usize| printed.map(|row: &PaperRow<3>| row.printed[place]);
+    let of_paper = printed.map(|row| {
+        let [heads, division, steps] = row.parameters;
+        LineParameters::new(heads, division, steps)
+    });
     let three = LineParameters::approach_2(3);
     let circgos = |name: &str, parameters: LineParameters| Row {
         formula: Some(match parameters.heads == n {
@@ -334,12 +335,12 @@ fn ring_rows(n: usize, r: f64) -> Vec<Row> {
             ..Row::named("approach 2", Some(&GossipAlgorithm::Approach2(3)))
         },
     ];
-    rows.extend(printed.map(|row| Row {
+    rows.extend(of_paper.map(|parameters| Row {
         paper: paper(2),
-        ..circgos("CIRCGOS, the paper's", row.circgos)
+        ..circgos("CIRCGOS, the paper's", parameters)
     }));
     let (best, _) = best_ring(n, r);
-    if best.heads < n && printed.is_none_or(|row| row.circgos != best) {
+    if best.heads < n && of_paper != Some(best) {
         rows.push(circgos("CIRCGOS, whole steps", best));
     }
     rows.push(Row::named("halves", Some(&GossipAlgorithm::Halves)));
@@ -347,9 +348,10 @@ fn ring_rows(n: usize, r: f64) -> Vec<Row> {
 }
 
 fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
-    let is_of_paper = |row: &&TorusRow| dimensions == 2 && row.side == n && row.ratio as f64 == r;
+    let is_of_paper =
+        |row: &&PaperRow<5>| dimensions == 2 && row.side == n && row.ratio as f64 == r;
     let printed = TABLE_2.iter().find(is_of_paper);
-    let paper = |place: usize| printed.map(|row: &TorusRow| row.printed[place]);
+    let paper = |place: usize| printed.map(|row: &PaperRow<5>| row.printed[place]);
     let in_whole_steps = |diagonal: &Diagonal| torus_whole_steps(n, dimensions, diagonal).time(r);
     let three = LineParameters::approach_2(3);
     let around = LineParameters {
@@ -392,10 +394,10 @@ fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
     if dimensions == 2 || even_rounds(n, 3, 3, 1).is_some() {
         torgos("TORGOS (3, 3, 1)", Some(3), [3, 3, 1]);
     }
-    if let Some(row) = printed.filter(|row| row.torgos != [3, 3, 1]) {
-        let [points, division, steps] = row.torgos;
+    if let Some(row) = printed.filter(|row| row.parameters != [3, 3, 1]) {
+        let [points, division, steps] = row.parameters;
         let name = format!("TORGOS ({points}, {division}, {steps})");
-        torgos(&name, Some(4), row.torgos);
+        torgos(&name, Some(4), row.parameters);
     }
     let (best, whole) = best_torus(n, dimensions, r);
     let algorithm = GossipAlgorithm::Torgos(best);

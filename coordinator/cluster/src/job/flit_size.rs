@@ -32,30 +32,54 @@ use crate::tuning::{
     SLOW_LINK_RATIO, SWITCHED_FLIT_BYTES, USUAL_FLIT_BYTES,
 };
 
+/// The time that the predictions of a search may take.
+pub trait SearchTime {
+    /// Counts a prediction of `predicted_ns`, for which [`looking_ns`] is `looking_ns`.
+    fn predicted(&mut self, predicted_ns: u64, looking_ns: u64);
+
+    /// Returns whether there is time for a prediction that takes `looking_ns` by [`looking_ns`].
+    fn has_time_for(&self, looking_ns: u64) -> bool;
+}
+
+/// A part of the time that the first prediction predicts. It is counted by estimates, so that a search
+/// has the same result on any machine.
+#[derive(Default)]
+struct PartOfRound {
+    /// `None` before the first prediction.
+    left_ns: Option<u64>,
+}
+
+impl SearchTime for PartOfRound {
+    fn predicted(&mut self, predicted_ns: u64, looking_ns: u64) {
+        let part_ns = predicted_ns / FLIT_SIZE_PART;
+        self.left_ns = Some(match self.left_ns {
+            None => part_ns.clamp(FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_LONGEST_NS),
+            Some(left_ns) => left_ns.saturating_sub(looking_ns),
+        });
+    }
+
+    fn has_time_for(&self, looking_ns: u64) -> bool {
+        self.left_ns.is_none_or(|left_ns| looking_ns <= left_ns)
+    }
+}
+
 /// Plans and predicts a round with the requested flit size, or else with the best one. An order is not
 /// searched for.
 pub fn plan_with_best_flit_size(planner: &Planner<'_>) -> Result<PlannedRound, ProtocolError> {
-    let most_ns = |usual_ns: u64| {
-        let part_ns = usual_ns / FLIT_SIZE_PART;
-        part_ns.clamp(FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_LONGEST_NS)
-    };
-    plan_with_best_flit_size_within(planner, most_ns, &mut |_| {})
+    plan_with_best_flit_size_within(planner, &mut PartOfRound::default())
 }
 
-/// Plans and predicts a round as [`plan_with_best_flit_size`] does. The predictions after the first
-/// one may take `most_ns` of its predicted time together; `predicted` receives the time that each
-/// one predicts.
+/// Plans and predicts a round as [`plan_with_best_flit_size`] does, in the time `search`. The first
+/// prediction is always made.
 pub fn plan_with_best_flit_size_within(
     planner: &Planner<'_>,
-    most_ns: impl FnOnce(u64) -> u64,
-    predicted: &mut dyn FnMut(u64),
+    search: &mut dyn SearchTime,
 ) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
     let way = &planner.decisions.way;
     let (operation, requested_bytes) = (way.operation, way.flit_bytes);
-    let mut of = |flit_bytes: u32| -> Result<PlannedRound, ProtocolError> {
+    let of = |flit_bytes: u32| {
         let one = planner.plan_and_predict(flit_bytes)?;
-        predicted(one.prediction.round_ns());
         ordered(planner, &way.order.before_others(), one)
     };
     let in_turns = operation.gives_orders() && planner.decisions.pacing == Pacing::Turns;
@@ -69,25 +93,32 @@ pub fn plan_with_best_flit_size_within(
         true => FLIT_SIZE_WORTH_IN_A_STREAM,
         false => FLIT_SIZE_WORTH,
     };
-    let usual = of(requested_bytes.unwrap_or(usual_bytes))?;
+    let first_bytes = requested_bytes.unwrap_or(usual_bytes);
+    let usual = of(first_bytes)?;
     let usual_ns = usual.ns();
+    let takes = |flit_bytes: u32| looking_ns(tree, &usual.schedules, flit_bytes);
+    search.predicted(usual_ns, takes(first_bytes));
     let first = match requested_bytes {
         None if are_slow(tree, operation, model) => {
             best_alone(tree, operation, &usual.schedules, model)
         }
         _ => None,
     };
-    let Some(first) = first else {
+    let Some(mut first) = first.map(|bytes| bytes.min(most_bytes)) else {
         return Ok(usual);
     };
-    let mut left_ns = most_ns(usual_ns);
-    // `None` if there is no time for the prediction.
+    while first < usual_bytes && !search.has_time_for(takes(first)) {
+        first = (2 * first).min(usual_bytes);
+    }
     let within = |flit_bytes: u32| {
-        let takes = looking_ns(tree, &usual.schedules, flit_bytes);
-        let has_time = flit_bytes != usual_bytes && take_time(&mut left_ns, takes);
-        has_time.then(|| of(flit_bytes)).transpose()
+        if flit_bytes == usual_bytes || !search.has_time_for(takes(flit_bytes)) {
+            return Ok(None);
+        }
+        let one = of(flit_bytes)?;
+        search.predicted(one.ns(), takes(flit_bytes));
+        Ok(Some(one))
     };
-    let Some(mut best) = best_around(first.min(most_bytes), most_bytes, within)? else {
+    let Some(mut best) = best_around(first, most_bytes, within)? else {
         return Ok(usual);
     };
     let predicted_ns = best.ns();
@@ -150,7 +181,7 @@ fn hops(tree: &Tree, operation: Algorithm) -> u64 {
 }
 
 /// Returns an upper bound of the time of a prediction with flits of this size.
-pub(super) fn looking_ns(tree: &Tree, schedules: &[PeSchedule], flit_bytes: u32) -> u64 {
+pub fn looking_ns(tree: &Tree, schedules: &[PeSchedule], flit_bytes: u32) -> u64 {
     // The prediction moves the longest messages in pieces.
     let crossings = |most: u64| -> u64 {
         let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(most);

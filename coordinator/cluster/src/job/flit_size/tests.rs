@@ -119,6 +119,45 @@ fn long_broadcasts_down_long_paths_have_shorter_flits() {
     assert_eq!(path(2, 128 << 20).decisions.flit_size, None);
 }
 
+/// A time that is enough for predictions of so many nanoseconds, each by itself.
+struct EachUpTo {
+    most_ns: u64,
+    /// What [`looking_ns`] is for each prediction.
+    predictions: Vec<u64>,
+}
+
+impl SearchTime for EachUpTo {
+    fn predicted(&mut self, _predicted_ns: u64, looking_ns: u64) {
+        self.predictions.push(looking_ns);
+    }
+
+    fn has_time_for(&self, looking_ns: u64) -> bool {
+        looking_ns <= self.most_ns
+    }
+}
+
+#[test]
+fn a_search_without_time_for_the_best_size_finds_a_longer_one() {
+    let tree = tree("path:8");
+    let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
+    let decisions = Decisions::of(Algorithm::FARTHEST_FIRST, Pacing::default());
+    let model = model(&tree, MBIT_100);
+    let planner = Planner::new(&tree, &decisions, &bytes, &model);
+    let mut sizes = Vec::new();
+    for most_ns in [0, 10_000, 30_000, 1_000_000] {
+        let mut search = EachUpTo {
+            most_ns,
+            predictions: Vec::new(),
+        };
+        let found = plan_with_best_flit_size_within(&planner, &mut search).expect("a schedule");
+        assert!(search.predictions[1..].iter().all(|&ns| ns <= most_ns));
+        sizes.push((found.ns(), found.decisions.flit_bytes));
+    }
+    assert_eq!(sizes[0].1, USUAL_FLIT_BYTES);
+    // More time, shorter flits and a shorter round.
+    assert!(sizes.is_sorted_by(|one, next| one.0 > next.0 && one.1 > next.1));
+}
+
 #[test]
 fn slow_software_keeps_the_default_size() {
     assert_eq!(to_the_end(0.4, 64 << 10).decisions.flit_size, None);

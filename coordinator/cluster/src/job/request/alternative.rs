@@ -12,7 +12,9 @@ use flitcast_proto::wire::MAX_FLIT_BYTES;
 use super::checked::Request;
 use crate::algorithms::candidates::Candidate;
 use crate::job::decisions::{Decisions, Forecast};
-use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within, usual_flit};
+use crate::job::flit_size::{
+    SearchTime, are_slow, looking_ns, plan_with_best_flit_size_within, usual_flit,
+};
 use crate::job::planned_round::{PlannedRound, Planner};
 use crate::system::machine::thread_cpu_ns;
 use crate::tuning::{
@@ -57,6 +59,17 @@ pub struct Alternative<'a> {
     pub best: Option<BestPrediction>,
     /// Whether that time is an estimate, by longer flits than those of this size.
     pub is_estimated: bool,
+    /// The expected processor time of further predictions.
+    pub expected: Expected,
+}
+
+/// The processor time that predictions of an alternative will take, in nanoseconds, by that of its last one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expected {
+    /// With usual flits.
+    pub usual_ns: u64,
+    /// With [`SHORT_FLIT_BYTES`].
+    pub short_ns: u64,
 }
 
 impl Alternative<'_> {
@@ -164,7 +177,8 @@ impl Alternative<'_> {
             return Ok(());
         }
         if !self.has_slow_links() {
-            if self.longest() > SHORT_FLIT_BYTES.into() {
+            let is_long = self.longest() > SHORT_FLIT_BYTES.into();
+            if is_long && budget.has_time_for(self.expected.short_ns) {
                 let short = self.predicted(SHORT_FLIT_BYTES, budget)?;
                 self.take(short);
             }
@@ -172,9 +186,8 @@ impl Alternative<'_> {
         }
         let decisions = self.request.decisions();
         let planner = self.planner(&decisions);
-        let left_ns = budget.left_ns();
-        let mut predicted = |ns| budget.predicted(ns);
-        let found = plan_with_best_flit_size_within(&planner, |_| left_ns, &mut predicted)?;
+        let mut search = BudgetedSearch::new(budget);
+        let found = plan_with_best_flit_size_within(&planner, &mut search)?;
         self.take(BestPrediction::of(&found, found.ns()));
         Ok(())
     }
@@ -202,15 +215,23 @@ impl Alternative<'_> {
 
     /// Predicts a round of flits of this size.
     fn predicted(
-        &self,
+        &mut self,
         flit_bytes: u32,
         budget: &mut Budget,
     ) -> Result<BestPrediction, ProtocolError> {
+        let began_ns = budget.used_ns();
         let decisions = self.request.decisions();
         let planner = self.planner(&decisions);
         let planned = planner.plan_and_predict(flit_bytes)?;
         let ns = planned.prediction.round_ns();
         budget.predicted(ns);
+        let looking_ns =
+            |flit_bytes| looking_ns(planner.tree, &planned.schedules, flit_bytes) as f64;
+        let factor = (budget.used_ns() - began_ns) as f64 / looking_ns(flit_bytes).max(1.0);
+        self.expected = Expected {
+            usual_ns: (factor * looking_ns(self.usual_flit())) as u64,
+            short_ns: (factor * looking_ns(SHORT_FLIT_BYTES)) as u64,
+        };
         Ok(BestPrediction::of(&planned, ns))
     }
 
@@ -258,9 +279,9 @@ impl Budget {
         self.predictions == 0 || (self.used_ns() as f64) < part * self.most_ns() as f64
     }
 
-    /// Returns the part of the budget that is not used.
-    pub fn left_ns(&self) -> u64 {
-        self.most_ns().saturating_sub(self.used_ns())
+    /// Returns whether there is time for a prediction that is expected to take `ns`.
+    pub fn has_time_for(&self, ns: u64) -> bool {
+        self.used_ns().saturating_add(ns) <= self.most_ns()
     }
 
     pub fn predicted(&mut self, ns: u64) {
@@ -278,5 +299,39 @@ impl Budget {
             0 => CHOICE_UNNOTICED_NS,
             _ => (self.best_ns / CHOICE_PART).max(CHOICE_UNNOTICED_NS),
         }
+    }
+}
+
+/// A search for a flit size within the budget of a choice. A prediction is expected to take as much time for each
+/// flit as the one before.
+struct BudgetedSearch<'a> {
+    budget: &'a mut Budget,
+    /// When the last prediction ended, by the budget.
+    ended_ns: u64,
+    /// The time that the last prediction took, as a multiple of [`looking_ns`].
+    factor: f64,
+}
+
+impl BudgetedSearch<'_> {
+    fn new(budget: &mut Budget) -> BudgetedSearch<'_> {
+        BudgetedSearch {
+            ended_ns: budget.used_ns(),
+            budget,
+            factor: 0.0,
+        }
+    }
+}
+
+impl SearchTime for BudgetedSearch<'_> {
+    fn predicted(&mut self, predicted_ns: u64, looking_ns: u64) {
+        self.budget.predicted(predicted_ns);
+        let ended_ns = self.budget.used_ns();
+        self.factor = (ended_ns - self.ended_ns) as f64 / looking_ns.max(1) as f64;
+        self.ended_ns = ended_ns;
+    }
+
+    fn has_time_for(&self, looking_ns: u64) -> bool {
+        let expected_ns = self.factor * looking_ns as f64;
+        self.budget.has_time_for(expected_ns as u64)
     }
 }

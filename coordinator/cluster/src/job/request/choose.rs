@@ -13,7 +13,7 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 
-use super::alternative::{Alternative, Budget};
+use super::alternative::{Alternative, Budget, Expected};
 use super::checked::Request;
 use super::expected::{expected_model, least_ns, steps};
 use super::gossip_ways::candidates_on;
@@ -93,7 +93,8 @@ fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
     let least = if offer.is_complete { open.len() } else { 0 };
     for (place, one) in open.iter_mut().take(FINALISTS.max(least)).enumerate() {
         let is_first_estimate = place == 0 && one.is_estimated;
-        if one.best.is_some() && (is_first_estimate || budget.has_left(0.75)) {
+        let has_time = budget.has_left(0.75) && budget.has_time_for(one.expected.usual_ns);
+        if one.best.is_some() && (is_first_estimate || has_time) {
             one.predict_usual(&mut budget)?;
         }
     }
@@ -201,6 +202,7 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer) -> Vec<Alternative<'a>>
                 model: model.clone(),
                 best: None,
                 is_estimated: false,
+                expected: Expected::default(),
             }
         }));
     }

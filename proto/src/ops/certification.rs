@@ -1,7 +1,7 @@
 //! A PE in a gather by Transmission-Certification (paper 000, section III-B):
 //! token down, certificates up, orders down, then one gap-free stream up.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::orders::Orders;
 use super::pe_schedule::PeSchedule;
@@ -42,8 +42,8 @@ pub(super) struct Certification {
     children: Vec<Certifier>,
     tokens_sent: usize,
     token_at: Option<Time>,
-    /// Number of children whose certificate has arrived.
-    certified: usize,
+    /// Children that have the token, and whose certificate has not arrived.
+    awaited: BTreeSet<PeId>,
     /// Pipelined, in lock step: the number of steps between the token's arrival and the
     /// certificate's crossing.
     certify_after: u64,
@@ -86,7 +86,6 @@ impl Certification {
             }
         };
         let children: Vec<Certifier> = order.into_iter().map(certifier).collect();
-        let known = if is_known { children.len() } else { 0 };
         Certification {
             sync,
             all_ports: schedule.all_ports,
@@ -95,9 +94,9 @@ impl Certification {
                 packets: schedule.own_packets(),
                 due: Time(0),
             },
+            tokens_sent: if is_known { children.len() } else { 0 },
             children,
-            tokens_sent: known,
-            certified: known,
+            awaited: BTreeSet::new(),
             token_at: (is_known && !is_root).then_some(Time(0)),
             certify_after,
             certificate_pending: !is_root && !is_known,
@@ -109,15 +108,8 @@ impl Certification {
         }
     }
 
-    fn awaits_certificate(&self, from: PeId) -> bool {
-        let token_receivers = self.children.iter().take(self.tokens_sent);
-        token_receivers
-            .into_iter()
-            .any(|child| child.pe == from && child.certificate.is_none())
-    }
-
     fn all_certified(&self) -> bool {
-        self.certified == self.children.len()
+        self.tokens_sent == self.children.len() && self.awaited.is_empty()
     }
 
     /// Returns the children that get an order; all must have certified.
@@ -190,10 +182,9 @@ impl Role for Certification {
         let from_parent = place.parent() == Some(from);
         match item {
             Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
-            Control::Certificate(certificate) if self.awaits_certificate(from) => {
+            Control::Certificate(certificate) if self.awaited.remove(&from) => {
                 if let Some(child) = self.children.iter_mut().find(|child| child.pe == from) {
                     child.certificate = Some(certificate);
-                    self.certified += 1;
                 }
                 if place.is_root() && self.all_certified() {
                     self.give_root_orders(now);
@@ -264,7 +255,7 @@ impl Role for Certification {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });
         if let Some(&Certifier { pe: to, .. }) = self.children.get(self.tokens_sent)
-            && (self.sync != Sync::Serial || self.certified == self.tokens_sent)
+            && (self.sync != Sync::Serial || self.awaited.is_empty())
         {
             return control(to, Control::Token);
         }
@@ -290,10 +281,13 @@ impl Role for Certification {
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
             Transmit::Message { .. } | Transmit::Part { .. } => self.own.message = None,
-            Transmit::Control {
+            &Transmit::Control {
+                to,
                 item: Control::Token,
-                ..
-            } => self.tokens_sent += 1,
+            } => {
+                self.tokens_sent += 1;
+                self.awaited.insert(to);
+            }
             Transmit::Control {
                 item: Control::Certificate(_),
                 ..
@@ -318,12 +312,11 @@ impl Role for Certification {
         let has_due_order = self.orders.due() == Some(Time(0));
         let port_free = place.is_root() || (!has_due_order && self.own.message.is_none());
         let its_turn = self.ordered && port_free && self.stream_of(from).is_some();
-        self.awaits_certificate(from) || its_turn
+        self.awaited.contains(&from) || its_turn
     }
 
     fn is_over(&self, _place: &PePosition) -> bool {
         self.token_at.is_some()
-            && self.tokens_sent == self.children.len()
             && self.all_certified()
             && !self.certificate_pending
             && (self.ordered || !self.gets_order)

@@ -1,6 +1,6 @@
 //! The state of a predicted round, and its events in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,6 +29,30 @@ pub(super) enum Event {
     Turn(Thread),
 }
 
+/// A neighbour whose frames a PE reads. The order is that in which a PE looks at its neighbours.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sender {
+    Parent(PeId),
+    Child(PeId),
+    /// A PE that is no neighbour in the tree.
+    Peer(PeId),
+}
+
+impl Sender {
+    pub fn new(tree: &Tree, from: PeId, to: PeId) -> Sender {
+        match () {
+            () if tree.parent(to) == Some(from) => Sender::Parent(from),
+            () if tree.parent(from) == Some(to) => Sender::Child(from),
+            () => Sender::Peer(from),
+        }
+    }
+
+    pub fn id(self) -> PeId {
+        let (Sender::Parent(id) | Sender::Child(id) | Sender::Peer(id)) = self;
+        id
+    }
+}
+
 /// The state of a predicted round.
 pub(super) struct PredictionState<'a> {
     pub(super) stations: Vec<PredictedPe>,
@@ -42,8 +66,8 @@ pub(super) struct PredictionState<'a> {
     pub(super) wires: Vec<[Wire; 2]>,
     /// Wires between PEs that are not neighbours in the tree, by sender and receiver.
     pub(super) others: BTreeMap<(PeId, PeId), Wire>,
-    /// For each PE, the PEs to which it connects, tree neighbours first.
-    pub(super) neighbours: Vec<Vec<PeId>>,
+    /// For each PE, the wires to it that have frames.
+    pub(super) incoming: Vec<BTreeSet<Sender>>,
     pub(super) cores: Vec<Cores>,
     /// Number of PEs on each machine.
     pub(super) residents: Vec<usize>,
@@ -105,8 +129,6 @@ impl<'a> PredictionState<'a> {
             let round = round.in_pieces(flits_a_piece).record_spans(usize::MAX);
             PredictedPe::new(round, schedule, sleeps(id))
         });
-        let neighbours = tree.ids().zip(schedules);
-        let neighbours = neighbours.map(|(pe, schedule)| schedule.neighbours(tree, pe));
         let files = model.files.as_ref();
         let machines = model.hosts.machines().iter();
         let mut residents = vec![0; machines.len()];
@@ -122,7 +144,7 @@ impl<'a> PredictionState<'a> {
             compression: CompressedMessages::new(tree, schedules, model),
             wires: tree.ids().map(|_| Default::default()).collect(),
             others: BTreeMap::new(),
-            neighbours: neighbours.collect(),
+            incoming: tree.ids().map(|_| BTreeSet::new()).collect(),
             cores: machines.map(Cores::new).collect(),
             residents,
             file_threads: files.map(|files| FileThreads::new(files, tree, schedules, piece)),

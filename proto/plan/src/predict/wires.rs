@@ -1,12 +1,14 @@
 //! Frames in virtual time: the times of a core for each, handed over to a port, on the wire, and received.
 
+use std::ops::Bound::{Excluded, Unbounded};
+
 use flitcast_proto::items::{Control, Message};
 use flitcast_proto::ops::{HELD_IN_MEMORY, POLL_ATTEMPTS};
 use flitcast_proto::round::{Action, Sized};
 use flitcast_proto::{PeId, Time};
 
 use super::predicted_pe::{FlitsOut, Next, Work};
-use super::prediction_state::{Event, PredictionState};
+use super::prediction_state::{Event, PredictionState, Sender};
 use super::resources::{FrameInFlight, PortQueue, Wire};
 use crate::cost::{
     COALESCED_FRAME_COST, COLD_BYTE_COST, HELD_BYTE_COST, HELD_IN_CACHE, HELD_IN_NEW_MEMORY_COST,
@@ -15,11 +17,18 @@ use crate::cost::{
 
 impl PredictionState<'_> {
     fn wire(&mut self, from: PeId, to: PeId) -> &mut Wire {
-        match () {
-            () if self.tree.parent(to) == Some(from) => &mut self.wires[to.index()][0],
-            () if self.tree.parent(from) == Some(to) => &mut self.wires[from.index()][1],
-            () => self.others.entry((from, to)).or_default(),
+        match Sender::new(self.tree, from, to) {
+            Sender::Parent(_) => &mut self.wires[to.index()][0],
+            Sender::Child(_) => &mut self.wires[from.index()][1],
+            Sender::Peer(_) => self.others.entry((from, to)).or_default(),
         }
+    }
+
+    /// Returns the first neighbour after this one whose frames are on the way to a PE or there.
+    fn next_sender(&self, at: PeId, after: Option<Sender>) -> Option<Sender> {
+        let after = after.map_or(Unbounded, Excluded);
+        let incoming = &self.incoming[at.index()];
+        incoming.range((after, Unbounded)).next().copied()
     }
 
     fn link(&self, from: PeId, to: PeId) -> Link {
@@ -49,8 +58,10 @@ impl PredictionState<'_> {
             return (0, None);
         };
         let (mut here, mut soonest) = (0, None);
-        for place in 0..self.neighbours[at.index()].len() {
-            let from = self.neighbours[at.index()][place];
+        let mut next = self.next_sender(at, None);
+        while let Some(sender) = next {
+            next = self.next_sender(at, next);
+            let from = sender.id();
             let Some(arrives) = self.front(from, at) else {
                 continue;
             };
@@ -72,9 +83,14 @@ impl PredictionState<'_> {
         let until = until.map(|Time(due)| due);
         let mut soonest = until.filter(|&due| due > now);
         let only = self.stations[at.index()].round.listens_only_to();
-        let neighbours = self.neighbours[at.index()].len();
-        for place in 0..only.map_or(neighbours, |_| 1) {
-            let from = only.unwrap_or_else(|| self.neighbours[at.index()][place]);
+        let only = only.map(|from| Sender::new(self.tree, from, at));
+        let mut next = only.or_else(|| self.next_sender(at, None));
+        while let Some(sender) = next {
+            let from = sender.id();
+            next = match only {
+                Some(_) => None,
+                None => self.next_sender(at, next),
+            };
             if !self.stations[at.index()].round.listens_to(from) {
                 continue;
             }
@@ -111,6 +127,10 @@ impl PredictionState<'_> {
         let wire = self.wire(from, at);
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
+        if wire.frames.is_empty() {
+            let sender = Sender::new(self.tree, from, at);
+            self.incoming[at.index()].remove(&sender);
+        }
         if let Sized::Flits(_) = frame.content {
             let link = self.link(from, at);
             let port = self.receive_port(from, at);
@@ -201,6 +221,7 @@ impl PredictionState<'_> {
             departed,
             along,
         });
+        self.incoming[to.index()].insert(Sender::new(self.tree, at, to));
         self.cause(now, Event::Look(to));
     }
 

@@ -11,7 +11,9 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::gossip_on_network::OnNetwork;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, LinkRequirement, Offer, OfferKind, TreeRequirement};
+use super::spec::{
+    AlgorithmSpec, AllPorts, Latencies, LinkRequirement, Offer, OfferKind, TreeRequirement,
+};
 use crate::timing::Timing;
 
 /// An algorithm for a collective.
@@ -107,6 +109,11 @@ impl Algorithm {
             }
             _ => (self.spec.bound)(tree, flits),
         }
+    }
+
+    /// Returns lower bounds on the latencies of a round in which all messages are nonnull.
+    pub fn latencies(self, tree: &Tree) -> Latencies {
+        (self.spec.latencies)(tree)
     }
 
     /// Returns the name of the algorithm in input and output.

@@ -17,7 +17,7 @@ use super::broadcast_plan::least_steps_among_all;
 use super::gossip::neighbours_at;
 use super::lock_step::LockStep;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
+use super::spec::{AlgorithmSpec, Latencies, LinkRequirement, Offer, TreeRequirement, doublings};
 use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
@@ -29,6 +29,7 @@ pub(super) const CIRCULANT: AlgorithmSpec = AlgorithmSpec {
         "circulant (in the fewest possible steps)",
     ),
     fits: TreeRequirement::Complete,
+    latencies: |tree| Latencies::of_flits(doublings(tree)),
     pays_on: LinkRequirement::Slow,
     gives_orders: true,
     // Ranks that differ by a skip.

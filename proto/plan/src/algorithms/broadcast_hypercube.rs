@@ -10,7 +10,7 @@ use super::blocks;
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::least_steps_among_all;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, LinkRequirement, Offer, TreeRequirement};
+use super::spec::{AlgorithmSpec, Latencies, LinkRequirement, Offer, TreeRequirement, doublings};
 use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
@@ -22,6 +22,7 @@ pub(super) const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
         ..Offer::choice(&[("hypercube", None)], "")
     },
     fits: TreeRequirement::Cubes,
+    latencies: |tree| Latencies::of_flits(doublings(tree)),
     pays_on: LinkRequirement::Slow,
     gives_orders: true,
     peers: |tree, pe| {

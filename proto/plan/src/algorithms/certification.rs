@@ -8,7 +8,9 @@ use flitcast_proto::schedule::pace::{Pace, Pacing, Packets};
 use flitcast_proto::{PeId, Tree};
 
 use super::lock_step::{ControlPlan, LockStep, Steps, on_its_way};
-use super::spec::{AlgorithmSpec, AllPorts, BASE, LinkRequirement, Offer, TreeRequirement, paced};
+use super::spec::{
+    AlgorithmSpec, AllPorts, BASE, Latencies, LinkRequirement, Offer, TreeRequirement, paced,
+};
 use crate::schedule::gather_steps_beside_control;
 use crate::timing::Timing;
 
@@ -23,6 +25,11 @@ pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Serial, flits, &[])),
+    // The token crosses each edge, and the certificate crosses it back before the token goes on. An order follows.
+    latencies: |tree| Latencies {
+        before: 2 * (tree.count() as u64 - 1) + 1,
+        ..Latencies::in_tree(tree)
+    },
     ..BASE
 };
 
@@ -32,6 +39,13 @@ pub(super) const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     sync: Some("pipelined"),
     offer: Offer::choice(paced!("certification-pipelined"), HELP),
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Pipelined, flits, &[])),
+    latencies: |tree| {
+        let in_tree = Latencies::in_tree(tree);
+        Latencies {
+            before: 2 * in_tree.flits + 1,
+            ..in_tree
+        }
+    },
     ..SERIAL
 };
 
@@ -42,7 +56,7 @@ pub(super) const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     offer: Offer::INTERNAL,
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Parallel, flits, &[])),
     bound: gather_steps_beside_control,
-    ..SERIAL
+    ..PIPELINED
 };
 
 /// With a port for each neighbour, for messages as well. Its time in steps is that of
@@ -69,6 +83,10 @@ pub(super) const ORDERS: AlgorithmSpec = AlgorithmSpec {
     pays_on: LinkRequirement::Slow,
     role: PeRole::Certification(Sync::Known),
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Known, flits, &[])),
+    latencies: |_| Latencies {
+        before: 1,
+        flits: 1,
+    },
     ..SERIAL
 };
 

@@ -13,7 +13,8 @@ use super::lock_step::{LockStep, NotPlanned, rows};
 use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
 use super::present::Present;
 use super::spec::{
-    AlgorithmSpec, AllPorts, BASE, Offer, OfferKind, TreeRequirement, all_others, no_peers,
+    AlgorithmSpec, AllPorts, BASE, Latencies, Offer, OfferKind, TreeRequirement, all_others,
+    no_peers,
 };
 use super::timetable::{Timetable, hop};
 use super::{blocks, exchange_plan};
@@ -31,6 +32,7 @@ pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
          is what the busiest PE needs to send or to receive",
     ),
     fits: TreeRequirement::Complete,
+    latencies: |_| Latencies::of_flits(1),
     gives_orders: true,
     role: PeRole::StaticSchedule,
     peers: all_others,

@@ -9,7 +9,9 @@ use super::gossip_plan::{self, Order};
 use super::lock_step::LockStep;
 use super::plan_limits::check_crossings;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement, all_others};
+use super::spec::{
+    AlgorithmSpec, AllPorts, BASE, Latencies, Offer, TreeRequirement, all_others, doublings,
+};
 use super::timetable::Timetable;
 use crate::cost::Ports;
 use crate::gossip::{CompleteGossip, Sending};
@@ -47,6 +49,7 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
 pub(super) const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     name: "circulate",
     fits: TreeRequirement::Complete,
+    latencies: |tree| Latencies::of_flits(tree.count() as u64 - 1),
     all_ports: AllPorts::Never,
     offer: Offer::choice(&[("circulate", None)], "circulate (in a ring of all PEs)"),
     plan: LockStep::None,
@@ -64,6 +67,7 @@ pub(super) const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     offer: Offer::INTERNAL,
     all_ports: AllPorts::WithOwnLinks,
     peers: all_others,
+    latencies: |_| Latencies::of_flits(1),
     ..CIRCULATE
 };
 
@@ -84,6 +88,7 @@ pub(super) const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
         let in_one_port = CompleteGossip::Dissemination { ports: 1 };
         in_rounds(tree, bytes, timing, in_one_port)
     },
+    latencies: |tree| Latencies::of_flits(doublings(tree)),
     gives_orders: true,
     ..CIRCULATE
 };
@@ -97,6 +102,7 @@ pub(super) const DIRECT: AlgorithmSpec = AlgorithmSpec {
     ),
     peers: all_others,
     hops: |tree, bytes, timing| in_rounds(tree, bytes, timing, CompleteGossip::Direct),
+    latencies: |_| Latencies::of_flits(1),
     gives_orders: true,
     ..CIRCULATE
 };

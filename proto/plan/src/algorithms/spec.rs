@@ -158,6 +158,29 @@ pub(super) struct AlgorithmSpec {
     pub plan: LockStep,
     /// Lower bound on the steps of any algorithm for the collective. Lengths are in flits.
     pub bound: fn(&Tree, &[u64]) -> u64,
+    /// The latencies of a round in which all messages are nonnull.
+    pub latencies: fn(&Tree) -> Latencies,
+}
+
+/// Lower bounds on the number of latencies of links that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Latencies {
+    /// Those of control frames before P0 receives the first flit.
+    pub before: u64,
+    /// Those of flits.
+    pub flits: u64,
+}
+
+impl Latencies {
+    /// Returns those of flits alone.
+    pub(super) fn of_flits(flits: u64) -> Latencies {
+        Latencies { before: 0, flits }
+    }
+
+    /// Returns those of messages that cross the edges of a tree.
+    pub(super) fn in_tree(tree: &Tree) -> Latencies {
+        Latencies::of_flits(tree.height().into())
+    }
 }
 
 /// The methods of an algorithm of this name, one for each pacing.
@@ -192,6 +215,7 @@ pub(super) const BASE: AlgorithmSpec = AlgorithmSpec {
     hops: |_, _, _| Vec::new(),
     plan: LockStep::None,
     bound: gather_steps,
+    latencies: Latencies::in_tree,
 };
 
 /// Returns the nonnull messages by id, for algorithms in which each source has one message.
@@ -200,6 +224,12 @@ pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<Messag
     ids.filter(|(_, bytes)| **bytes > 0)
         .map(|(id, _)| id)
         .collect()
+}
+
+/// Returns a lower bound on the number of edges that a message crosses one after the other to the farthest
+/// PE, if the number of PEs that have it doubles in each step but the last one.
+pub(super) fn doublings(tree: &Tree) -> u64 {
+    tree.count().ilog2().into()
 }
 
 /// Returns all other PEs.

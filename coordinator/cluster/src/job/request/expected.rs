@@ -67,13 +67,17 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
         let all = links.clone().map(|link| of(&link));
         all.reduce(f64::min).unwrap_or(0.0)
     };
-    // A message that is null crosses nothing.
-    let is_all = bytes.iter().filter(|bytes| **bytes > 0).count() + 1 >= bytes.len();
-    let hops = match operation.fits().stays_in_tree() && is_all {
-        true => tree.height(),
-        false => 0,
+    // A message that is null crosses nothing; each source has a null one for itself.
+    let nonnull = bytes.iter().filter(|bytes| **bytes > 0).count();
+    let is_all = nonnull + bytes.len() / tree.len() >= bytes.len();
+    let latency_ns = least(|link| link.latency_ns);
+    let [before_ns, latency_ns] = match is_all {
+        true => {
+            let latencies = operation.latencies(tree);
+            [latencies.before, latencies.flits].map(|number| number as f64 * latency_ns)
+        }
+        false => [0.0; 2],
     };
-    let latency_ns = f64::from(hops) * least(|link| link.latency_ns);
     // The bound counts steps of control frames, too, which are shorter than a step of data.
     let hops_and_control = 3 * tree.count() as u64;
     let steps = operation.least_steps(tree, bytes);
@@ -87,7 +91,7 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
             steps * software.reduce(f64::min).unwrap_or(0.0)
         }
     };
-    data_ns.max(latency_ns) as u64
+    (before_ns + data_ns.max(latency_ns)) as u64
 }
 
 #[cfg(test)]

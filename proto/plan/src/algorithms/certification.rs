@@ -25,7 +25,7 @@ pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Serial, flits, &[])),
-    // The token crosses each edge, and the certificate crosses it back before the token goes on. An order follows.
+    // A PE passes the token to its next child after the previous child's certificate has arrived. An order follows.
     latencies: |tree| Latencies {
         before: 2 * (tree.count() as u64 - 1) + 1,
         ..Latencies::in_tree(tree)

@@ -165,19 +165,19 @@ pub(super) struct AlgorithmSpec {
 /// Lower bounds on the number of latencies of links that follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Latencies {
-    /// Those of control frames before P0 receives the first flit.
+    /// Number for control frames, before P0 receives the first flit.
     pub before: u64,
-    /// Those of flits.
+    /// Number for flits.
     pub flits: u64,
 }
 
 impl Latencies {
-    /// Returns those of flits alone.
+    /// Returns the bounds of flits alone.
     pub(super) fn of_flits(flits: u64) -> Latencies {
         Latencies { before: 0, flits }
     }
 
-    /// Returns those of messages that cross the edges of a tree.
+    /// Returns the bounds of messages that cross the edges of a tree.
     pub(super) fn in_tree(tree: &Tree) -> Latencies {
         Latencies::of_flits(tree.height().into())
     }

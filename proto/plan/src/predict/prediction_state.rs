@@ -34,7 +34,7 @@ pub(super) enum Event {
 pub(super) enum Sender {
     Parent(PeId),
     Child(PeId),
-    /// A PE that is no neighbour in the tree.
+    /// A PE that is not adjacent in the tree.
     Peer(PeId),
 }
 

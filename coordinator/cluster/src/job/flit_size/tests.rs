@@ -119,10 +119,10 @@ fn long_broadcasts_down_long_paths_have_shorter_flits() {
     assert_eq!(path(2, 128 << 20).decisions.flit_size, None);
 }
 
-/// A time that is enough for predictions of so many nanoseconds, each by itself.
+/// A limit for each prediction by itself.
 struct EachUpTo {
     most_ns: u64,
-    /// What [`looking_ns`] is for each prediction.
+    /// [`looking_ns`] of each prediction.
     predictions: Vec<u64>,
 }
 

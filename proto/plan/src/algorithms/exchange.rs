@@ -74,6 +74,7 @@ pub(super) const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
 
 /// Over the edges of the tree only.
 pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
+    latencies: Latencies::across,
     name: "tree",
     fits: TreeRequirement::Trees,
     offer: Offer::choice(&[("tree", None)], "Over the edges of the tree"),

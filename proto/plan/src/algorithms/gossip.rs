@@ -19,6 +19,7 @@ use crate::timing::Timing;
 
 /// Over the edges of the tree, by the better of two orders.
 pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
+    latencies: Latencies::across,
     collective: Collective::Gossip,
     name: "flood",
     offer: Offer::choice(

@@ -177,7 +177,13 @@ impl Latencies {
         Latencies { before: 0, flits }
     }
 
-    /// Returns the bounds of messages that cross the edges of a tree.
+    /// Returns the bounds of messages between any two PEs that cross the edges of a tree.
+    pub(super) fn across(tree: &Tree) -> Latencies {
+        let beyond_root = tree.children(tree.root()).len() > 1;
+        Latencies::of_flits(u64::from(tree.height()) + u64::from(beyond_root))
+    }
+
+    /// Returns the bounds of messages between the root and all PEs that cross the edges of a tree.
     pub(super) fn in_tree(tree: &Tree) -> Latencies {
         Latencies::of_flits(tree.height().into())
     }

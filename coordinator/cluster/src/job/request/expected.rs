@@ -161,4 +161,61 @@ mod tests {
         }
         assert!(compared > 400, "{compared}");
     }
+
+    /// A choice among many PEs has time for few predictions. The bound alone excludes algorithms in which every PE
+    /// waits for all others one after the other.
+    #[test]
+    fn bounds_exclude_algorithms_with_many_latencies() {
+        let link = Link {
+            latency_ns: 1e6,
+            ns_per_byte: 8.0,
+            ..Link::default()
+        };
+        for (quick, slow, bytes) in [
+            (
+                Algorithm::GATHER_BY_ORDERS,
+                Algorithm::CERTIFICATION_SERIAL,
+                64 << 10,
+            ),
+            (
+                Algorithm::CERTIFICATION_PIPELINED,
+                Algorithm::CERTIFICATION_SERIAL,
+                1 << 10,
+            ),
+            (
+                Algorithm::GOSSIP_DIRECT,
+                Algorithm::GOSSIP_CIRCULATE,
+                1 << 10,
+            ),
+            (
+                Algorithm::GOSSIP_DISSEMINATION,
+                Algorithm::GOSSIP_CIRCULATE,
+                1 << 10,
+            ),
+        ] {
+            let tree = tree("star:64");
+            let collective = quick.collective();
+            let lengths = vec![bytes; collective.lengths_given(&tree)];
+            let bytes = collective.by_delivery(&tree, &lengths);
+            let model = Model {
+                edges: vec![
+                    Edge {
+                        down: link,
+                        up: link
+                    };
+                    tree.len()
+                ],
+                ..Model::unit(tree.len())
+            };
+            let decisions = Decisions::of(quick, Pacing::Scheduled);
+            let planner = Planner::new(&tree, &decisions, &bytes, &model);
+            let planned = planner.plan_and_predict(64 << 10).expect("a schedule");
+            let quick_ns = planned.prediction.round_ns();
+            let least_ns = least_ns(&tree, slow, &model, &bytes);
+            assert!(
+                least_ns > quick_ns,
+                "{slow:?}: {least_ns}, {quick:?}: {quick_ns}"
+            );
+        }
+    }
 }

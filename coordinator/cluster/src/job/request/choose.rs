@@ -79,8 +79,8 @@ pub fn choose_open(
 fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
     let mut budget = Budget::new(!offer.is_complete);
     let mut open = alternatives(&request, &offer);
-    // Of those with equal bounds, one whose flits cross few edges is quicker where messages are short. Stable: of
-    // equal ones the first in the tables, which is the simplest.
+    // If bounds are equal, an algorithm whose flits cross few edges is usually quicker. Stable: of equal ones the first
+    // in the tables, which is the simplest.
     open.sort_by_key(|one| {
         let latencies = one.candidate.operation.latencies(&one.request.site.tree);
         (one.least_ns, latencies.flits)

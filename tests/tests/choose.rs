@@ -121,17 +121,21 @@ fn on_one_tree_the_algorithm_alone_is_chosen() {
 }
 
 /// A gather one after the other and a windowed one are choices where no switch can drop their packets, and
-/// orders where links are slower than the software.
+/// orders where links are slower than the software, or far.
 #[test]
 fn on_one_machine_baselines_are_choices() {
     let line = "gather --algorithm auto --tree star:4 --size 9KiB --flit-size 4KiB";
     let alternatives = |line: &str| chosen(line)["choice"]["alternatives"].as_u64();
-    let [local, on_links] = ["", SLOW_LINK].map(|link| alternatives(&format!("{line} {link}")));
+    let local = alternatives(line);
     let (baselines, orders) = (2, 3);
-    assert_eq!(
-        local.map(|all| all - baselines),
-        on_links.map(|all| all - orders)
-    );
+    for link in [SLOW_LINK, "--link rate=5gbit,latency=1ms"] {
+        let on_links = alternatives(&format!("{line} {link}"));
+        assert_eq!(
+            local.map(|all| all - baselines),
+            on_links.map(|all| all - orders),
+            "{link}"
+        );
+    }
 }
 
 /// On one machine, buffers hold short messages, and no PE waits for its turn.

@@ -13,8 +13,9 @@ pub const CHOICE_UNNOTICED_NS: u64 = match cfg!(debug_assertions) {
     false => 17_000_000,
 };
 
-/// Part of the shortest predicted time that a choice may take if that is longer.
-pub const CHOICE_PART: u64 = 20;
+/// Part of the shortest predicted time that predictions of a choice may take if that is longer: with what else it does,
+/// a twentieth.
+pub const CHOICE_PART: u64 = 22;
 
 /// Number of alternatives that a choice predicts again with usual flits: the long flits of its first pass
 /// may have confused their times.

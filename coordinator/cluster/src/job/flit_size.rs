@@ -208,7 +208,7 @@ pub(super) fn take_time(left_ns: &mut u64, ns: u64) -> bool {
     left.is_some()
 }
 
-/// Returns the largest set-up time and the largest time per byte of all links that messages cross, in
+/// Returns the largest set-up time, latency and time per byte of all links that messages cross, in
 /// nanoseconds.
 pub(super) fn dearest(tree: &Tree, operation: Algorithm, model: &Model) -> Link {
     let links = tree.below_root().flat_map(|pe| {
@@ -222,6 +222,7 @@ pub(super) fn dearest(tree: &Tree, operation: Algorithm, model: &Model) -> Link 
     links.fold(Link::default(), |one, other| Link {
         setup_ns: one.setup_ns.max(other.setup_ns),
         ns_per_byte: one.ns_per_byte.max(other.ns_per_byte),
+        latency_ns: one.latency_ns.max(other.latency_ns),
         ..one
     })
 }
@@ -259,13 +260,16 @@ pub fn are_slow(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
 
 /// Returns whether an algorithm may be quicker than others on the links of a model.
 pub fn may_pay(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
+    let software_ns = 2.0 * model.hosts.slowest(MAX_FLIT_BYTES).flit_ns;
+    let exceeds_software = |link_ns: f64| link_ns > SLOW_LINK_RATIO * software_ns;
+    let dearest = || dearest(tree, operation, model);
     match operation.pays_on() {
         LinkRequirement::Any => true,
         LinkRequirement::Slow => are_slow(tree, operation, model),
-        LinkRequirement::Setup => {
-            let software_ns = 2.0 * model.hosts.slowest(MAX_FLIT_BYTES).flit_ns;
-            dearest(tree, operation, model).setup_ns > SLOW_LINK_RATIO * software_ns
+        LinkRequirement::SlowOrFar => {
+            are_slow(tree, operation, model) || exceeds_software(dearest().latency_ns)
         }
+        LinkRequirement::Setup => exceeds_software(dearest().setup_ns),
     }
 }
 

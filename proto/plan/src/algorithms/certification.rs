@@ -80,7 +80,7 @@ pub(super) const ORDERS: AlgorithmSpec = AlgorithmSpec {
         "Orders without certificates: a star; P0 has the lengths of the messages",
     ),
     fits: TreeRequirement::Stars,
-    pays_on: LinkRequirement::Slow,
+    pays_on: LinkRequirement::SlowOrFar,
     role: PeRole::Certification(Sync::Known),
     plan: LockStep::Messages(|tree, flits| steps(tree, Sync::Known, flits, &[])),
     latencies: |_| Latencies {

@@ -49,6 +49,8 @@ pub enum LinkRequirement {
     /// Links that are slower than the software. Without them, messages in parts cost memory traffic that
     /// no prediction includes: a broadcast of 64 MiB took 1.6 times as long as over a star.
     Slow,
+    /// Links that are slower than the software, in rate or in latency.
+    SlowOrFar,
     /// Links with a set-up time.
     Setup,
 }

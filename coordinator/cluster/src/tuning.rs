@@ -273,7 +273,8 @@ pub const SLOW_RATIO: f64 = 2.0;
 /// Least time of a round that is reported as slow: shorter ones are as slow as the machine pauses.
 pub const SLOW_LEAST: Duration = Duration::from_secs(1);
 
-/// Time after an error, which a user waits for, for the remaining PEs to remove incomplete messages and report deliveries.
+/// Time after an error, which a user waits for, for the remaining PEs to remove incomplete messages and report
+/// deliveries.
 pub const LAST_REPORTS: Duration = Duration::from_secs(2);
 
 /// Maximum wait for work that was requested to end, longer than the PEs' time for last reports.

@@ -268,6 +268,27 @@ mod tests {
             .time_steps
     }
 
+    /// One flit for each PE of complete binary trees from their last leaf, with a port for each
+    /// neighbour and with one port, as an independent reference works it out.
+    #[test]
+    fn a_scatter_from_a_leaf_takes_the_steps_of_the_table() {
+        for (pes, expected) in [
+            (3, [2, 2]),
+            (7, [10, 11]),
+            (15, [26, 37]),
+            (31, [58, 87]),
+            (63, [122, 198]),
+        ] {
+            let tree = tree(&format!("kary:2:{pes}"));
+            let last = PeId(pes - 1);
+            let times = [Ports::PerEdge, Ports::Single].map(|it| scattered(&tree, last, it));
+            assert_eq!(times, expected, "{pes} PEs");
+        }
+        let tree = tree("kary:2:31");
+        let worst = tree.pes().map(|from| scattered(&tree, from, Ports::Single));
+        assert_eq!(worst.max(), Some(95));
+    }
+
     /// With a port for each neighbour, the first flit takes all of the walk but its last part, and all
     /// others are there by then.
     #[test]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
-use crate::packets::plan as plan_scatter;
-use crate::tests::{lengths, shaped};
+use crate::packets::tree::Scatter;
+use crate::packets::{bounds, plan as plan_scatter};
+use crate::tests::{lengths, shaped, tree};
 
 /// A random tree with uneven messages and a link's cost.
 fn case(seed: u64) -> (Arc<Tree>, Vec<u64>, LinkCost) {
@@ -36,4 +37,19 @@ fn no_gather_beats_its_bounds() {
             }
         }
     }
+}
+
+/// The bound of the mirror, and the upper bound, in the golden case of a path (spec-packets.md,
+/// sections 7 and 11): 2B = 30, depth 5, k = 3, at most one child, packets of one flit, 27 of the
+/// streams.
+#[test]
+fn the_golden_path_is_between_its_bounds() {
+    let (tree, flits) = (tree("path:6"), [0, 2, 3, 0, 2, 1]);
+    let cost: LinkCost = "2".parse().expect("a set-up cost");
+    let certified = plan(&tree, &flits, cost, ControlCost::Packet, 1).expect("it is small");
+    assert_eq!(certified.time, 63);
+    let scatter = Scatter::new(&tree, &flits, cost).expect("it is small");
+    assert!(bounds::from_the_beginning(&scatter) <= 19);
+    let upper = certified.upper_bound(&tree, &flits, cost);
+    assert_eq!(upper, 30 + 5 * (3 + 2 + 1) + 8 + 8 * 2);
 }

@@ -182,7 +182,8 @@ impl Role for Certification {
         let from_parent = place.parent() == Some(from);
         match item {
             Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
-            Control::Certificate(certificate) if self.awaited.remove(&from) => {
+            Control::Certificate(certificate) if self.awaited.contains(&from) => {
+                self.awaited.remove(&from);
                 if let Some(child) = self.children.iter_mut().find(|child| child.pe == from) {
                     child.certificate = Some(certificate);
                 }

@@ -25,9 +25,9 @@ struct Piece {
 struct Order {
     to: PeId,
     after: u64,
-    /// The position on the line, in ticks, at which the order is sent,
+    /// The position on the line, in ticks, at which the order is sent.
     send_at: u64,
-    /// and the ticks by which it is sent before the line begins, if the way is so long.
+    /// The ticks by which it is sent before the line begins, if the way is so long.
     early: u64,
     /// Ticks from the order to the arrival of the child's first byte.
     ahead: u64,

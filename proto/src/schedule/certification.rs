@@ -119,9 +119,9 @@ pub struct Slot {
     pub packets: Packets,
     /// Time in which the stream passes.
     pub through: u64,
-    /// Time from the order's begin at the send port until the stream's first byte arrives,
+    /// Time from the order's begin at the send port until the stream's first byte arrives.
     pub ahead: u64,
-    /// and time from then on until it is relayed.
+    /// Time from the arrival of the first byte until it is relayed.
     pub delay: u64,
 }
 

@@ -17,8 +17,7 @@ use crate::job::request::{
 };
 use crate::options::args::ResumeArgs;
 use crate::options::link_spec::Links;
-use crate::options::transfer::GuardArgs;
-use crate::options::transfer::PictureArgs;
+use crate::options::transfer::{GuardArgs, PictureArgs};
 use crate::options::{retries, timeouts};
 use crate::site::cluster_file::{self, Edges};
 use crate::site::guard::Guard;

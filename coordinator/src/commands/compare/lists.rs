@@ -13,8 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{CompareBroadcastArgs, CompareExchangeArgs, CompareGossipArgs, Named, spanning};
-use flitcast_cluster::algorithms::listed::TreeGossip;
-use flitcast_cluster::algorithms::listed::among_all;
+use flitcast_cluster::algorithms::listed::{TreeGossip, among_all};
 use flitcast_cluster::algorithms::plan_limits::{
     MOST_CROSSINGS_OF_ONE, check_flits, check_pes, check_size,
 };

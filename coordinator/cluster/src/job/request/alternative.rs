@@ -178,7 +178,7 @@ impl Alternative<'_> {
         }
         if !self.has_slow_links() {
             let is_long = self.longest() > SHORT_FLIT_BYTES.into();
-            if is_long && budget.has_time_for(self.expected.short_ns) {
+            if is_long && budget.has_left_ns(self.expected.short_ns) {
                 let short = self.predicted(SHORT_FLIT_BYTES, budget)?;
                 self.take(short);
             }
@@ -186,8 +186,7 @@ impl Alternative<'_> {
         }
         let decisions = self.request.decisions();
         let planner = self.planner(&decisions);
-        let mut search = BudgetedSearch::new(budget);
-        let found = plan_with_best_flit_size_within(&planner, &mut search)?;
+        let found = plan_with_best_flit_size_within(&planner, budget)?;
         self.take(BestPrediction::of(&found, found.ns()));
         Ok(())
     }
@@ -219,18 +218,16 @@ impl Alternative<'_> {
         flit_bytes: u32,
         budget: &mut Budget,
     ) -> Result<BestPrediction, ProtocolError> {
-        let began_ns = budget.used_ns();
+        budget.begin_prediction();
         let decisions = self.request.decisions();
         let planner = self.planner(&decisions);
         let planned = planner.plan_and_predict(flit_bytes)?;
         let ns = planned.prediction.round_ns();
-        budget.predicted(ns);
-        let looking_ns =
-            |flit_bytes| looking_ns(planner.tree, &planned.schedules, flit_bytes) as f64;
-        let factor = (budget.used_ns() - began_ns) as f64 / looking_ns(flit_bytes).max(1.0);
+        let looking_ns = |flit_bytes| looking_ns(planner.tree, &planned.schedules, flit_bytes);
+        budget.predicted(ns, looking_ns(flit_bytes));
         self.expected = Expected {
-            usual_ns: (factor * looking_ns(self.usual_flit())) as u64,
-            short_ns: (factor * looking_ns(SHORT_FLIT_BYTES)) as u64,
+            usual_ns: budget.expected_ns(looking_ns(self.usual_flit())),
+            short_ns: budget.expected_ns(looking_ns(SHORT_FLIT_BYTES)),
         };
         Ok(BestPrediction::of(&planned, ns))
     }
@@ -254,6 +251,10 @@ pub struct Budget {
     pub best_ns: u64,
     pub predictions: usize,
     has_limit: bool,
+    /// When the last prediction ended.
+    ended_ns: u64,
+    /// The time that it took, as a multiple of [`looking_ns`].
+    factor: f64,
 }
 
 impl Budget {
@@ -265,6 +266,8 @@ impl Budget {
             best_ns: u64::MAX,
             predictions: 0,
             has_limit,
+            ended_ns: 0,
+            factor: 0.0,
         }
     }
 
@@ -280,13 +283,18 @@ impl Budget {
     }
 
     /// Returns whether there is time for a prediction that is expected to take `ns`.
-    pub fn has_time_for(&self, ns: u64) -> bool {
+    pub fn has_left_ns(&self, ns: u64) -> bool {
         self.used_ns().saturating_add(ns) <= self.most_ns()
     }
 
-    pub fn predicted(&mut self, ns: u64) {
-        self.predictions += 1;
-        self.best_ns = self.best_ns.min(ns);
+    /// Returns the expected time of a prediction like the last one, for which [`looking_ns`] is `looking_ns`.
+    fn expected_ns(&self, looking_ns: u64) -> u64 {
+        (self.factor * looking_ns as f64) as u64
+    }
+
+    /// Excludes the time until now from that of the next prediction.
+    pub fn begin_prediction(&mut self) {
+        self.ended_ns = self.used_ns();
     }
 
     fn used_ns(&self) -> u64 {
@@ -302,36 +310,16 @@ impl Budget {
     }
 }
 
-/// A search for a flit size within the budget of a choice. A prediction is expected to take as much time for each
-/// flit as the one before.
-struct BudgetedSearch<'a> {
-    budget: &'a mut Budget,
-    /// When the last prediction ended, by the budget.
-    ended_ns: u64,
-    /// The time that the last prediction took, as a multiple of [`looking_ns`].
-    factor: f64,
-}
-
-impl BudgetedSearch<'_> {
-    fn new(budget: &mut Budget) -> BudgetedSearch<'_> {
-        BudgetedSearch {
-            ended_ns: budget.used_ns(),
-            budget,
-            factor: 0.0,
-        }
-    }
-}
-
-impl SearchTime for BudgetedSearch<'_> {
+impl SearchTime for Budget {
     fn predicted(&mut self, predicted_ns: u64, looking_ns: u64) {
-        self.budget.predicted(predicted_ns);
-        let ended_ns = self.budget.used_ns();
+        self.predictions += 1;
+        self.best_ns = self.best_ns.min(predicted_ns);
+        let ended_ns = self.used_ns();
         self.factor = (ended_ns - self.ended_ns) as f64 / looking_ns.max(1) as f64;
         self.ended_ns = ended_ns;
     }
 
     fn has_time_for(&self, looking_ns: u64) -> bool {
-        let expected_ns = self.factor * looking_ns as f64;
-        self.budget.has_time_for(expected_ns as u64)
+        self.has_left_ns(self.expected_ns(looking_ns))
     }
 }

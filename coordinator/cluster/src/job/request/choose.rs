@@ -97,7 +97,7 @@ fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
     let least = if offer.is_complete { open.len() } else { 0 };
     for (place, one) in open.iter_mut().take(FINALISTS.max(least)).enumerate() {
         let is_first_estimate = place == 0 && one.is_estimated;
-        let has_time = budget.has_left(0.75) && budget.has_time_for(one.expected.usual_ns);
+        let has_time = budget.has_left(0.75) && budget.has_left_ns(one.expected.usual_ns);
         if one.best.is_some() && (is_first_estimate || has_time) {
             one.predict_usual(&mut budget)?;
         }

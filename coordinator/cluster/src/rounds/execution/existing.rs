@@ -111,8 +111,8 @@ impl Driver<'_> {
             let missing = found.without_equal(message, missing);
             let files = found.common_files(&missing);
             let (all, of) = requested.entry(message.source).or_insert((0, Vec::new()));
-            *all += files.len();
-            if !files.is_empty() && *all <= MOST_FILES {
+            if !files.is_empty() && *all + files.len() <= MOST_FILES {
+                *all += files.len();
                 let id = message.id;
                 of.push((missing, MessageFiles { message: id, files }));
             }

@@ -88,6 +88,13 @@ pub const LARGE_FILE_BYTES: u64 = 1 << 20;
 /// other programs, too, which only more entries are worth.
 pub const SYNCED_ALONE: u64 = 16;
 
+/// Minimum length of a file that is written without the page cache, where durable data is wanted and the file
+/// system is known. A shorter one stays in memory for its next reader.
+pub const DIRECT_FILE_BYTES: u64 = 64 << 20;
+
+/// Length of each of the two buffers of such a file: a disk's rate is reached, and a PE has little more memory.
+pub const DIRECT_BUFFER_BYTES: usize = 2 << 20;
+
 /// Number of figures of [`FileCosts`].
 pub const FILE_COSTS: usize = 12;
 

@@ -12,11 +12,14 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use flitcast_proto::Durability;
-use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
+use flitcast_proto::cost::{
+    DIRECT_BUFFER_BYTES, DIRECT_FILE_BYTES, LARGE_FILE_BYTES, SYNCED_ALONE,
+};
 use rustix::fs::{Advice, fadvise, fstatfs, fsync, syncfs};
 use rustix::io::Errno;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::extents::NewFile;
 use crate::limits::{MOST_HELD_ENTRIES, WRITE_BACK_BYTES};
 use crate::system::process;
 
@@ -35,6 +38,10 @@ const KNOWN_FILE_SYSTEMS: [u64; 6] = [
     0x0102_1994,
     0x794C_7630,
 ];
+
+/// File systems on which long files are written without the page cache: ext2 to ext4, and XFS. Others accept
+/// that and write as before, or wait for a server or a checksum at each write.
+const DIRECT_FILE_SYSTEMS: [u64; 2] = [0xEF53, 0x5846_5342];
 
 /// The entries that all messages of this process may hold open until their end.
 static HELD: Semaphore = Semaphore::const_new(MOST_HELD_ENTRIES);
@@ -76,6 +83,18 @@ impl Unsynced {
         let is_ours = || process::unwritten_bytes().is_some_and(|bytes| bytes < MAX_FOREIGN_BYTES);
         if self.durability == Durability::Message && is_known() && is_ours() {
             self.folder = folder.try_clone_to_owned().ok();
+        }
+    }
+
+    /// Has a new file that will have `bytes` bytes of content written without the page cache if it is long, the
+    /// disk is to have it before it becomes visible, and that is quick where it is.
+    pub fn begin_file(&self, file: &mut NewFile, bytes: u64) {
+        let is_long = bytes >= DIRECT_FILE_BYTES && self.durability != Durability::Never;
+        let is_quick = || {
+            fstatfs(file.file()).is_ok_and(|at| DIRECT_FILE_SYSTEMS.contains(&(at.f_type as u64)))
+        };
+        if is_long && is_quick() {
+            file.write_directly(DIRECT_BUFFER_BYTES);
         }
     }
 

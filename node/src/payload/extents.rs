@@ -15,6 +15,8 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{SeekFrom, Stat, fstat, seek};
 use rustix::io::Errno;
 
+use super::direct::{BLOCK_BYTES, DirectWriter};
+
 /// Maximum number of holes listed per file, which keeps an entry far below its maximum length.
 pub(super) const MAX_HOLES: usize = 512;
 
@@ -131,9 +133,6 @@ fn next(file: &File, from: SeekFrom) -> io::Result<Option<u64>> {
     }
 }
 
-/// Block size of most file systems, in bytes. A shorter run of zeros saves nothing.
-const BLOCK_BYTES: u64 = 4096;
-
 /// A regular file that is written from its beginning to its end, once.
 #[derive(Debug)]
 pub(super) struct NewFile {
@@ -141,6 +140,8 @@ pub(super) struct NewFile {
     at: u64,
     /// End of the bytes that have been written, as an offset.
     written: u64,
+    /// The writer without the page cache, if the file is long.
+    direct: Option<DirectWriter>,
 }
 
 impl NewFile {
@@ -150,7 +151,13 @@ impl NewFile {
             file,
             at: 0,
             written,
+            direct: None,
         }
+    }
+
+    /// Has all bytes written without the page cache in buffers of this length, if the file system can do that.
+    pub fn write_directly(&mut self, buffer_bytes: usize) {
+        self.direct = DirectWriter::new(&self.file, buffer_bytes).ok();
     }
 
     /// Removes the content behind the current position.
@@ -175,7 +182,10 @@ impl NewFile {
             self.at += zeros as u64;
             bytes = &bytes[zeros..];
             let data = self.blocks(bytes, |piece| !is_zero(piece));
-            self.file.write_all_at(&bytes[..data], self.at)?;
+            match &mut self.direct {
+                Some(direct) => direct.write(&bytes[..data], self.at)?,
+                None => self.file.write_all_at(&bytes[..data], self.at)?,
+            }
             self.at += data as u64;
             self.written = if data > 0 { self.at } else { self.written };
             bytes = &bytes[data..];
@@ -188,8 +198,11 @@ impl NewFile {
         self.at = at;
     }
 
-    /// Sets the length of the file if it ends with zeros or a hole.
-    pub fn finish(&self) -> io::Result<()> {
+    /// Completes the file, and sets its length if it ends with zeros or a hole.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if let Some(direct) = self.direct.take() {
+            direct.finish(&self.file)?;
+        }
         if self.written < self.at {
             self.file.set_len(self.at)?;
         }
@@ -282,9 +295,13 @@ mod tests {
         Ok(())
     }
 
-    /// Writes `content` in pieces of these lengths to a new file.
-    fn written(content: &[u8], pieces: &[usize]) -> io::Result<File> {
-        let mut file = NewFile::new(tempfile::tempfile()?, 0);
+    /// Writes `content` in pieces of these lengths to a new file, in buffers of `direct` bytes if given.
+    fn written(content: &[u8], pieces: &[usize], direct: Option<usize>) -> io::Result<File> {
+        // Not in the folder of temporary files, which may be in memory.
+        let mut file = NewFile::new(tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR"))?, 0);
+        if let Some(bytes) = direct {
+            file.write_directly(bytes);
+        }
         let mut rest = content;
         for &piece in pieces.iter().cycle() {
             let (head, tail) = rest.split_at(piece.min(rest.len()));
@@ -303,14 +320,15 @@ mod tests {
         #[test]
         fn the_content_read_is_the_content_written(
             runs in prop::collection::vec((any::<bool>(), 1usize..12_000), 0..6),
-            pieces in prop::collection::vec(1usize..9_000, 1..4),
+            pieces in prop::collection::vec(prop_oneof![1usize..9_000, 1usize..300], 1..4),
+            direct in prop::option::of((1usize..4).prop_map(|blocks| blocks * 4096)),
         ) {
             let mut content = Vec::new();
             for (is_zero, bytes) in runs {
                 let byte = |place: usize| if is_zero { 0 } else { place as u8 };
                 content.extend((0..bytes).map(byte));
             }
-            let file = written(&content, &pieces).expect("a temporary file");
+            let file = written(&content, &pieces, direct).expect("a temporary file");
             let mut read = vec![1; content.len()];
             file.read_exact_at(&mut read, 0).expect("it is as long");
             prop_assert!(read == content);
@@ -324,7 +342,7 @@ mod tests {
         content[500_000] = 1;
         // The hole has its full length, whatever the length of the pieces.
         for piece in [1000, 4096, 262_144, 1 << 20] {
-            let taken = written(&content, &[piece])?.metadata()?.blocks() * 512;
+            let taken = written(&content, &[piece], None)?.metadata()?.blocks() * 512;
             assert!((1..=2 * 4096).contains(&taken), "{taken} bytes, by {piece}");
         }
         Ok(())

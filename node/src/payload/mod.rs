@@ -15,6 +15,7 @@
 mod archived;
 mod cursor;
 mod deal;
+mod direct;
 mod durability;
 mod entry;
 mod error;

@@ -284,7 +284,7 @@ impl Unpacker {
         let create = || PayloadError::io("create", &staged);
         match entry.kind {
             EntryKind::File { .. } => {
-                let file = open_file(CWD, &staged, self.existing).map_err(create())?;
+                let mut file = open_file(CWD, &staged, self.existing).map_err(create())?;
                 let claimed = self.staging.claim(file.file().as_fd());
                 claimed.map_err(create())?;
                 if self.staging.is_archive() && self.existing != Existing::Measured {
@@ -292,10 +292,11 @@ impl Unpacker {
                     writable.map_err(create())?;
                 }
                 self.root = Root::File;
-                match entry.present {
-                    Some(how) => self.copy_root(file, entry, how),
-                    None => self.continue_or_finish(StagedFile::of(file, entry)),
+                if let Some(how) = entry.present {
+                    return self.copy_root(file, entry, how);
                 }
+                self.begin_content(&mut file, &entry);
+                self.continue_or_finish(StagedFile::of(file, entry))
             }
             // `Entry::decode` has refused links.
             EntryKind::Directory | EntryKind::Symlink { .. } | EntryKind::HardLink { .. } => {
@@ -349,7 +350,8 @@ impl Unpacker {
         match &entry.kind {
             EntryKind::File { .. } => {
                 let file = make_way().and_then(|()| open_file(here, Path::new(name), existing));
-                let file = file.map_err(|error| self.not_made(&entry.path, error))?;
+                let mut file = file.map_err(|error| self.not_made(&entry.path, error))?;
+                self.begin_content(&mut file, &entry);
                 self.continue_or_finish(StagedFile::of(file, entry))
             }
             EntryKind::Directory => {
@@ -393,6 +395,13 @@ impl Unpacker {
                 Ok(())
             }
             EntryKind::HardLink { target } => self.link(&entry, target),
+        }
+    }
+
+    /// Chooses how the content of a file is written, unless it is there already.
+    fn begin_content(&self, file: &mut NewFile, entry: &Entry) {
+        if !self.existing.is_replay() {
+            self.unsynced.begin_file(file, entry.content_bytes());
         }
     }
 

@@ -1,6 +1,6 @@
-//! Kills of any PE at any moment of rounds of 64 MiB of files: no wrong byte, no hang, no process and
-//! no file is left, except what `resume` continues to the end. A kill counts if it ended the round; `FLITCAST_KILLS=100`
-//! sets the number of kills.
+//! Kills of any PE at any moment of rounds of 112 MiB of files, one of which is written past the page cache: no
+//! wrong byte, no hang, no process and no file is left, except what `resume` continues to the end. A kill counts
+//! if it ended the round; `FLITCAST_KILLS=100` sets the number of kills.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,8 +33,7 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
     });
     let dir = scratch();
     let input = dir.join("input");
-    // 64 MiB in all.
-    for (pe, mib) in (1..PES).zip([20, 4, 10, 10, 16, 4]) {
+    for (pe, mib) in (1..PES).zip([68, 4, 10, 10, 16, 4]) {
         fill(&input.join(format!("p{pe}/one")), mib * MIB - 70_000);
         fill(&input.join(format!("p{pe}/folder/two")), 70_000);
     }

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use flitcast_proto::cost::{LARGE_FILE_BYTES, SYNCED_ALONE};
+use flitcast_proto::cost::{
+    DIRECT_BUFFER_BYTES, DIRECT_FILE_BYTES, LARGE_FILE_BYTES, SYNCED_ALONE,
+};
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::{Durability, MessageId, PeId, Tree};
@@ -345,14 +347,23 @@ impl<'a> FileThreads<'a> {
         let after = before + bytes;
         let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
         let ends = ended(after) - ended(before);
-        let core = costs.create_ns * created + costs.write_ns_per_byte * bytes;
+        // A direct write copies the bytes to a buffer, as reading them from memory does, and waits for the disk
+        // if both buffers are full.
+        let is_direct =
+            self.files.durability != Durability::Never && entry_bytes >= DIRECT_FILE_BYTES as f64;
+        let (byte_ns, memory_bytes) = match is_direct {
+            true => (costs.read_ns_per_byte, 2.0 * DIRECT_BUFFER_BYTES as f64),
+            false => (costs.write_ns_per_byte, costs.memory_bytes),
+        };
+        let core = costs.create_ns * created + byte_ns * bytes;
         self.dirty[disk] += bytes;
-        let beyond = self.dirty[disk] - costs.memory_bytes;
+        let beyond = self.dirty[disk] - memory_bytes;
         let (syncs, synced) = match () {
-            // A sync covers all data that the files that end here have left in memory.
+            // A sync covers the data of the files that end here, unless the disk has it already.
             () if ends > 0.0 && !at_end && self.files.durability != Durability::Never => {
                 let end = after.min(ended(after) * entry_bytes);
-                (ends, end - ended(before) * entry_bytes)
+                let of_files = end - ended(before) * entry_bytes;
+                (ends, of_files.min(self.dirty[disk]))
             }
             () if beyond > 0.0 => (0.0, beyond),
             () => (0.0, 0.0),

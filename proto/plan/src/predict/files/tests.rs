@@ -246,6 +246,44 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
     }
 }
 
+/// A long file that becomes durable does without the page cache: its bytes cost what a copy costs, and no more
+/// of them wait for the disk than two buffers have. Others are written to memory first.
+#[test]
+fn long_files_are_predicted_without_the_page_cache() {
+    let took = |count: u64, durability| {
+        let tree = tree("star:2");
+        let disk = FileCosts {
+            write_ns_per_byte: 3.0,
+            read_ns_per_byte: 0.5,
+            flush_ns_per_byte: 2.0,
+            ..free()
+        };
+        let model = Model {
+            files: Some(Files {
+                block_bytes: 1 << 20,
+                durability,
+                ..files(vec![free(), disk], entries(count), tree.len())
+            }),
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 1 << 20, Pacing::Scheduled);
+        let lengths = [0, DIRECT_FILE_BYTES];
+        let got = tests::predicted(Algorithm::FARTHEST_FIRST, &tree, &lengths, &model, &timing);
+        (got.round_ns() + got.commit_ns()) as f64 / DIRECT_FILE_BYTES as f64
+    };
+    for (count, durability, byte_ns) in [
+        (1, Durability::Message, 0.5 + 2.0),
+        (1, Durability::Never, 3.0),
+        (2, Durability::Message, 3.0 + 2.0),
+    ] {
+        let got = took(count, durability);
+        assert!(
+            (got / byte_ns - 1.0).abs() < 0.2,
+            "{count} {durability:?}: {got}"
+        );
+    }
+}
+
 /// Costs that a PE reports may be of any size.
 #[test]
 fn files_without_number_that_take_for_ever_are_predicted_all_the_same() {

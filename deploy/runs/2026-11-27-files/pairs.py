@@ -52,8 +52,8 @@ def one(source):
 
 
 def copies(source):
-    """One file of 512 MiB for eight destinations."""
-    write(f"{source}/p1", 512 << 20)
+    """One file of 1 GiB for eight destinations."""
+    write(f"{source}/p1", 1 << 30)
 
 
 EACH = 'mkdir "$1"; for p in "$0"/p*; do %s & done; wait; sync -f "$1"'

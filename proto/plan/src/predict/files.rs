@@ -347,12 +347,15 @@ impl<'a> FileThreads<'a> {
         let after = before + bytes;
         let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
         let ends = ended(after) - ended(before);
-        // A direct write copies the bytes to a buffer, as reading them from memory does, and waits for the disk
-        // if both buffers are full.
+        // A direct write hashes the bytes and copies them to a buffer, each in about the time of reading them
+        // from memory, and waits for the disk if both buffers are full.
         let is_direct =
             self.files.durability != Durability::Never && entry_bytes >= DIRECT_FILE_BYTES as f64;
         let (byte_ns, memory_bytes) = match is_direct {
-            true => (costs.read_ns_per_byte, 2.0 * DIRECT_BUFFER_BYTES as f64),
+            true => (
+                2.0 * costs.read_ns_per_byte,
+                2.0 * DIRECT_BUFFER_BYTES as f64,
+            ),
             false => (costs.write_ns_per_byte, costs.memory_bytes),
         };
         let core = costs.create_ns * created + byte_ns * bytes;

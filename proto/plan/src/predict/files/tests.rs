@@ -272,7 +272,7 @@ fn long_files_are_predicted_without_the_page_cache() {
         (got.round_ns() + got.commit_ns()) as f64 / DIRECT_FILE_BYTES as f64
     };
     for (count, durability, byte_ns) in [
-        (1, Durability::Message, 0.5 + 2.0),
+        (1, Durability::Message, 2.0 * 0.5 + 2.0),
         (1, Durability::Never, 3.0),
         (2, Durability::Message, 3.0 + 2.0),
     ] {

@@ -47,6 +47,9 @@ const PREFIX_BYTES_MAX: usize = 3;
 /// [`commit`](Self::commit), it removes what it has written, unless the target specifies that an
 /// incomplete message is kept.
 pub struct Unpacker {
+    /// The regular file whose content comes next. Fields are dropped in this order: its last write ends before
+    /// another process may continue with the staging place.
+    body: Option<StagedFile>,
     staging: Staging,
     /// The record of progress: each complete entry counts.
     pulse: Arc<ActivityMonitor>,
@@ -69,8 +72,6 @@ pub struct Unpacker {
     root: Root,
     /// The incomplete next entry, with its length prefix.
     head: Vec<u8>,
-    /// The regular file whose content comes next.
-    body: Option<StagedFile>,
 }
 
 enum Root {

@@ -104,6 +104,10 @@ pub const LONG_MESSAGE_BYTES: u64 = 16 << 20;
 /// Maximum number of messages of a process with long blocks, so that these take 8 MiB at most.
 pub const MOST_LONG_BLOCKS: usize = 4;
 
+/// Maximum number of files of a process that are written without the page cache at the same time, so that their
+/// buffers take 8 MiB at most. Two keep a disk busy.
+pub const MOST_DIRECT_FILES: usize = 2;
+
 /// Number of bytes of a file after which the disk begins to write them, so that the sync at the end has
 /// less to wait for.
 pub const WRITE_BACK_BYTES: u64 = 8 << 20;

@@ -5,6 +5,8 @@
 //! of a packet for `setup_ns` more, and arrives `latency_ns` later. The processes at both ends spend the costs of
 //! `Host` on it, on cores that they may share.
 
+use crate::Durability;
+
 /// One direction of an edge: the wire, without the software of its ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Link {
@@ -88,12 +90,17 @@ pub const LARGE_FILE_BYTES: u64 = 1 << 20;
 /// other programs, too, which only more entries are worth.
 pub const SYNCED_ALONE: u64 = 16;
 
-/// Minimum length of a file that is written without the page cache, where durable data is wanted and the file
-/// system is known. A shorter one stays in memory for its next reader.
+/// Minimum length of a file that is written without the page cache. A shorter one stays in memory for its next
+/// reader.
 pub const DIRECT_FILE_BYTES: u64 = 64 << 20;
 
 /// Length of each of the two buffers of such a file: a disk's rate is reached, and a PE has little more memory.
 pub const DIRECT_BUFFER_BYTES: usize = 2 << 20;
+
+/// Returns whether a file of this length is written without the page cache, where the file system can do that.
+pub fn is_written_directly(file_bytes: u64, durability: Durability) -> bool {
+    file_bytes >= DIRECT_FILE_BYTES && durability != Durability::Never
+}
 
 /// Number of figures of [`FileCosts`].
 pub const FILE_COSTS: usize = 12;

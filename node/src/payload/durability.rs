@@ -13,14 +13,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use flitcast_proto::Durability;
 use flitcast_proto::cost::{
-    DIRECT_BUFFER_BYTES, DIRECT_FILE_BYTES, LARGE_FILE_BYTES, SYNCED_ALONE,
+    DIRECT_BUFFER_BYTES, LARGE_FILE_BYTES, SYNCED_ALONE, is_written_directly,
 };
 use rustix::fs::{Advice, fadvise, fstatfs, fsync, syncfs};
 use rustix::io::Errno;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::extents::NewFile;
-use crate::limits::{MOST_HELD_ENTRIES, WRITE_BACK_BYTES};
+use crate::limits::{MOST_DIRECT_FILES, MOST_HELD_ENTRIES, WRITE_BACK_BYTES};
 use crate::system::process;
 
 /// Bytes of small files that are synced together. A power cut or a full disk costs no more, and the
@@ -42,6 +42,9 @@ const KNOWN_FILE_SYSTEMS: [u64; 6] = [
 /// File systems on which long files are written without the page cache: ext2 to ext4, and XFS. Others accept
 /// that and write as before, or wait for a server or a checksum at each write.
 const DIRECT_FILE_SYSTEMS: [u64; 2] = [0xEF53, 0x5846_5342];
+
+/// The files that are written without the page cache.
+static DIRECT: Semaphore = Semaphore::const_new(MOST_DIRECT_FILES);
 
 /// The entries that all messages of this process may hold open until their end.
 static HELD: Semaphore = Semaphore::const_new(MOST_HELD_ENTRIES);
@@ -86,16 +89,19 @@ impl Unsynced {
         }
     }
 
-    /// Has a new file that will have `bytes` bytes of content written without the page cache if it is long, the
-    /// disk is to have it before it becomes visible, and that is quick where it is.
-    pub fn begin_file(&self, file: &mut NewFile, bytes: u64) {
-        let is_long = bytes >= DIRECT_FILE_BYTES && self.durability != Durability::Never;
-        let is_quick = || {
-            fstatfs(file.file()).is_ok_and(|at| DIRECT_FILE_SYSTEMS.contains(&(at.f_type as u64)))
-        };
-        if is_long && is_quick() {
-            file.write_directly(DIRECT_BUFFER_BYTES);
+    /// Has a new file that will have `bytes` bytes of content written without the page cache, if that is quicker
+    /// for its length and where it is, and few others are. Then the file holds the returned permit.
+    pub fn begin_file(&self, file: &mut NewFile, bytes: u64) -> Option<SemaphorePermit<'static>> {
+        if !is_written_directly(bytes, self.durability) {
+            return None;
         }
+        let file_system = fstatfs(file.file()).ok()?.f_type as u64;
+        let permit = DIRECT.try_acquire().ok()?;
+        let is_quicker = DIRECT_FILE_SYSTEMS.contains(&file_system);
+        is_quicker.then(|| {
+            file.write_directly(DIRECT_BUFFER_BYTES);
+            permit
+        })
     }
 
     /// Handles further content of a file up to the byte `end`, of which the disk has begun to write the bytes
@@ -168,5 +174,26 @@ pub(super) fn sync(entry: BorrowedFd<'_>) -> io::Result<()> {
         // The error of file systems that cannot sync a directory.
         Err(Errno::INVAL) => Ok(()),
         synced => Ok(synced?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::cost::DIRECT_FILE_BYTES;
+
+    use super::*;
+
+    /// The memory of a PE does not grow with the number of long messages that arrive at the same time.
+    #[test]
+    fn few_files_are_written_without_the_page_cache_at_the_same_time() -> io::Result<()> {
+        let unsynced = Unsynced::new(Durability::Message);
+        let mut begun = Vec::new();
+        for _ in 0..=MOST_DIRECT_FILES {
+            let mut file = NewFile::new(tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR"))?, 0);
+            begun.push(unsynced.begin_file(&mut file, DIRECT_FILE_BYTES));
+        }
+        // On other file systems than the known ones, none is.
+        assert!(begun.iter().flatten().count() <= MOST_DIRECT_FILES);
+        Ok(())
     }
 }

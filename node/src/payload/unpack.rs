@@ -285,7 +285,7 @@ impl Unpacker {
         let create = || PayloadError::io("create", &staged);
         match entry.kind {
             EntryKind::File { .. } => {
-                let mut file = open_file(CWD, &staged, self.existing).map_err(create())?;
+                let file = open_file(CWD, &staged, self.existing).map_err(create())?;
                 let claimed = self.staging.claim(file.file().as_fd());
                 claimed.map_err(create())?;
                 if self.staging.is_archive() && self.existing != Existing::Measured {
@@ -293,11 +293,10 @@ impl Unpacker {
                     writable.map_err(create())?;
                 }
                 self.root = Root::File;
-                if let Some(how) = entry.present {
-                    return self.copy_root(file, entry, how);
+                match entry.present {
+                    Some(how) => self.copy_root(file, entry, how),
+                    None => self.begin_content(file, entry),
                 }
-                self.begin_content(&mut file, &entry);
-                self.continue_or_finish(StagedFile::of(file, entry))
             }
             // `Entry::decode` has refused links.
             EntryKind::Directory | EntryKind::Symlink { .. } | EntryKind::HardLink { .. } => {
@@ -351,9 +350,8 @@ impl Unpacker {
         match &entry.kind {
             EntryKind::File { .. } => {
                 let file = make_way().and_then(|()| open_file(here, Path::new(name), existing));
-                let mut file = file.map_err(|error| self.not_made(&entry.path, error))?;
-                self.begin_content(&mut file, &entry);
-                self.continue_or_finish(StagedFile::of(file, entry))
+                let file = file.map_err(|error| self.not_made(&entry.path, error))?;
+                self.begin_content(file, entry)
             }
             EntryKind::Directory => {
                 let made = match existing.is_replay() {
@@ -399,11 +397,14 @@ impl Unpacker {
         }
     }
 
-    /// Chooses how the content of a file is written, unless it is there already.
-    fn begin_content(&self, file: &mut NewFile, entry: &Entry) {
+    /// Begins the content of a regular file, which may be there already.
+    fn begin_content(&mut self, file: NewFile, entry: Entry) -> Result<(), PayloadError> {
+        let mut body = StagedFile::of(file, entry);
         if !self.existing.is_replay() {
-            self.unsynced.begin_file(file, entry.content_bytes());
+            let bytes = body.entry.content_bytes();
+            body.direct = self.unsynced.begin_file(&mut body.file, bytes);
         }
+        self.continue_or_finish(body)
     }
 
     fn finish_file(&mut self, mut body: StagedFile) -> Result<(), PayloadError> {

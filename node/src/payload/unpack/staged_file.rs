@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use flitcast_proto::Unkept;
 use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT, fchmod, futimens};
+use tokio::sync::SemaphorePermit;
 
 use super::super::archived::Archived;
 use super::super::entry::{Entry, EntryKind, Mtime};
@@ -18,6 +19,8 @@ pub(super) struct StagedFile {
     /// End of the current part of data, and the parts behind it.
     pub(super) end: u64,
     pub(super) rest: Box<dyn Iterator<Item = (u64, u64)> + Send>,
+    /// If the file is written without the page cache: it is one of the few.
+    pub(super) direct: Option<SemaphorePermit<'static>>,
 }
 
 impl StagedFile {
@@ -28,6 +31,7 @@ impl StagedFile {
             written_back: 0,
             end: 0,
             rest: Box::new(entry.data()),
+            direct: None,
             entry,
         }
     }

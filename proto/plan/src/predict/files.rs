@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use flitcast_proto::cost::{
-    DIRECT_BUFFER_BYTES, DIRECT_FILE_BYTES, LARGE_FILE_BYTES, SYNCED_ALONE,
+    DIRECT_BUFFER_BYTES, LARGE_FILE_BYTES, SYNCED_ALONE, is_written_directly,
 };
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::PeSchedule;
@@ -349,8 +349,7 @@ impl<'a> FileThreads<'a> {
         let ends = ended(after) - ended(before);
         // A direct write hashes the bytes and copies them to a buffer, each in about the time of reading them
         // from memory, and waits for the disk if both buffers are full.
-        let is_direct =
-            self.files.durability != Durability::Never && entry_bytes >= DIRECT_FILE_BYTES as f64;
+        let is_direct = is_written_directly(entry_bytes as u64, self.files.durability);
         let (byte_ns, memory_bytes) = match is_direct {
             true => (
                 2.0 * costs.read_ns_per_byte,

@@ -1,4 +1,5 @@
 use flitcast_proto::Compression;
+use flitcast_proto::cost::DIRECT_FILE_BYTES;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::*;
@@ -246,7 +247,7 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
     }
 }
 
-/// A long file that becomes durable does without the page cache: its bytes cost what a copy costs, and no more
+/// A long file that becomes durable does without the page cache: its bytes cost a hash and a copy, and no more
 /// of them wait for the disk than two buffers have. Others are written to memory first.
 #[test]
 fn long_files_are_predicted_without_the_page_cache() {

@@ -26,7 +26,7 @@ use crate::listen::{WorkSlice, Yields};
 use crate::neighbours::Neighbours;
 use crate::pacer::Pacer;
 use crate::parts::Parts;
-use crate::payload::{self, file_system};
+use crate::payload::{self, file_system, free_bytes};
 use crate::permissions::confined;
 use crate::rounds::{self, Channel};
 use crate::runtime::joined;
@@ -225,7 +225,7 @@ async fn work(
         let (store, sent) = opened.map_err(NodeError::Payload)?;
         let looked = inbox.look(sent, &pulse).await;
         let mut ready = looked.map_err(NodeError::Output)?;
-        ready.file_system = files_on(config.pe, &assignment).await;
+        (ready.file_system, ready.free_bytes) = files_on(config.pe, &assignment).await;
         Ok((store, ready))
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
@@ -474,13 +474,15 @@ fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
     }
 }
 
-/// Returns the number of the file system that matters to a PE; 0 without files.
-async fn files_on(pe: PeId, assignment: &Assignment) -> u64 {
+/// Returns the number of the file system that matters to a PE, 0 without files, and its free bytes if the
+/// PE may write to it and they are known.
+async fn files_on(pe: PeId, assignment: &Assignment) -> (u64, Option<u64>) {
     let Some((place, _)) = files_place(pe, assignment) else {
-        return 0;
+        return (0, None);
     };
     let place = place.to_owned();
-    joined(spawn_blocking(move || file_system(&place)).await)
+    let looked = spawn_blocking(move || (file_system(&place), free_bytes(&place)));
+    joined(looked.await)
 }
 
 /// Measures the costs of files for a PE; returns `None` if that fails.

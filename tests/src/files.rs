@@ -232,6 +232,16 @@ pub fn fill_deep(root: &Path, names: &[&str], content: &[u8]) {
         .expect("a scratch directory can be written to");
 }
 
+/// Makes short files in a directory: each takes a page of a disk, and far fewer bytes of a message.
+#[track_caller]
+pub fn fill_with_short(directory: &Path, files: usize) {
+    fs::create_dir_all(directory).expect("a scratch directory can be written to");
+    for number in 0..files {
+        let path = directory.join(format!("short {number:04}"));
+        fs::write(path, [7; 50]).expect("a scratch directory can be written to");
+    }
+}
+
 /// Returns the content of a file that [`fill_deep`] created.
 #[track_caller]
 pub fn read_deep(root: &Path, names: &[&str]) -> Vec<u8> {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 use flitcast_proto::cost::FileCosts;
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, fadvise, statfs};
+use rustix::process::geteuid;
 
 use super::entry::Content;
 use super::leftovers::unlocked;
@@ -19,6 +20,10 @@ use super::{Outgoing, Packer, PayloadError, Target, Unpacker};
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::system::{clock, process};
 use crate::tuning::gauge::{AT_ONCE, FILES, HAND_OVERS, LONG_BYTES, SHORT_BYTES, SYNCING_NS};
+
+/// File systems on which content takes at least the space of its length: ext2 to ext4, XFS and tmpfs. Others
+/// may compress it, or are on a server that does.
+const PLAIN_FILE_SYSTEMS: [u64; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
 
 /// Returns the path itself if it is a directory, or else the nearest directory above it.
 fn standing(place: &Path) -> PathBuf {
@@ -32,6 +37,22 @@ pub fn file_system(place: &Path) -> u64 {
     let found = fs::metadata(standing(place));
     // The device number that the kernel has assigned.
     found.map_or(1, |found| found.dev().max(1))
+}
+
+/// Returns the number of bytes that this process may still write to the file system of an existing or
+/// future path; `None` if it is unknown, or if the file system may store content in less space than its
+/// length.
+pub fn free_bytes(place: &Path) -> Option<u64> {
+    let about = statfs(standing(place)).ok()?;
+    // A tmpfs without a limit has no blocks.
+    if !PLAIN_FILE_SYSTEMS.contains(&(about.f_type as u64)) || about.f_blocks == 0 {
+        return None;
+    }
+    let blocks = match geteuid().is_root() {
+        true => about.f_bfree,
+        false => about.f_bavail,
+    };
+    Some(blocks.saturating_mul(about.f_bsize as u64))
 }
 
 /// Measures the costs of files at an existing or future path, and removes all files that it creates

@@ -44,7 +44,7 @@ pub use deal::{deal, deal_shards, list, measure_shards, select, shards_of};
 pub use entry::{Content, Entry};
 pub use error::{PayloadError, Refusal};
 pub use folders::{above, create_durable};
-pub use gauge::{file_system, measure_files};
+pub use gauge::{file_system, free_bytes, measure_files};
 pub use hidden::{
     HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, pe_of, record_name,
 };

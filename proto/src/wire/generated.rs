@@ -666,6 +666,8 @@ pub struct Ready {
     pub present_files: ::prost::alloc::vec::Vec<u64>,
     #[prost(message, optional, tag = "55")]
     pub unkept: ::core::option::Option<Unkept>,
+    #[prost(uint64, optional, tag = "56")]
+    pub free_bytes: ::core::option::Option<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SkipFiles {

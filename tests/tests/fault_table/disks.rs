@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flitcast_tests::files::{fill, long, messages, names, wait_for_partial};
+use flitcast_tests::files::{fill, fill_with_short, long, messages, names, wait_for_partial};
 use flitcast_tests::run::run_program;
 use flitcast_tests::{run, scratch};
 use rustix::process::Signal;
@@ -47,7 +47,9 @@ fn row_13_a_disk_is_full() {
     let disk = SmallDisk::mounted(&dir.join("disk"), "size=8m");
     let input = dir.join("input");
     fill(&input.join("p1/short"), 1000);
-    fill(&input.join("p2/long"), 20 << 20);
+    fill(&input.join("p2/long"), 6 << 20);
+    // The content fits, the pages do not.
+    fill_with_short(&input.join("p2"), 1000);
     let output = disk.0.join("out");
     fill(&output.join("p2/old"), 2000);
     let line = "scatter --tree path:3 --force --input @/input --output @/disk/out";

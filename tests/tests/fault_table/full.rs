@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flitcast_tests::files::{fill, names};
+use flitcast_tests::files::{fill_with_short, names};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::run::{run_program, start_with};
 use flitcast_tests::{flitcast, rows, scratch};
@@ -65,9 +65,8 @@ const FULL: &str = "No space left on device";
 /// `..` between them, and a part of the names of files that may be left: `.flitcast-round-` is the record
 /// of a round that failed. `@` is the disk, and `#` the input.
 const CASES: &str = "
-    4 pages  | 1 | scatter --tree path:2 --input #/long --output @/out    | error: P1: .. cannot write `@/out/p1/long` | .flitcast-round-
-    4 pages  | 1 | gather --tree path:2 --input #/long --output @/out     | error: P0: .. cannot write `@/out/p1/long` | .flitcast-round-
-    0 pages  | 1 | scatter --tree path:2 --input #/long --output @/out    | cannot write `@/out/p1/long` .. retry: cannot write @/out/.flitcast-round- | -
+    4 pages  | 1 | scatter --tree path:2 --input #/short --output @/out   | error: P1: .. cannot write `@/out/p1/short | .flitcast-round-
+    4 pages  | 1 | gather --tree path:2 --input #/short --output @/out    | error: P0: .. cannot write `@/out/p1/short | .flitcast-round-
     20 names | 1 | scatter --tree path:2 --input #/folders --output @/out | error: P1: .. cannot create `@/out/p1/folder  | .flitcast-round-
     20 names | 1 | scatter --tree path:2 --input #/links --output @/out   | error: P1: .. cannot create `@/out/p1/link  | .flitcast-round-
     1 names  | 2 | scatter --tree path:2 --input #/links --output @/deep/down/out | error: .. @/deep/down/out | -
@@ -82,7 +81,7 @@ const CASES: &str = "
 ";
 
 fn inputs(at: &Path) {
-    fill(&at.join("long/p1/long"), 100_000);
+    fill_with_short(&at.join("short/p1"), 60);
     let [folders, links] = ["folders", "links"].map(|kind| at.join(kind).join("p1"));
     let make = |number| {
         fs::create_dir_all(folders.join(format!("folder {number:02}")))?;

@@ -8,6 +8,7 @@ mod existing;
 mod inventory;
 mod measure;
 pub mod parallel_trees;
+mod room;
 
 use std::time::Duration;
 
@@ -87,6 +88,7 @@ impl Driver<'_> {
         self.sent = self.without_prefixes(&found, &prefixes);
         self.check_order()?;
         self.check_crossings()?;
+        self.check_room(&found)?;
         self.enter(Phase::Probe);
         let known = self.know_costs(&found, others, launch_waits).await?;
         let planned = self.plan_and_predict(known.model).await?;

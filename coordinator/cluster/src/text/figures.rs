@@ -46,6 +46,19 @@ impl Table {
     }
 }
 
+/// Returns the first of these names, long ones without their middle, and the number of the others.
+pub fn first_names(names: impl ExactSizeIterator<Item: AsRef<str>>) -> String {
+    const SHOWN: usize = 3;
+    const CHARS: usize = 24;
+    let others = names.len().saturating_sub(SHOWN);
+    let shown = names.take(SHOWN);
+    let shown: Vec<String> = shown.map(|name| shortened(name.as_ref(), CHARS)).collect();
+    match others {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Shortens a name that has more than `room` characters: an ellipsis takes the place of its middle.
 pub fn shortened(name: &str, room: usize) -> String {
     let count = name.chars().count();

@@ -49,6 +49,9 @@ pub struct Ready {
     /// Number of the file system that the PE writes messages to, or reads its own from, among those
     /// of its host; 0 without files.
     pub file_system: u64,
+    /// Free bytes of the file system that the PE writes messages to; `None` if it writes none, or if
+    /// some content takes less space there than its length.
+    pub free_bytes: Option<u64>,
     /// States of the sources of messages made of files, in the order of `message_bytes`.
     pub states: Vec<u64>,
     /// Digests in the receipts of `delivered`, in the same order.
@@ -85,8 +88,8 @@ record! { MadeOf = MadeOf { entries, cold_bytes, packed_bytes, pack_ns, unpack_n
 
 record! {
     Ready = Ready {
-        message_bytes, delivered, standing, made_of, file_system, states, delivered_digests,
-        standing_bytes, standing_digests,
+        message_bytes, delivered, standing, made_of, file_system, free_bytes, states,
+        delivered_digests, standing_bytes, standing_digests,
     }
     put ready {
         prefixes: ready.prefixes.iter().map(|(of, _)| of.0).collect(),

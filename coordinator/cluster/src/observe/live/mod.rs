@@ -24,7 +24,7 @@ use crate::observe::event::{Event, MapEvent, ShardCounts};
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
-use crate::text::figures::shortened;
+use crate::text::figures::first_names;
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// The state of this process.
@@ -319,7 +319,9 @@ impl LiveCluster {
             Some(silence) if silence >= SILENT => {
                 format!("silent for {:.1} s", silence.as_secs_f64())
             }
-            Some(_) if !seen.shards.is_empty() => format!("running {}", some(&seen.shards)),
+            Some(_) if !seen.shards.is_empty() => {
+                format!("running {}", first_names(seen.shards.iter()))
+            }
             Some(_) if is_done => "done".to_owned(),
             Some(_) => describe(seen.doing),
         };
@@ -340,18 +342,6 @@ impl LiveCluster {
             collisions: counts.collisions,
             resident_bytes: counts.resident_bytes,
         }
-    }
-}
-
-/// Returns the first of these names, long ones without their middle, and the number of the others.
-fn some(names: &BTreeSet<String>) -> String {
-    const SHOWN: usize = 3;
-    const CHARS: usize = 24;
-    let shown = names.iter().take(SHOWN);
-    let shown: Vec<String> = shown.map(|name| shortened(name, CHARS)).collect();
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -50,6 +50,9 @@ pub enum FailureCause {
         .0.join("\n    ")
     )]
     OutputStands(Vec<String>),
+    /// The messages of PEs that do not fit on the file systems of their destinations.
+    #[error("{1}")]
+    NoRoom(Vec<PeId>, String),
     /// The channel of a PE has timed out.
     #[error("{0} {1}")]
     Lifeless(PeId, IdleTimeout),
@@ -114,7 +117,8 @@ impl FailureCause {
                 output_stands: true,
                 ..
             }
-            | FailureCause::OutputStands(_) => "output",
+            | FailureCause::OutputStands(_)
+            | FailureCause::NoRoom(..) => "output",
             FailureCause::Fault { .. } => "fault",
             FailureCause::Lifeless(..) => "silent",
             FailureCause::Stalled(..) => "stalled",
@@ -134,6 +138,7 @@ impl FailureCause {
             FailureCause::Interrupted
             | FailureCause::Holds(_)
             | FailureCause::OutputStands(_)
+            | FailureCause::NoRoom(..)
             | FailureCause::Versions(..) => None,
         }
     }
@@ -150,7 +155,10 @@ impl FailureCause {
     /// Returns whether the PE at fault still runs, because it reported an error itself, such as a
     /// full disk.
     pub fn is_faulty_pe_alive(&self) -> bool {
-        let is_own = matches!(self, FailureCause::Fault { blamed: None, .. });
+        let is_own = matches!(
+            self,
+            FailureCause::Fault { blamed: None, .. } | FailureCause::NoRoom(..)
+        );
         is_own && !self.failed_pes().is_empty()
     }
 
@@ -164,7 +172,7 @@ impl FailureCause {
                 output_stands,
                 ..
             } if *bad_input || *output_stands => Vec::new(),
-            FailureCause::OfPes(_, pes, _) => pes.clone(),
+            FailureCause::OfPes(_, pes, _) | FailureCause::NoRoom(pes, _) => pes.clone(),
             FailureCause::Other(..) => Vec::new(),
             _ => self.pe().into_iter().collect(),
         }

@@ -259,7 +259,7 @@ impl Driver<'_> {
 
     /// Returns the file system of a PE's files, which has this number on its host. A PE whose host
     /// is unknown has its own file systems.
-    fn file_system(&self, pe: PeId, number: u64) -> FileSystem {
+    pub fn file_system(&self, pe: PeId, number: u64) -> FileSystem {
         let clock = self.clock(pe);
         FileSystem {
             host: if clock.is_empty() {

@@ -22,6 +22,8 @@ pub struct Found {
     pub made_of: Vec<MadeOf>,
     /// The file system of each PE, by PE index.
     pub file_systems: Vec<u64>,
+    /// The free bytes of each of them, by PE index, as far as messages must fit in them.
+    pub free_bytes: Vec<Option<u64>>,
     /// Deliveries that exist with a receipt of the job.
     pub delivered: Vec<DeliveryId>,
     /// Deliveries whose place is taken by another entry, with the PE that reported it.
@@ -62,6 +64,7 @@ impl Inventory {
                 bytes: vec![0; collective.deliveries(tree)],
                 made_of: vec![MadeOf::default(); ids.max().unwrap_or(0)],
                 file_systems: vec![0; tree.len()],
+                free_bytes: vec![None; tree.len()],
                 ..Found::default()
             },
         }
@@ -116,6 +119,7 @@ impl Inventory {
         let found = &mut self.found;
         found.unsent.unkept += *ready.unkept;
         found.file_systems[pe.index()] = ready.file_system;
+        found.free_bytes[pe.index()] = ready.free_bytes;
         for (i, bytes) in lengths.iter().enumerate() {
             for delivery in &deliveries[i] {
                 found.bytes[delivery.index()] = *bytes;

@@ -7,7 +7,7 @@ use crate::tuning::{ANSWER, DEATH_NOTICE, LAST_REPORTS};
 
 #[derive(Clone, Debug)]
 enum Input {
-    Reply(FromPe),
+    Reply(Box<FromPe>),
     Lost(PeLoss),
 }
 
@@ -47,7 +47,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(PeLoss::Broken("reset".to_owned())),
     ];
     prop_oneof![
-        30 => reply.prop_map(Input::Reply),
+        30 => reply.prop_map(|reply| Input::Reply(Box::new(reply))),
         1 => lost.prop_map(Input::Lost),
     ]
 }
@@ -67,7 +67,7 @@ proptest! {
             now += pause_ms as f64 / 1000.0;
             scatter.waits(now);
             match input {
-                Input::Reply(reply) => scatter.receives(now, pe, reply),
+                Input::Reply(reply) => scatter.receives(now, pe, *reply),
                 Input::Lost(lost) => scatter.loses(now, pe, lost),
             }
         }

@@ -29,9 +29,9 @@ fn shell(folder: &Path, line: &str) -> Finished {
 /// When a disk is found to be too small.
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
-    /// By the lengths of the messages, before a byte of them crosses.
+    /// Before a byte crosses, because the messages are longer than its free space.
     Before,
-    /// While short files are written, of which each takes more than its length.
+    /// During the round, because each of the short files takes more than its length.
     During,
 }
 
@@ -89,7 +89,7 @@ fn row_13_a_scatter_is_resumed_once_there_is_room() {
         for (pe, bytes) in [(1, 1_000), (3, 1_000)] {
             fill(&dir.join(format!("in/p{pe}/file")), bytes);
         }
-        // What is too long to be sent again is continued.
+        // A resumed run continues a long message where it was cut off.
         fill(&dir.join("in/p2/a long one"), 6 << 20);
         found.fill(&dir.join("in/p2"), 6 << 20);
         let _disk = resumed_with_room(found, &dir, &format!("scatter --tree path:4{retry}"));

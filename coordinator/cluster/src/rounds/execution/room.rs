@@ -44,8 +44,8 @@ impl Room {
 }
 
 impl Driver<'_> {
-    /// Checks that the messages fit on the file systems of their destinations: that their content does,
-    /// which takes at least the space of its length. What an earlier run has left of them is there already.
+    /// Checks that the messages fit on the file systems of their destinations: their content takes at least
+    /// the space of its length. The parts that earlier runs have left there take no more space.
     pub fn check_room(&self, found: &Found) -> Result<(), FailureCause> {
         let (request, tree) = (self.request, &self.request.site.tree);
         let collective = request.way.operation.collective();

@@ -26,8 +26,9 @@ pub trait RoundIo {
     /// soon as possible, and this does not wait, because a transmission may be in progress.
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Self::Error>;
 
-    /// Sends a piece of a message that starts here, after the prefix that the round creates for it. If the round sends and receives at the same time, the transmission may be
-    /// in progress afterwards, and [`RoundIo::listen`] reports its end.
+    /// Sends a piece of a message that starts here, after the prefix that the round creates for it. If the
+    /// round sends and receives at the same time, the transmission may be in progress afterwards, and
+    /// [`RoundIo::listen`] reports its end.
     async fn send_flit(
         &mut self,
         round: &mut Round<impl Observer>,
@@ -39,8 +40,8 @@ pub trait RoundIo {
     /// Sends the last flit again, to one more neighbour.
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
 
-    /// Sends the frame of a held message with this piece, as [`RoundIo::send_flit`] does. Frames whose payload ends at `later_from` or before are not
-    /// needed any more.
+    /// Sends the frame of a held message with this piece, as [`RoundIo::send_flit`] does. Frames whose
+    /// payload ends at `later_from` or before are not needed any more.
     async fn send_held(
         &mut self,
         to: PeId,

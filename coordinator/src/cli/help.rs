@@ -91,8 +91,9 @@ fn first_clause(help: &str) -> &str {
     }
 }
 
-/// Returns the help with its lines broken at spaces, for a terminal of that many columns; what follows begins below the text of its line. Values
-/// that do not fit into the line of an option are those of the long help.
+/// Returns the help with its lines broken at spaces, for a terminal of that many columns; what follows
+/// begins below the text of its line. Values that do not fit into the line of an option are those of the
+/// long help.
 pub fn wrapped(help: &str, columns: Option<usize>) -> String {
     let columns = columns.unwrap_or(COLUMNS).min(COLUMNS);
     let mut out = String::new();

@@ -141,9 +141,17 @@ fn on_one_machine_baselines_are_choices() {
 /// On one machine, buffers hold short messages, and no PE waits for its turn.
 #[test]
 fn short_messages_are_gathered_at_once_on_one_machine() {
-    for size in ["16KiB", "256KiB"] {
-        let report = chosen(&format!("gather --network ring:8 --size {size}"));
-        assert_eq!(report["pacing"], "eager", "{size}: {:#}", report["choice"]);
+    for options in [
+        "--network ring:8 --size 16KiB",
+        "--network ring:8 --size 256KiB",
+        "--network complete:12 --size 16KiB",
+    ] {
+        let report = chosen(&format!("gather {options}"));
+        assert_eq!(
+            report["pacing"], "eager",
+            "{options}: {:#}",
+            report["choice"]
+        );
     }
 }
 

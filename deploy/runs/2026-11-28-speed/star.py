@@ -14,7 +14,7 @@ mpi, out, pairs, *rest = sys.argv[1:]
 at = rest.index("--")
 counts, programs = [int(pes) for pes in rest[:at]], rest[at + 1:]
 SIZES = [1 << 10, 16 << 10, 64 << 10, 1 << 20]
-WAYS = {"scatter": [[]], "gather": [["--algorithm", "window"], []]}
+WAYS = {"scatter": [[]], "gather": [["--algorithm", "auto"], []]}
 homes = {program: tempfile.mkdtemp() for program in programs}
 
 

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
@@ -18,18 +19,19 @@ use super::checked::Request;
 use super::expected::{expected_model, least_ns, steps};
 use super::gossip_ways::candidates_on;
 use super::spec::{OpenChoices, RequestSpec, check_crossings};
+use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::decisions::{Choice, Forecast};
 use crate::job::fault::no_choice;
 use crate::job::flit_size::may_pay;
 use crate::job::site::Site;
-use crate::options::baseline::Baseline;
+use crate::options::baseline::{Baseline, WINDOW};
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
 use crate::text::faults::Faults;
 use crate::tuning::{
     EQUAL_EAGER, EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, EQUAL_WITH_LESS_HELD, FINALISTS,
-    LESS_HELD_BYTES, SEARCHED_FINALISTS,
+    LESS_HELD_BYTES, SEARCHED_FINALISTS, USUAL_FLIT_BYTES,
 };
 
 struct Offer {
@@ -185,7 +187,11 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer) -> Vec<Alternative<'a>>
             let uses_tree = candidate.operation.fits().stays_in_tree();
             let is_safe = |pacing| offer.ways.any_pacing || is_safe(&on_tree, pacing);
             let operation = candidate.operation;
-            let pays = || offer.is_complete || may_pay(&on_tree.site.tree, operation, &model);
+            let pays = || {
+                offer.is_complete
+                    || may_pay(&on_tree.site.tree, operation, &model)
+                    || orders_many(candidate, &on_tree.site, bytes)
+            };
             let is_good = |baseline| {
                 offer.ways.any_baseline || is_good_baseline(baseline, &on_tree.site, bytes)
             };
@@ -230,6 +236,17 @@ fn is_good_baseline(baseline: Baseline, site: &Site, bytes: &[u64]) -> bool {
     let longest = bytes.iter().copied().max().unwrap_or(0);
     let is_safe = !site.placement.is_spread() || baseline.spares_queues(longest);
     is_safe && !site.is_shaped() && !site.own_links && !baseline.stores()
+}
+
+/// Returns whether this is a gather by orders of messages of one flit on one machine, all at once, from more
+/// than twice the PEs of which the windowed gather requests messages at once. It takes less time there: 0.76
+/// to 0.9 of that gather's with 11 and 15 PEs.
+fn orders_many(candidate: &Candidate, site: &Site, bytes: &[u64]) -> bool {
+    candidate.operation == Algorithm::GATHER_BY_ORDERS
+        && candidate.pacing == Some(Pacing::Eager)
+        && !site.placement.is_spread()
+        && bytes.iter().filter(|bytes| **bytes > 0).count() > 2 * WINDOW
+        && bytes.iter().all(|bytes| *bytes <= USUAL_FLIT_BYTES.into())
 }
 
 /// Returns the request on another tree.

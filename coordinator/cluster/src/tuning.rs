@@ -17,6 +17,9 @@ pub const CHOICE_UNNOTICED_NS: u64 = match cfg!(debug_assertions) {
 /// a twentieth.
 pub const CHOICE_PART: u64 = 22;
 
+/// Processor time of `compare` after which it searches for no more best flit sizes.
+pub const COMPARED_SEARCH_NS: u64 = 3_000_000_000;
+
 /// Number of alternatives that a choice predicts again with usual flits: the long flits of its first pass
 /// may have confused their times.
 pub const FINALISTS: usize = 8;

@@ -303,7 +303,8 @@ impl Budget {
         self.ended_ns = self.used_ns();
     }
 
-    fn used_ns(&self) -> u64 {
+    /// Returns the processor time since the choice began.
+    pub fn used_ns(&self) -> u64 {
         thread_cpu_ns().saturating_sub(self.began_cpu_ns)
     }
 

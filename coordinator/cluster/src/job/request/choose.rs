@@ -29,9 +29,10 @@ use crate::options::baseline::{Baseline, WINDOW};
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
 use crate::text::faults::Faults;
+use crate::text::stderr;
 use crate::tuning::{
-    EQUAL_EAGER, EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS, EQUAL_WITH_LESS_HELD, FINALISTS,
-    LESS_HELD_BYTES, SEARCHED_FINALISTS, USUAL_FLIT_BYTES,
+    COMPARED_SEARCH_NS, EQUAL_EAGER, EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS,
+    EQUAL_WITH_LESS_HELD, FINALISTS, LESS_HELD_BYTES, SEARCHED_FINALISTS, USUAL_FLIT_BYTES,
 };
 
 struct Offer {
@@ -106,10 +107,22 @@ fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
     }
     open.iter_mut().for_each(Alternative::drop_estimate);
     open.sort_by_key(Alternative::rank);
+    let mut unsearched = 0;
     for one in open.iter_mut().take(SEARCHED_FINALISTS.max(least)) {
-        if one.best.is_some() && budget.has_left(1.0) {
+        let has_time = match offer.is_complete {
+            true => budget.used_ns() < COMPARED_SEARCH_NS,
+            false => budget.has_left(1.0),
+        };
+        if one.best.is_some() && has_time {
             one.search_flits(&mut budget)?;
+        } else {
+            unsearched += 1;
         }
+    }
+    if offer.is_complete && unsearched > 0 {
+        stderr::warning(format_args!(
+            "the flit sizes of {unsearched} alternatives are not the best ones, whose search would take long"
+        ));
     }
     open.sort_by_key(Alternative::rank);
     let alike = break_ties(&mut open);

@@ -481,8 +481,7 @@ async fn files_on(pe: PeId, assignment: &Assignment) -> (u64, Option<u64>) {
         return (0, None);
     };
     let place = place.to_owned();
-    let looked = spawn_blocking(move || (file_system(&place), free_bytes(&place)));
-    joined(looked.await)
+    joined(spawn_blocking(move || (file_system(&place), free_bytes(&place))).await)
 }
 
 /// Measures the costs of files for a PE; returns `None` if that fails.

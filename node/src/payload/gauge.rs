@@ -10,7 +10,6 @@ use std::sync::{Arc, mpsc};
 
 use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise, statfs};
-use rustix::process::geteuid;
 
 use super::entry::Content;
 use super::leftovers::unlocked;
@@ -48,7 +47,7 @@ pub fn free_bytes(place: &Path) -> Option<u64> {
     if !PLAIN_FILE_SYSTEMS.contains(&(about.f_type as u64)) || about.f_blocks == 0 {
         return None;
     }
-    let blocks = match geteuid().is_root() {
+    let blocks = match process::is_root() {
         true => about.f_bfree,
         false => about.f_bavail,
     };

@@ -70,8 +70,8 @@ impl Driver<'_> {
             }
         }
         let (mut pes, mut texts) = (Vec::new(), Vec::new());
-        let output = request.messages.payload.output();
-        let output = output.unwrap_or(Path::new("")).display();
+        let files = request.messages.payload.files();
+        let output = files.map_or(Path::new(""), |files| &files.output).display();
         for room in rooms.values() {
             let without_room = room.without_room();
             if without_room.is_empty() {

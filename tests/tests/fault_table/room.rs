@@ -26,7 +26,7 @@ fn shell(folder: &Path, line: &str) -> Finished {
     begin(command).finish()
 }
 
-/// When a disk is found to be too small.
+/// The moment at which a disk is found to be too small.
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
     /// Before a byte crosses, because the messages are longer than its free space.

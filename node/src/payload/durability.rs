@@ -28,20 +28,20 @@ use crate::system::process;
 const MAX_UNSYNCED_BYTES: u64 = 64 << 20;
 /// Bytes of other programs that the disk does not have yet: with more, files are synced one by one.
 const MAX_FOREIGN_BYTES: f64 = 256e6;
-/// File systems of which a sync writes everything and reports errors: ext2 to ext4, XFS, Btrfs, F2FS,
-/// tmpfs and overlayfs, by their numbers in `statfs`.
-const KNOWN_FILE_SYSTEMS: [u64; 6] = [
-    0xEF53,
-    0x5846_5342,
-    0x9123_683E,
-    0xF2F5_2010,
-    0x0102_1994,
-    0x794C_7630,
-];
+/// Numbers of file systems in `statfs`: of ext2 to ext4, and of others by name.
+pub(super) const EXT: u64 = 0xEF53;
+pub(super) const XFS: u64 = 0x5846_5342;
+pub(super) const TMPFS: u64 = 0x0102_1994;
+const BTRFS: u64 = 0x9123_683E;
+const F2FS: u64 = 0xF2F5_2010;
+const OVERLAYFS: u64 = 0x794C_7630;
 
-/// File systems on which long files are written without the page cache: ext2 to ext4, and XFS. Others accept
-/// that and write as before, or wait for a server or a checksum at each write.
-const DIRECT_FILE_SYSTEMS: [u64; 2] = [0xEF53, 0x5846_5342];
+/// File systems of which a sync writes everything and reports errors.
+const KNOWN_FILE_SYSTEMS: [u64; 6] = [EXT, XFS, BTRFS, F2FS, TMPFS, OVERLAYFS];
+
+/// File systems on which long files are written without the page cache. Others accept that and write as before,
+/// or wait for a server or a checksum at each write.
+const DIRECT_FILE_SYSTEMS: [u64; 2] = [EXT, XFS];
 
 /// The files that are written without the page cache.
 static DIRECT: Semaphore = Semaphore::const_new(MOST_DIRECT_FILES);

@@ -11,6 +11,7 @@ use std::sync::{Arc, mpsc};
 use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise, statfs};
 
+use super::durability::{EXT, TMPFS, XFS};
 use super::entry::Content;
 use super::leftovers::unlocked;
 use super::outgoing::cold_bytes;
@@ -20,9 +21,9 @@ use crate::limits::DISK_BLOCK_BYTES;
 use crate::system::{clock, process};
 use crate::tuning::gauge::{AT_ONCE, FILES, HAND_OVERS, LONG_BYTES, SHORT_BYTES, SYNCING_NS};
 
-/// File systems on which content takes at least the space of its length: ext2 to ext4, XFS and tmpfs. Others
-/// may compress it, or are on a server that does.
-const PLAIN_FILE_SYSTEMS: [u64; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
+/// File systems on which content takes at least the space of its length. Others may compress it, or are on a
+/// server that does.
+const PLAIN_FILE_SYSTEMS: [u64; 3] = [EXT, XFS, TMPFS];
 
 /// Returns the path itself if it is a directory, or else the nearest directory above it.
 fn standing(place: &Path) -> PathBuf {

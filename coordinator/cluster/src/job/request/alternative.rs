@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
-use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::schedules::most_hops;
 use flitcast_plan::cost::Model;
 use flitcast_proto::round::ProtocolError;
@@ -17,7 +16,6 @@ use crate::job::flit_size::{
     SearchTime, are_slow, looking_ns, plan_with_best_flit_size_within, usual_flit,
 };
 use crate::job::planned_round::{PlannedRound, Planner};
-use crate::options::baseline::Baseline;
 use crate::system::machine::thread_cpu_ns;
 use crate::tuning::{
     CHOICE_PART, CHOICE_UNNOTICED_NS, COARSE_FLIT_BYTES, COARSE_FLITS, EAGER_MESSAGE_BYTES,
@@ -145,14 +143,10 @@ impl Alternative<'_> {
     }
 
     /// Returns whether this has the algorithm and the tree of `other` and eager pacing, where software is the
-    /// limit and the buffers of connections hold each message. The eager form of a gather that requests
-    /// messages is the one by orders.
+    /// limit and the buffers of connections hold each message.
     pub fn is_eager_form_of(&self, other: &Alternative<'_>) -> bool {
-        let (operation, baseline) = (self.candidate.operation, other.candidate.baseline);
-        let orders_instead = operation == Algorithm::GATHER_BY_ORDERS
-            && matches!(baseline, Some(Baseline::Linear | Baseline::Window));
         self.candidate.pacing == Some(Pacing::Eager)
-            && (operation == other.candidate.operation || orders_instead)
+            && self.candidate.operation == other.candidate.operation
             && self.request.site.name == other.request.site.name
             && self.longest() <= EAGER_MESSAGE_BYTES
             && !self.has_slow_links()

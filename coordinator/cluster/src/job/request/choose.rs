@@ -19,7 +19,6 @@ use super::checked::Request;
 use super::expected::{expected_model, least_ns, steps};
 use super::gossip_ways::candidates_on;
 use super::spec::{OpenChoices, RequestSpec, check_crossings};
-use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::Method;
 use crate::job::decisions::{Choice, Forecast};
 use crate::job::fault::no_choice;
@@ -29,6 +28,7 @@ use crate::options::baseline::{Baseline, WINDOW};
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
 use crate::text::faults::Faults;
+use crate::text::phrases::counted;
 use crate::text::stderr;
 use crate::tuning::{
     COMPARED_SEARCH_NS, EQUAL_EAGER, EQUAL_PREDICTIONS, EQUAL_SOFTWARE_PREDICTIONS,
@@ -121,7 +121,8 @@ fn choose(request: Request, offer: Offer) -> Result<Request, ProtocolError> {
     }
     if offer.is_complete && unsearched > 0 {
         stderr::warning(format_args!(
-            "the flit sizes of {unsearched} alternatives are not the best ones, whose search would take long"
+            "the best flit sizes of {} were not searched for, which would take long; --flit-size sets one",
+            counted(unsearched, "alternative", "alternatives")
         ));
     }
     open.sort_by_key(Alternative::rank);
@@ -200,13 +201,17 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer) -> Vec<Alternative<'a>>
             let uses_tree = candidate.operation.fits().stays_in_tree();
             let is_safe = |pacing| offer.ways.any_pacing || is_safe(&on_tree, pacing);
             let operation = candidate.operation;
+            let many = gathers_many(operation.collective(), &on_tree.site, bytes);
+            let orders_all =
+                candidate.pacing == Some(Pacing::Eager) && operation == Algorithm::GATHER_BY_ORDERS;
             let pays = || {
                 offer.is_complete
                     || may_pay(&on_tree.site.tree, operation, &model)
-                    || orders_many(candidate, &on_tree.site, bytes)
+                    || (many && orders_all)
             };
             let is_good = |baseline| {
-                offer.ways.any_baseline || is_good_baseline(baseline, &on_tree.site, bytes)
+                offer.ways.any_baseline
+                    || (!many && is_good_baseline(baseline, &on_tree.site, bytes))
             };
             // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
@@ -251,12 +256,11 @@ fn is_good_baseline(baseline: Baseline, site: &Site, bytes: &[u64]) -> bool {
     is_safe && !site.is_shaped() && !site.own_links && !baseline.stores()
 }
 
-/// Returns whether this is a gather by orders of messages of one flit on one machine, all at once, from more
-/// than twice the PEs of which the windowed gather requests messages at once. It takes less time there: 0.76
-/// to 0.9 of that gather's with 11 and 15 PEs.
-fn orders_many(candidate: &Candidate, site: &Site, bytes: &[u64]) -> bool {
-    candidate.operation == Algorithm::GATHER_BY_ORDERS
-        && candidate.pacing == Some(Pacing::Eager)
+/// Returns whether messages of one flit are gathered on one machine from more than eight PEs: twice as many as
+/// the windowed gather requests messages from at once. By orders to all at once, that took 0.76 to 0.9 of its
+/// time with 11 and 15 PEs, and was predicted up to 16 % slower.
+fn gathers_many(collective: Collective, site: &Site, bytes: &[u64]) -> bool {
+    collective == Collective::Gather
         && !site.placement.is_spread()
         && bytes.iter().filter(|bytes| **bytes > 0).count() > 2 * WINDOW
         && bytes.iter().all(|bytes| *bytes <= USUAL_FLIT_BYTES.into())

@@ -50,7 +50,7 @@ pub enum FailureCause {
         .0.join("\n    ")
     )]
     OutputStands(Vec<String>),
-    /// The messages of PEs that do not fit on the file systems of their destinations.
+    /// PEs whose messages do not fit on the file systems that they write, and the text.
     #[error("{1}")]
     NoRoom(Vec<PeId>, String),
     /// The channel of a PE has timed out.
